@@ -1,6 +1,7 @@
 """``dims=``: one line gives the shapes, the checks and ``vmap``, in every host."""
 
 import itertools
+import pathlib
 import warnings
 
 import jax
@@ -234,3 +235,19 @@ def test_transforms_of_vmap_need_one_call(host, name):
     y = transform({"torch": torch.func, "jax": jax}[host], op)(HOSTS[host](x), HOSTS[host](w))
     np.testing.assert_allclose(np.asarray(y), expected(x, w), rtol=1e-6)
     assert calls == [((24, 5), (5, 6))]
+
+
+ADD = f"{pathlib.Path(__file__).parents[1] / 'sources' / 'add.cc'}:CustomAdd"
+
+
+def test_a_library_that_infers_too_has_to_agree(tensor):
+    """add.cc has InferShape, the shape of the first input, and InferType."""
+    x = tensor(np.ones((2, 3), np.float32))
+    same = define("same", "(Tensor x, Tensor y) -> Tensor", ADD, "..., ... -> ...")
+    np.testing.assert_array_equal(np.asarray(same(x, x)), np.full((2, 3), 2))
+    with pytest.raises(InferError, match=r"dimensions \.\.\. are"):
+        same(x, x[:1])
+    other = define("other", "(Tensor x, Tensor y) -> Tensor", ADD, "m n, m n -> m n+1")
+    message = r"dims= gives output 0 the shape \(2, 4\), and CustomAddInferShape \(2, 3\)"
+    with pytest.raises(InferError, match=message):
+        other(x, x)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.infer import DefaultRule
+from ..core.errors import InferError
+from ..core.infer import DefaultRule, InferRule, ShapeAndDtype
 from ..core.schema import Schema
+from ..core.sizes import shape_text
+from ..core.spec import Spec
 from .operator import Kernel
 from .prepare import AttributeValues
 
@@ -34,3 +37,42 @@ def library_halves(
         return kernel.infer_types(*split(arguments), count)
 
     return DefaultRule(shapes, str(kernel)), DefaultRule(types, str(kernel))
+
+
+class LibraryBesideDims:
+    """The infer rule of ``dims=`` for a kernel whose library infers too.
+
+    ``dims=`` gives the shapes. ``InferType`` gives the dtypes, where the library has it and the author says
+    nothing. The shapes of ``InferShape`` have to be the same; symbols are not passed to it.
+    Whether the library has these functions is read at a call, so that a definition builds no source.
+    """
+
+    repeatable = True
+
+    def __init__(
+        self, rule: InferRule, schema: Schema, kernel: Kernel, halves: tuple[DefaultRule, DefaultRule]
+    ) -> None:
+        """Wrap ``rule``, that of ``dims=``; ``halves`` are those of the library of ``kernel``."""
+        self.rule, self.subject = rule, schema.qualified_name
+        self.kernel: Any = kernel
+        self.library = ShapeAndDtype(*halves, len(schema.fresh), schema.qualified_name)
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
+        """Return one spec per output; raises ``InferError``, also where the two disagree about a shape."""
+        outputs, kernel = self.rule(arguments), self.kernel
+        if kernel.has_infer_shape and _are_numbers(arguments):
+            shapes = self.library.shapes(arguments)
+            for number, (output, shape) in enumerate(zip(outputs, shapes, strict=True)):
+                if tuple(output.shape) != tuple(shape):
+                    rule = f"dims= gives output {number} the shape {shape_text(output.shape)}"
+                    raise InferError(self.subject, f"{rule}, and {kernel.name}InferShape {shape_text(shape)}")
+        if not kernel.has_infer_type:
+            return outputs
+        dtypes = self.library.dtypes(arguments)
+        return tuple(Spec(x.shape, dtype, x.device) for x, dtype in zip(outputs, dtypes, strict=True))
+
+
+def _are_numbers(arguments: Sequence[Any]) -> bool:
+    """Whether no size of a tensor is a tracer's symbol."""
+    each = [x for a in arguments for x in (a if isinstance(a, (list, tuple)) else (a,))]
+    return all(type(size) is int for spec in each if isinstance(spec, Spec) for size in spec.shape)

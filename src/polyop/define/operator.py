@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ..call.bound import BoundOperator
-from ..call.library_infer import library_halves
+from ..call.library_infer import LibraryBesideDims, library_halves
 from ..call.operator import Kernel, Operator
 from ..call.prepare import AttributeValues
 from ..core.dims.claims import Claims
@@ -266,7 +266,7 @@ def infer_rule(
 ) -> InferRule:
     """Return the author's infer rule, or that of the first library kernel; else raises ``InferError``."""
     if dims is not None:
-        return infer_from_dims(dims, schema, infer)
+        return _beside_dims(infer_from_dims(dims, schema, infer), schema, infer, kernels, attributes)
     if infer is not None:
         return elementwise_rule(FromSpecs(infer, schema), schema, batch)
     if not schema.fresh:
@@ -283,3 +283,17 @@ def infer_rule(
         rule = "the shape and dtype of the output cannot be derived"
         raise InferError(schema.qualified_name, rule, seen, where=caller(), hint=hint)
     return ShapeAndDtype(*halves, len(schema.fresh), schema.qualified_name)
+
+
+def _beside_dims(
+    rule: InferRule, schema: Schema, infer: Any, kernels: Sequence[Kernel], attributes: Mapping[str, Any]
+) -> InferRule:
+    """Return the rule of ``dims=``, with what the library of the first native kernel infers.
+
+    The author's ``infer=`` takes precedence over the library.
+    """
+    kernel: Any = next((k for k in kernels if k.native), None)
+    halves = library_halves(schema, kernels, AttributeValues(attributes))
+    if infer is not None or halves is None or not schema.fresh or isinstance(kernel, LoopKernelBase):
+        return rule
+    return LibraryBesideDims(rule, schema, kernel, halves)
