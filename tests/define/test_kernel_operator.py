@@ -205,6 +205,43 @@ def test_an_attribute_without_a_type_is_refused_when_the_operator_is_used(functi
     assert op(X, 2.0).tolist() == (2 * X).tolist()
 
 
+def scaled_with(parameter, use):
+    """Return a loop kernel with a second parameter, as text, and how it uses it."""
+    names, file = {"polyop": polyop}, f"<signature {parameter} {use}>"
+    text = f"""
+def scaled(x, {parameter}):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * {use}
+    return y
+"""
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    exec(compile(text, file, "exec"), names)
+    return polyop.kernel(names["scaled"])
+
+
+BAD_DEFAULTS = [
+    ("a: int = 1.5", "a", "the default of the attribute a must be of its type, int, but got 1.5"),
+    ("a: bool = 1", "a", "must be of its type, bool, but got 1"),
+    ("a='sum'", "a", "needs a type, but got the default 'sum', which is none of float, int and bool"),
+    ("a=None", "a", "needs a type, but got the default None"),
+    ("a=float('inf')", "a", "the default of the attribute a must be finite.*, but got inf"),
+    ("a=1.0", "a[i]", "the parameter a is used as a tensor.*, but got a=1.0"),
+    ("a: float", "a[i]", "the parameter a is used as a tensor.*, but got a: float"),
+    ("a=None", "a[i]", "the parameter a is used as a tensor.*, but got a=None"),
+]
+
+
+@pytest.mark.parametrize(("parameter", "use", "message"), BAD_DEFAULTS)
+def test_types_and_defaults_that_the_loops_contradict(parameter, use, message):
+    with pytest.raises(polyop.PolyopError, match=message):
+        scaled_with(parameter, use)(X)
+
+
+def test_an_int_is_the_default_of_a_float():
+    assert str(scaled_with("a: 'float' = 2", "a").schema).endswith("(Tensor x, float a=2.0) -> Tensor")
+
+
 def test_tensors_come_before_attributes():
     def late(x, alpha: float, y):
         z = output_tensor(x.shape, x.dtype)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import inspect
 import keyword
+import math
 import re
 import threading
 from collections.abc import Callable
@@ -188,26 +189,44 @@ def _check_order(operator: str, outline: Outline, where: str) -> None:
 
 def _argument(operator: str, parameter: inspect.Parameter, outline: Outline, where: str) -> str:
     """Return the text of a parameter in the schema."""
+    has_default = parameter.default is not parameter.empty
     if parameter.name in outline.tensors:
+        if has_default or _annotated(parameter):
+            rule = (
+                f"the parameter {parameter.name} is used as a tensor, which is no number and has no default"
+            )
+            raise SchemaError(
+                operator, rule, str(parameter), where=where, hint=f"write {parameter.name} alone"
+            )
         return f"Tensor {parameter.name}"
-    default = outline.defaults.get(parameter.name)
-    kind = _annotated(parameter) or next(
-        (k for k, types in _TYPES.items() if isinstance(default, types)), None
-    )
+    kind_of_default = next((k for k, types in _TYPES.items() if isinstance(parameter.default, types)), None)
+    kind = _annotated(parameter) or kind_of_default
     if kind is None:
         rule = f"the parameter {parameter.name} is never indexed, so it is an attribute, which needs a type"
         seen = "no annotation and no default"
         if parameter.annotation is not parameter.empty:
             seen = f"the annotation {parameter.annotation!r}, which is none of float, int and bool"
+        elif has_default:
+            seen = f"the default {parameter.default!r}, which is none of float, int and bool"
         hint = f"write {parameter.name}: float, or {parameter.name}=1.0; or index it, if it is a tensor"
         raise SchemaError(operator, rule, seen, where=where, hint=hint)
-    if default is None:
+    if not has_default:
         return f"{kind} {parameter.name}"
-    return f"{kind} {parameter.name}={format_default(_TYPES[kind][0](default))}"
+    if kind_of_default != kind and (kind_of_default, kind) != ("int", "float"):
+        rule = f"the default of the attribute {parameter.name} must be of its type, {kind}"
+        raise SchemaError(operator, rule, repr(parameter.default), where=where)
+    default = _TYPES[kind][0](parameter.default)
+    if not math.isfinite(default):
+        rule = (
+            f"the default of the attribute {parameter.name} must be finite: a schema has no text for others"
+        )
+        hint = f"write {parameter.name}: float, and pass it at each call"
+        raise SchemaError(operator, rule, repr(default), where=where, hint=hint)
+    return f"{kind} {parameter.name}={format_default(default)}"
 
 
 def _annotated(parameter: inspect.Parameter) -> str | None:
     """Return the attribute type of an annotation, which may be a text; None for any other annotation."""
     annotation = parameter.annotation
-    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    text = annotation.strip("'\"") if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     return text if text in _TYPES else None
