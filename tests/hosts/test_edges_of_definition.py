@@ -1,7 +1,6 @@
 """Regressions at the edges of defining and registering operators."""
 
 import enum
-import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -89,11 +88,6 @@ def test_vjp_checks_gradients_on_every_host(make):
         pull((make(X), make(X)))
     with pytest.raises(ValueError, match="vjp needs 2 output gradients, but got 1"):
         pull((make(X),))
-
-
-def test_a_custom_cannot_be_pickled():
-    with pytest.raises(pickle.PicklingError, match="only an operator with a name of its own"):
-        pickle.dumps(polyop.Custom(lambda x: x, lambda x: x, lambda x: x, "pyfunc"))
 
 
 def test_a_schema_that_pytorch_refuses_hurts_nobody_else():

@@ -7,7 +7,6 @@ their specs and runs it. Every other call comes to :meth:`BoundOperator._slow`.
 from __future__ import annotations
 
 import dataclasses
-import pickle
 import sys
 import weakref
 from collections.abc import Iterator
@@ -26,12 +25,13 @@ from ..kernels.base import LoopKernelBase
 from . import registry
 from .host import GraphHost, Host, find_host, host_of, load, need, specs, torch_host
 from .operator import Operator
+from .pickled import reference
 from .prepare import Prepared, normalise, prepare
 from .rule import Rule
 
 PLAIN, TUPLE, LIST = 0, 1, 2  # how the native core returns outputs (Pack in csrc/gather.h)
 
-_alive: weakref.WeakSet[BoundOperator] = weakref.WeakSet()
+_alive: weakref.WeakSet[BoundOperator] = registry.objects
 
 _core.set_dtypes([(row.name, *row.dlpack, row.numpy, row.type_id) for row in DTYPES])
 
@@ -55,7 +55,6 @@ class BoundOperator(_core.Call):
 
     def __init__(self, operator: Operator, *, register: bool = True) -> None:
         """Bind an operator; with ``register``, under its name in the registry and in ``torch.ops``."""
-        self.defined_in = self.defined_in or calling_frame().f_globals.get("__name__", "")
         self._set(operator)
         load("numpy")  # not in the first call: a process that is forked during an import waits for ever
         old = registry.add(self) if register else None
@@ -217,10 +216,8 @@ class BoundOperator(_core.Call):
         return self
 
     def __reduce__(self) -> Any:
-        """Pickle as a look-up by name, for the process that has defined the operator too."""
-        if registry.named(self.name) is not self:
-            raise pickle.PicklingError(f"{self.name}: only an operator with a name of its own can be pickled")
-        return registry.find, (self.name,)
+        """Pickle by definition: another process finds it by name and digest, or imports its module."""
+        return reference(self)
 
     def traced(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the outputs of ``torch.ops`` as a plain call returns them. ``torch.compile`` traces this."""
@@ -259,6 +256,7 @@ class BoundOperator(_core.Call):
 
     def _set(self, operator: Operator) -> None:
         self.operator = operator
+        self.defined_in = self.defined_in or calling_frame().f_globals.get("__name__", "")
         self._key = str(id(self))
         _alive.add(self)
         kinds = "".join(

@@ -30,6 +30,9 @@ PARTS = {
 }
 """Suffixes after ``<name>__`` of the operators that a rule makes: a pattern for each ``Rule.part_kinds``."""
 
+objects: weakref.WeakSet[Any] = weakref.WeakSet()
+"""All operator objects of this process, also those without a name of their own."""
+
 _lock = threading.Lock()
 _named: dict[str, Any] = {}
 _generated: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
@@ -157,15 +160,20 @@ def known(name: str) -> Any:
     return _named.get(name) or _generated.get(name)
 
 
+def _defined(name: str) -> Any:
+    """Return the operator called ``name``, or a loop kernel that reserved the name; else None."""
+    return known(name) or _declared.get(name)
+
+
 def obtain(name: str) -> Any:
     """Return the operator called ``name``, or None; a part of another operator is made now.
 
     That runs the other operator's rules, which register the parts. So the caller must hold no lock.
     """
-    operator = known(name)
+    operator = _defined(name)
     if operator is not None:
         return operator
-    parts = (_part(known(owner), rest) for owner, rest in _splits(name) if known(owner) is not None)
+    parts = (_part(_defined(owner), rest) for owner, rest in _splits(name) if _defined(owner) is not None)
     return next((part for part in parts if part is not None), None)
 
 

@@ -12,7 +12,7 @@ from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..core.schema import MISSING
 from ..testing import Report, check
 from ..testing.report import COLUMNS, FAILED, NOT_RUN, PASSED
-from .load import load
+from .load import load, operators
 
 SAMPLES = "polyop_samples"
 _STYLES = {PASSED: "green", FAILED: "bold red", NOT_RUN: "dim"}
@@ -71,7 +71,7 @@ def _operators(target: str) -> Iterator[tuple[Any, Any]]:
     module = load(name)
     samples = getattr(module, SAMPLES, {})
     defined = [
-        bound for bound in registry.operators() if bound.name not in before or bound in vars(module).values()
+        bound for bound in operators(module) if bound.name not in before or bound in vars(module).values()
     ]
     chosen = [bound for bound in defined if operator_name in ("", bound.name, bound.name.split("::")[-1])]
     if not chosen:

@@ -8,14 +8,13 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..call import registry
 from ..call.bound import BoundOperator
 from ..call.explain import arguments_of, explain, split
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentValueError
 from ..core.spec import Spec
 from ..kernels.base import LoopKernelBase
-from .load import find_operator, load
+from .load import find_operator, load, operators
 
 if TYPE_CHECKING:
     from ..loops.program import Program
@@ -26,7 +25,9 @@ def add(verbs: Any) -> None:
     """Add the verb to the parser."""
     verb = verbs.add_parser("explain", help="say which kernel an operator takes, and why not the others")
     verb.add_argument("module", help="a Python file or module that defines the operator")
-    verb.add_argument("operator", nargs="?", help="namespace::name; all of the module's without it")
+    verb.add_argument(
+        "operator", nargs="?", help="namespace::name, or a name in the module; all of the module's without it"
+    )
     verb.add_argument(
         "--input", action="append", default=[], help="a spec per tensor, as float32[4,4] or cuda:float32[4]"
     )
@@ -57,8 +58,8 @@ def add(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the explanation of one operator, or of all that the module defines; return 0."""
-    load(options.module)
-    bound = [find_operator(options.operator)] if options.operator else list(registry.operators())
+    module = load(options.module)
+    bound = [find_operator(options.operator, module)] if options.operator else operators(module)
     inputs = tuple(map(parse_spec, options.input))
     attributes = dict(map(parse_attribute, options.attribute))
     names = {argument.name for operator in bound for _, argument in operator.schema.attributes()}

@@ -11,9 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..call import registry
 from ..core.errors import ArgumentValueError
-from .load import find_operator, load
+from .load import find_operator, load, operators
 
 
 def add(verbs: Any) -> None:
@@ -70,16 +69,16 @@ def _reg_op(options: argparse.Namespace) -> int:
 def _prototype(options: argparse.Namespace) -> int:
     from ..graph import header, prototype_of
 
-    module, name = _split(options.operators)
-    load(module)
-    bound = [find_operator(name)] if name else list(registry.operators())
+    file, name = _split(options.operators)
+    module = load(file)
+    bound = [find_operator(name, module)] if name else operators(module)
     if options.name and len(bound) != 1:
         raise ArgumentValueError("--name", "is the name of one operator", f"{len(bound)} operators")
     if not bound:
-        raise ArgumentValueError(module, "must define an operator", "none")
+        raise ArgumentValueError(file, "must define an operator", "none")
     guard = "CUSTOM_REG_OP_H_" if options.output == "-" else _guard(options.output)
     _write(options.output, header([prototype_of(each, options.name) for each in bound], guard))
-    print(f"{module}: {', '.join(each.name for each in bound)}", file=sys.stderr)
+    print(f"{file}: {', '.join(each.name for each in bound)}", file=sys.stderr)
     return 0
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from ..call import registry
 from ..call.bound import BoundOperator
 from ..core.errors import ArgumentValueError, PolyopError
+from ..define.kernel_operator import KernelOperator
 
 
 def load(name: str) -> ModuleType:
@@ -46,13 +47,29 @@ def load(name: str) -> ModuleType:
     return module
 
 
-def find_operator(name: str) -> BoundOperator:
-    """Return the registered operator with this name; raises ``ArgumentValueError`` with the nearest names."""
+def find_operator(name: str, module: ModuleType) -> BoundOperator:
+    """Return the operator ``namespace::name``, or the one that the module has under a plain name.
+
+    Raises ``ArgumentValueError`` with the nearest names.
+    """
+    operator = getattr(module, name, None)
+    if isinstance(operator, BoundOperator):
+        return operator
     try:
-        operator: BoundOperator = registry.find(name)
+        registered: BoundOperator = registry.find(name)
     except LookupError as problem:
         raise ArgumentValueError("operator", str(problem)) from None
-    return operator
+    return registered
+
+
+def operators(module: ModuleType) -> list[BoundOperator]:
+    """Return all registered operators, then the module's loop kernels from which none was made yet."""
+    registered = list(registry.operators())
+    functions = [
+        getattr(kernel, "function", None) for bound in registered for kernel in bound.operator.kernels
+    ]
+    kernels = [value for value in vars(module).values() if isinstance(value, KernelOperator)]
+    return [*registered, *(k for k in kernels if k not in registered and k not in functions)]
 
 
 def _run(name: str, importing: Callable[[], Any]) -> Any:

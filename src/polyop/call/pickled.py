@@ -1,0 +1,102 @@
+"""Pickle an operator by its definition: its name, a digest of its content, and the module that defines it.
+
+::
+
+    pickle.dumps(op)    (restore, ("shop::times", "0b5f6cbb0d0c2f4e", "shop.prices"))
+    pickle.loads(...)   the operator of this process with that name and that digest; the module is imported
+                        if there is none
+
+A pickle holds no code and no address. So both processes need the definition, and the digest proves that they
+have the same. An operator whose name polyop chose, as that of a ``Custom``, may have another number in its
+name in another process: it is found by its digest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..core.errors import HostError
+from ..core.schema import Schema
+from . import registry
+from .content import digest
+from .operator import Operator
+from .rule import CUSTOM
+
+SCRIPT = ("__main__", "__mp_main__")
+"""The names of the module that Python runs: in a process that multiprocessing starts it is the second."""
+
+
+def reference(bound: Any) -> tuple[Callable[..., Any], tuple[str, str, str]]:
+    """Return what ``__reduce__`` of an operator returns."""
+    operator: Operator = bound.operator
+    owner = registry.known(operator.part_of) if operator.part_of else None
+    return restore, (operator.name, _digest(operator), (owner or bound).defined_in)
+
+
+def restore(name: str, content: str, module: str) -> Any:
+    """Return the operator of this process with this name and digest; import ``module`` if there is none.
+
+    Raises ``HostError`` if this process has no such operator, or another one of that name.
+    """
+    bound = _find(name, content)
+    problem: Exception | None = None
+    if bound is None and module and module not in SCRIPT:
+        try:
+            importlib.import_module(module)
+        except ImportError as raised:
+            problem = raised
+        bound = _find(name, content)
+    if bound is not None:
+        return bound
+    other = next((bound for bound in _candidates(name) if bound.name == name), None)
+    if other is not None:
+        rule = (
+            f"the pickled operator has the digest {content}, and the operator of this name in this process "
+            f"has the digest {_digest(other.operator)}"
+        )
+        hint = f"use the same {_described(module)}, libraries and version of Python in both processes"
+        raise HostError(name, rule, where=other.origin, hint=hint)
+    rule = f"the pickled operator, of the digest {content}, is not defined in this process"
+    raise HostError(name, rule, hint=_how_to_define(module, problem)) from problem
+
+
+def _digest(operator: Operator) -> str:
+    """Return the digest without the name, which another process may number differently."""
+    schema = dataclasses.replace(operator.schema, name="")
+    if schema.namespace == CUSTOM:
+        schema = Schema(CUSTOM, "", (), ())  # the inputs of a Custom may be known only after its first call
+    return digest(dataclasses.replace(operator, schema=schema))
+
+
+def _find(name: str, content: str) -> Any:
+    return next((bound for bound in _candidates(name) if _digest(bound.operator) == content), None)
+
+
+def _candidates(name: str) -> Iterator[Any]:
+    """Yield the operator of this name, then those whose names differ only in the number polyop appended."""
+    exact = registry.obtain(name)
+    if exact is not None:
+        yield exact
+    stem = re.sub(r"_\d+$", "", name)
+    for bound in list(registry.objects):
+        if "operator" in vars(bound) and re.fullmatch(rf"{re.escape(stem)}(_\d+)?", bound.name):
+            yield bound
+
+
+def _described(module: str) -> str:
+    return "script" if module in SCRIPT else f"module {module}"
+
+
+def _how_to_define(module: str, problem: Exception | None) -> str:
+    if module in SCRIPT:
+        return (
+            "it was defined in the script: define it outside of functions and of if __name__ == '__main__', "
+            "or in a module that both processes import"
+        )
+    if problem is not None:
+        return f"it was defined in the module {module}, which cannot be imported here: {problem}"
+    return f"it was defined in the module {module}: define it outside of functions, so that an import does it"
