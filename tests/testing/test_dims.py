@@ -252,6 +252,31 @@ def test_a_false_claim_is_named_with_the_smallest_case(
     assert text.strip() in detail
 
 
+def stencil_gradient(x, out, g):
+    return (stencil(g),)
+
+
+def shifted_gradient(x, out, g):
+    return (stencil(np.append(g[1:], 0 * g[:1])),)
+
+
+def test_gradients_of_slices_with_a_halo_overlap():
+    halo = {"n": (1, 1)}
+    right = define(UNARY, stencil, "n -> n", halo=halo, gradient=stencil_gradient)
+    assert rows(right)["dims, gradient"] == ("passed", 'halo={"n": (1, 1)}')
+    wrong = define(UNARY, stencil, "n -> n", halo=halo, gradient=shifted_gradient)
+    status, detail = rows(wrong)["dims, gradient"]
+    assert status == "failed"
+    assert 'halo={"n": (1, 1)} does not hold for the gradient: for n=3, the slices' in detail
+
+
+def test_gradients_that_do_not_exist_are_reported():
+    op = define(UNARY, np.copy, "n -> n", parallel="n", gradient=lambda x, out, g: (None,))
+    status, detail = rows(op)["dims, gradient"]
+    assert status == "not run"
+    assert "no tensor has a gradient" in detail
+
+
 LOOPS = [  # function, schema, samples, what check says of each row that ran
     (
         loop_matmul,
@@ -278,7 +303,7 @@ def test_what_is_proved_of_loops_is_tried(function, schema, args, expected):
         f"dims, {row}": text for row, text in expected.items()
     }
     assert results["dims, refusals"][0] == "not run"
-    assert gradients[0] == ("passed" if "parallel" in expected else "not run")
+    assert gradients[0] == ("passed" if expected else "not run")
 
 
 def test_the_sizes_of_a_sample_that_a_proof_excludes_are_named():

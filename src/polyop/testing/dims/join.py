@@ -31,6 +31,18 @@ class Piece(NamedTuple):
     last: int
 
 
+class Share(NamedTuple):
+    """The elements ``start:stop`` of an output belong to a slice, whose own output begins at ``origin``."""
+
+    start: int
+    stop: int
+    origin: int
+
+    def positions(self) -> Array:
+        """Return where these elements are in the output of the slice."""
+        return np.arange(self.start - self.origin, self.stop - self.origin)
+
+
 def pieces(bounds: Sequence[int], halo: tuple[int, int]) -> list[Piece]:
     """Return the pieces between bounds. At the ends of the dimension there is no neighbour to read."""
     size = bounds[-1]
@@ -72,10 +84,16 @@ COMBINE: Final[dict[str, Combine]] = {
 """Keyword -> how the results of slices are combined, for an output that lacks the dimension."""
 
 
+def side_by_side(lengths: Sequence[int]) -> list[Share]:
+    """Return the shares of slices without a halo: all elements of each, one slice after the other."""
+    stops = list(itertools.accumulate(lengths))
+    return [Share(stop - length, stop, stop - length) for stop, length in zip(stops, lengths, strict=True)]
+
+
 def without_halo(
-    results: Sequence[Array], axis: int, parts: Sequence[Piece], size: int, output_size: Callable[[int], int]
-) -> Array:
-    """Return the results of slices side by side, without the elements that belong to the halo.
+    lengths: Sequence[int], parts: Sequence[Piece], size: int, output_size: Callable[[int], int]
+) -> list[Share]:
+    """Return the shares of slices with a halo; ``lengths`` are the sizes of their outputs.
 
     ``size`` is that of the whole dimension, and ``output_size`` gives that of the output for any size of
     the dimension. Element i of the output belongs to position i of the dimension. Where the size of the
@@ -84,19 +102,24 @@ def without_halo(
     """
     total = output_size(size)
     place = _places(size, output_size, [part.last - part.first for part in parts])
-    kept = []
-    for part, result in zip(parts, results, strict=True):
+    shares = []
+    for part, length in zip(parts, lengths, strict=True):
         start = min(place(part.start), total)
         stop = total if part.stop == size else min(place(part.stop), total)
         origin = place(part.first)
-        if stop - origin > result.shape[axis]:
-            element = origin + result.shape[axis]
+        if stop - origin > length:
             raise MisfitError(
                 f"the slice {part.start}:{part.stop} with its halo, {part.first}:{part.last}, does not give "
-                f"element {element} of the output, which belongs to it"
+                f"element {origin + length} of the output, which belongs to it"
             )
-        kept.append(np.take(result, np.arange(start - origin, stop - origin), axis))
-    return np.concatenate(kept, axis)
+        shares.append(Share(start, stop, origin))
+    return shares
+
+
+def joined(results: Sequence[Array], axis: int, shares: Sequence[Share]) -> Array:
+    """Return the elements of each slice's output that belong to it, side by side."""
+    rows = zip(results, shares, strict=True)
+    return np.concatenate([np.take(result, share.positions(), axis) for result, share in rows], axis)
 
 
 def _places(size: int, output_size: Callable[[int], int], lengths: Sequence[int]) -> Callable[[int], int]:

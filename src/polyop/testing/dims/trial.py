@@ -17,7 +17,17 @@ from ...core.errors import InferError
 from ..case import Array, Case, first_line
 from ..difference import wide
 from ..report import FAILED, NOT_RUN, PASSED
-from .join import COMBINE, MisfitError, Piece, UntriedError, pieces, without_halo
+from .join import (
+    COMBINE,
+    MisfitError,
+    Piece,
+    Share,
+    UntriedError,
+    joined,
+    pieces,
+    side_by_side,
+    without_halo,
+)
 from .parts import Dimension, cut, result_entries, sizes_of
 
 Result = TypeVar("Result")
@@ -44,26 +54,27 @@ class Trial:
         case = self.case
         whole = results_of(case)
         parts = pieces(self.bounds, self.halo())
-        slices = [
-            results_of(
-                cut(case, self.dims, self.dimension, part.first, part.last),
-                f"the slice {part.first}:{part.last} of {self.dimension.name}",
-            )
-            for part in parts
-        ]
+        slices = [results_of(self.cut(part), self.text(part)) for part in parts]
         for number, (entry, expected) in enumerate(zip(result_entries(case, self.dims), whole, strict=True)):
             results = [results[number] for results in slices]
             try:
-                joined = self.join(number, entry, results, parts)
+                together = self.join(number, entry, results, parts)
             except MisfitError as problem:
                 return f"output {number}: {problem}"
-            if not agree(case, expected, joined, results):
-                return (
-                    f"whole:  output {number} = {shown(expected)}\nslices: output {number} = {shown(joined)}"
-                )
+            if not agree(case, expected, together, results):
+                label = f"output {number}"
+                return f"whole:  {label} = {shown(expected)}\nslices: {label} = {shown(together)}"
         if not any(np.isfinite(wide(result)).any() for result in whole):
             raise UntriedError("the results have no finite element")
         return None
+
+    def cut(self, part: Piece) -> Case:
+        """Return the case on one slice with its halo."""
+        return cut(self.case, self.dims, self.dimension, part.first, part.last)
+
+    def text(self, part: Piece) -> str:
+        """Return what an error calls this slice."""
+        return f"the slice {part.first}:{part.last} of {self.dimension.name}"
 
     def halo(self) -> tuple[int, int]:
         """Return how many neighbours a slice reads before and after it."""
@@ -80,10 +91,15 @@ class Trial:
         axis = self.dimension.axis(entry)
         if axis is None:
             return COMBINE[self.keyword](results)
-        if self.dimension.name in self.dims.halo:
-            output_size = functools.partial(self.output_size, number, axis)
-            return without_halo(results, axis, parts, self.bounds[-1], output_size)
-        return np.concatenate(list(results), axis)
+        return joined(results, axis, self.shares(number, axis, results, parts))
+
+    def shares(self, number: int, axis: int, results: Sequence[Array], parts: Sequence[Piece]) -> list[Share]:
+        """Return which elements of an output belong to each slice."""
+        lengths = [result.shape[axis] for result in results]
+        if self.dimension.name not in self.dims.halo:
+            return side_by_side(lengths)
+        output_size = functools.partial(self.output_size, number, axis)
+        return without_halo(lengths, parts, self.bounds[-1], output_size)
 
     def output_size(self, number: int, axis: int, size: int) -> int:
         """Return the size of an axis of a result if the dimension has this size."""
@@ -132,14 +148,14 @@ def attempted(what: str, case: Case, call: Callable[[], Result]) -> Result:
         raise UntriedError(f"{what} ({case}) is refused: {first_line(problem)}") from problem
 
 
-def agree(case: Case, expected: Array, joined: Array, results: Sequence[Array]) -> bool:
+def agree(case: Case, expected: Array, together: Array, results: Sequence[Array]) -> bool:
     """Whether two results are equal within the tolerance of the dtype, relative to the largest element."""
-    if expected.shape != joined.shape:
+    if expected.shape != together.shape:
         return False
     rtol, atol = case.tolerance(expected.dtype)
     values = [abs(wide(x)) for x in (expected, *results) if x.size]
     scale = max((float(np.max(v, initial=0.0, where=np.isfinite(v))) for v in values), default=0.0)
-    left, right = (x if x.dtype.kind in "biu" else wide(x) for x in (expected, joined))
+    left, right = (x if x.dtype.kind in "biu" else wide(x) for x in (expected, together))
     return bool(np.allclose(left, right, rtol=rtol, atol=max(atol, rtol * scale), equal_nan=True))
 
 
