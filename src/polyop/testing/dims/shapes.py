@@ -14,6 +14,7 @@ from .parts import Dimension, resized, sizes_of
 from .smallest import limited, resizable
 
 SIZES = (1, 2, 3, 4)
+"""The sizes of each dimension, one by one."""
 
 
 def compare_shapes(case: Case, dims: Dims) -> str:

@@ -58,12 +58,13 @@ class Trial:
         for number, (entry, expected) in enumerate(zip(result_entries(case, self.dims), whole, strict=True)):
             results = [results[number] for results in slices]
             try:
-                together = self.join(number, entry, results, parts)
+                candidates = self.join(number, entry, results, parts)
             except MisfitError as problem:
                 return f"output {number}: {problem}"
-            if not agree(case, expected, together, results):
-                label = f"output {number}"
-                return f"whole:  {label} = {shown(expected)}\nslices: {label} = {shown(together)}"
+            for together in candidates:
+                if not agree(case, expected, together, results):
+                    label = f"output {number}"
+                    return f"whole:  {label} = {shown(expected)}\nslices: {label} = {shown(together)}"
         if not any(np.isfinite(wide(result)).any() for result in whole):
             raise UntriedError("the results have no finite element")
         return None
@@ -86,12 +87,19 @@ class Trial:
         except InferError as problem:
             raise UntriedError(first_line(problem)) from problem
 
-    def join(self, number: int, entry: Entry, results: Sequence[Array], parts: Sequence[Piece]) -> Array:
-        """Return one output of the slices as one array; raises ``MisfitError`` or ``UntriedError``."""
+    def join(
+        self, number: int, entry: Entry, results: Sequence[Array], parts: Sequence[Piece]
+    ) -> Sequence[Array]:
+        """Return arrays that must equal an output of the whole: that of the slices put together.
+
+        If the output lacks the dimension and nothing combines it, each slice must give all of it. Raises
+        ``MisfitError`` or ``UntriedError``.
+        """
         axis = self.dimension.axis(entry)
-        if axis is None:
-            return COMBINE[self.keyword](results)
-        return joined(results, axis, self.shares(number, axis, results, parts))
+        if axis is not None:
+            return [joined(results, axis, self.shares(number, axis, results, parts))]
+        combine = COMBINE.get(self.keyword)
+        return results if combine is None else [combine(results)]
 
     def shares(self, number: int, axis: int, results: Sequence[Array], parts: Sequence[Piece]) -> list[Share]:
         """Return which elements of an output belong to each slice."""
