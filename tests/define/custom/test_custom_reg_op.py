@@ -70,6 +70,10 @@ def test_a_repeated_index_is_taken():
     (lambda: CustomRegOp().input(0).dtype_format("float32"), ValueError, "tuple of two or three elements, but got 'float32'"),
     (lambda: CustomRegOp().input(0).dtype_format(("float32",)), ValueError, "tuple of two or three elements"),
     (lambda: CustomRegOp().input(0).dtype_format(("float32", 1)), ValueError, "tuple of two or three elements"),
+    (lambda: custom_info_register(len), TypeError, "must be of type dict or str.*\n.*write @custom_info_register"),
+    (lambda: custom_info_register(3), TypeError, "must be of type dict or str, but got 3"),
+    (lambda: custom_info_register({})("lib.so:f"), TypeError,
+     "must decorate a function, but got 'lib.so:f'.*\n.*goes to Custom's reg_info"),
 ])  # fmt: skip
 def test_errors(make, error, message):
     with pytest.raises(error, match=message):
@@ -144,13 +148,3 @@ def test_decorators_add_up():
         return 2 * x
 
     assert [info["target"] for info in of_decorated(double)] == ["CPU", "GPU"]
-
-
-@pytest.mark.parametrize(("make", "message"), [
-    (lambda: custom_info_register(len), "must be of type dict or str.*\n.*write @custom_info_register"),
-    (lambda: custom_info_register(3), "must be of type dict or str, but got 3"),
-    (lambda: custom_info_register({})("lib.so:f"), "must decorate a function, but got 'lib.so:f'.*\n.*goes to Custom's reg_info"),
-])  # fmt: skip
-def test_what_cannot_be_decorated_says_so(make, message):
-    with pytest.raises(TypeError, match=message):
-        make()
