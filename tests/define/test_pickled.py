@@ -102,6 +102,25 @@ def test_a_derived_operator(module):
     assert done.stdout.decode().strip() == "pickled_ops::scaled__backward", done.stderr.decode()
 
 
+def test_a_definition_that_was_replaced(module, tmp_path):
+    """It is found in its own process; another process has the last definition, and says so."""
+    text = MODULE.format(factor="5.0").replace("pickled_ops", "pickled_twice")
+    first, marker, rest = text.partition("def make")
+    again = first.replace("5.0", "6.0").replace("import polyop", "old = scaled\nold.schema", 1)
+    (tmp_path / "pickled_twice.py").write_text(first + again + marker + rest)
+    sys.path.insert(0, str(tmp_path))
+    try:
+        import pickled_twice
+    finally:
+        sys.path.remove(str(tmp_path))
+    old, last = pickled_twice.old, pickled_twice.scaled
+    assert old(X).tolist() == (5 * X).tolist() and last(X).tolist() == (6 * X).tolist()
+    assert pickle.loads(pickle.dumps(old)) is old and pickle.loads(pickle.dumps(last)) is last
+    done = loaded(pickle.dumps(last), tmp_path)
+    assert done.stdout.decode().strip() == str((6 * X).tolist()), done.stderr.decode()
+    assert "the pickled operator" in loaded(pickle.dumps(old), tmp_path).stderr.decode()
+
+
 SCRIPT = """
 import multiprocessing
 import pickle

@@ -161,8 +161,9 @@ def known(name: str) -> Any:
 
 
 def _defined(name: str) -> Any:
-    """Return the operator called ``name``, or a loop kernel that reserved the name; else None."""
-    return known(name) or _declared.get(name)
+    """Return the operator of this name, or the loop kernel that gets the name at its first use, or None."""
+    kernel = _declared.get(name)
+    return kernel if kernel is not None and has_name(kernel) else known(name)
 
 
 def obtain(name: str) -> Any:

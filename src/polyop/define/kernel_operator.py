@@ -91,6 +91,12 @@ class KernelOperator(BoundOperator):
         """Where the function is defined."""
         return of_function(self.python)
 
+    @property
+    def torch(self) -> Any:
+        """The operator as ``torch.ops.<namespace>.<name>.default``; needs PyTorch."""
+        _ = self.operator  # bound before PyTorch's host takes its lock, which binding takes too
+        return super().torch
+
     def retire(self) -> None:
         """Leave the name to the next definition; what is derived from now on has the new name too."""
         super().retire()
