@@ -251,3 +251,36 @@ def test_a_library_that_infers_too_has_to_agree(tensor):
     message = r"dims= gives output 0 the shape \(2, 4\), and CustomAddInferShape \(2, 3\)"
     with pytest.raises(InferError, match=message):
         other(x, x)
+
+
+COMPANIONS = """
+#include <cstdint>
+#include <vector>
+#include "custom_aot_extra.h"
+enum TypeId : int {};
+extern "C" std::vector<int64_t> narrowInferShape(int *ndims, int64_t **shapes, AotExtra *) {
+  return {shapes[0][0]};
+}
+extern "C" TypeId narrowInferType(std::vector<TypeId>, AotExtra *) { return TypeId(42);  /* float16 */ }
+extern "C" int narrow(int, void **params, int *, int64_t **shapes, const char **, void *, void *) {
+  for (int64_t i = 0; i < shapes[1][0]; ++i) static_cast<uint16_t *>(params[1])[i] = 0x3c00;  // 1.0
+  return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory):
+    """Return a kernel whose library gives the first size as the output's shape, and float16."""
+    file = tmp_path_factory.mktemp("companions") / "narrow.cc"
+    file.write_text(COMPANIONS)
+    return polyop.source(file, function="narrow")
+
+
+def test_infer_type_gives_the_dtype_beside_dims(tensor, narrow):
+    x = tensor(np.zeros((2, 3), np.float32))
+    signature = "(Tensor x) -> Tensor"
+    y = np.asarray(define("narrow", signature, narrow, "n m -> n", parallel="n")(x))
+    np.testing.assert_array_equal(y, np.ones(2, np.float16), strict=True)
+    other = define("narrow", signature, narrow, "n m -> n", infer="int16")
+    assert np.asarray(other(x)).dtype == np.int16

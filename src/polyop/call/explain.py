@@ -173,11 +173,7 @@ def _dims(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
         whole = [name for name in operator.dims.whole if name != "..."]
         if whole:
             yield f"  whole       {', '.join(whole)}: nothing is claimed of slices along them"
-    elif (
-        isinstance(operator.infer, FromSpecs)
-        and isinstance(operator.infer.rule, str)
-        and operator.batch != "elementwise"
-    ):
+    elif isinstance(operator.infer, FromSpecs) and isinstance(operator.infer.rule, str):
         yield f"  dimensions  output like {operator.infer.rule}; nothing else is claimed"
     kernel = next((k for k in operator.kernels if isinstance(k, LoopKernelBase)), None)
     if kernel is None:

@@ -12,10 +12,9 @@ from ..call.library_infer import LibraryBesideDims, library_halves
 from ..call.operator import Kernel, Operator
 from ..call.prepare import AttributeValues
 from ..core.dims.claims import Claims
-from ..core.dims.dims import Dims
+from ..core.dims.dims import Dims, elementwise
 from ..core.dims.infer import infer_from_dims
 from ..core.dtypes import dtype
-from ..core.equal_shapes import elementwise_rule
 from ..core.errors import ArgumentTypeError, InferError, SchemaError
 from ..core.infer import FromSpecs, InferRule, ShapeAndDtype
 from ..core.origin import caller, of_function
@@ -71,16 +70,16 @@ def operator(
     """
     origin = caller()
     parsed = checked_schema(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
-    notation = checked_dims(dims, parsed, claims, batch, origin)
     kernel_list = _kernels(kernels, parsed, dtypes, origin)
+    notation = checked_dims(dims, parsed, claims, origin, (batch, infer, kernel_list))
     return _bound(
         Operator(
             schema=parsed,
-            infer=infer_rule(parsed, infer, kernel_list, attributes or {}, batch, notation),
+            infer=infer_rule(parsed, infer, kernel_list, attributes or {}, notation),
             kernels=kernel_list,
             gradient=gradient,
             jvp=jvp,
-            batch=check_batch(batch, parsed),
+            batch=check_batch(batch, parsed, notation),
             dims=notation,
             attributes=dict(attributes or {}),
             autocast=None if autocast is None else dtype(autocast).name,
@@ -96,7 +95,7 @@ def of_loop_kernel(schema: Schema, function: Callable[..., Any], doc: str, origi
     from ..rules.loops.rules import with_derived
 
     kernel_list = _kernels(function, checked_schema(schema, {}, origin), None, origin)
-    infer = infer_rule(schema, None, kernel_list, {}, None)
+    infer = infer_rule(schema, None, kernel_list, {})
     reference = definition(kernel_list[0], schema, {})
     return with_derived(Operator(schema, infer, kernel_list, reference=reference, doc=doc, origin=origin))
 
@@ -118,7 +117,7 @@ def _bound(operator: Operator) -> BoundOperator:
     from ..rules.dims import with_dims_batch
     from ..rules.loops.rules import with_derived  # here, as it loads the loop compiler's front end
 
-    return with_dims_batch(with_derived(operator))
+    return BoundOperator(with_dims_batch(with_derived(operator)))
 
 
 def _reference(reference: Any, kernels: Sequence[Any], schema: Schema, attributes: Mapping[str, Any]) -> Any:
@@ -231,15 +230,25 @@ def _restricted(kernel: Kernel, dtypes: Sequence[Any] | None) -> Kernel:
     return cast("Kernel", restricted)
 
 
-def check_batch(batch: Any, schema: Schema) -> Any:
-    """Return a batch rule: None, a function or ``"elementwise"``; else raises ``ArgumentTypeError``."""
+def check_batch(batch: Any, schema: Schema, dims: Dims | None) -> Any:
+    """Return a batch rule: None, a function or ``"elementwise"``; else raises ``ArgumentTypeError``.
+
+    It is None if ``"elementwise"`` was short for ``dims``, from which a rule is derived.
+    """
+    if batch == "elementwise" and dims is not None:
+        return None
     if batch is None or callable(batch) or batch == "elementwise":
         return batch
     raise ArgumentTypeError(schema.qualified_name, "batch must be 'elementwise' or a function", repr(batch))
 
 
-def checked_dims(dims: str | None, schema: Schema, claims: Claims, batch: Any, origin: Any) -> Dims | None:
-    """Return the value of ``dims=`` and its claims; None without. Raises ``SchemaError`` or ``TypeError``."""
+def checked_dims(
+    dims: str | None, schema: Schema, claims: Claims, origin: Any, others: tuple[Any, Any, Sequence[Kernel]]
+) -> Dims | None:
+    """Return the value of ``dims=`` and its claims, or of its short form; None without.
+
+    ``others`` are ``batch``, ``infer`` and the kernels. Raises ``SchemaError`` or ``TypeError``.
+    """
     subject = schema.qualified_name
     for name in claims:
         if name not in Claims.__annotations__:
@@ -249,11 +258,33 @@ def checked_dims(dims: str | None, schema: Schema, claims: Claims, batch: Any, o
             if value:
                 rule = f"{name}= is about dimensions, and the operator has no dims="
                 raise SchemaError(subject, rule, where=origin, hint='give dims=, as in dims="b i -> b"')
-        return None
-    if batch == "elementwise":
+        return elementwise_dims(schema, *others, origin)
+    if others[0] == "elementwise":
         rule = 'batch="elementwise" repeats what dims= says of shapes'
         raise SchemaError(subject, rule, where=origin, hint='give dims="... -> ...", parallel="..." alone')
     return Dims.parse(dims, schema, **claims, origin=origin)
+
+
+def elementwise_dims(
+    schema: Schema, batch: Any, infer: Any, kernels: Sequence[Kernel], origin: Any
+) -> Dims | None:
+    """Return the dimensions that ``batch="elementwise"`` is short for, None for another ``batch``.
+
+    It is also None if a function of the author infers the shapes, in Python or in a library: that function
+    decides which shapes fit, and it may broadcast, as dims never do.
+    """
+    if batch != "elementwise" or callable(infer):
+        return None
+    kernel: Any = next((k for k in kernels if k.native), None)
+    if (
+        infer is None
+        and schema.fresh
+        and kernel is not None
+        and kernel.has_infer_shape
+        and kernel.has_infer_type
+    ):
+        return None
+    return elementwise(schema, origin)
 
 
 def infer_rule(
@@ -261,16 +292,15 @@ def infer_rule(
     infer: Any,
     kernels: Sequence[Kernel],
     attributes: Mapping[str, Any],
-    batch: Any,
     dims: Dims | None = None,
 ) -> InferRule:
     """Return the author's infer rule, or that of the first library kernel; else raises ``InferError``."""
     if dims is not None:
         return _beside_dims(infer_from_dims(dims, schema, infer), schema, infer, kernels, attributes)
     if infer is not None:
-        return elementwise_rule(FromSpecs(infer, schema), schema, batch)
+        return FromSpecs(infer, schema)
     if not schema.fresh:
-        return elementwise_rule(ShapeAndDtype((), (), 0, schema.qualified_name), schema, batch)
+        return ShapeAndDtype((), (), 0, schema.qualified_name)
     kernel: Any = next((k for k in kernels if k.native), None)
     halves = library_halves(schema, kernels, AttributeValues(attributes))
     if halves is None or kernel is None or not (kernel.has_infer_shape and kernel.has_infer_type):

@@ -10,26 +10,25 @@ For ``...`` they are one more of the dimensions that it stands for, and nothing 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..call.bound import BoundOperator
 from ..call.host import array_namespace
 from ..call.operator import Operator
 from ..call.rule import Rule
 from ..core.dims.dims import Dims
 from ..core.dims.entry import Entry
+from ..core.schema import Schema
 
 ELLIPSIS = "..."
 
 
-def with_dims_batch(operator: Operator) -> BoundOperator:
-    """Return the bound operator; its batch rule is derived from ``dims`` if it has no other."""
-    if operator.dims is None or operator.batch is not None or operator.schema.mutates:
-        return BoundOperator(operator)
-    rule = DimsBatch(operator, operator.dims)
-    rule.bound = BoundOperator(dataclasses.replace(operator, batch=rule))
-    return rule.bound
+def with_dims_batch(operator: Operator) -> Operator:
+    """Return the operator; its batch rule is derived from ``dims`` if it has no other."""
+    if operator.dims is None or operator.batch is not None:
+        return operator
+    return dataclasses.replace(operator, batch=DimsBatch(operator.schema, operator.dims))
 
 
 class DimsBatch(Rule):
@@ -38,47 +37,93 @@ class DimsBatch(Rule):
     is_derived = True
     batching = "one call where '...' or a parallel dimension can take the samples"
 
-    def __init__(self, operator: Operator, dims: Dims) -> None:
-        """Take the operator; ``bound``, which is called, is set when it has been bound."""
-        self.schema, self.dims = operator.schema, dims
-        self.bound: BoundOperator
+    def __init__(self, schema: Schema, dims: Dims) -> None:
+        """Take the schema and the dimensions of an operator."""
+        self.schema, self.dims = schema, dims
+        written = [entry for entry in dims.inputs if entry.written]
+        self.results = (*dims.outputs, *written)
 
-    def dimension_for_samples(self, in_dims: Sequence[int | None]) -> str | None:
+    def dimension_for_samples(self, in_dims: Sequence[Any]) -> str | None:
         """Return the dimension that takes the samples: ``...`` or a parallel one, else None.
 
         It stands in the entry of every tensor that has samples and of every output, once and by itself.
-        ``in_dims`` has the axis of the samples of each tensor argument, or None.
+        ``in_dims`` has the axis of the samples of each tensor argument, or None; a tuple of these for a list.
         """
         rows = list(zip(self.dims.inputs, in_dims, strict=True))
-        entries = [entry for entry, axis in rows if axis is not None] + [*self.dims.outputs]
-        others = [entry for entry, axis in rows if axis is None]
+        entries = [entry for entry, axes in rows if _has_samples(axes)] + [*self.results]
+        others = [entry for entry, axes in rows if not _has_samples(axes)]
         names = [name for name in (ELLIPSIS, *self.dims.parallel) if all(_stands(e, name) for e in entries)]
-        if any(entry.each for entry in entries):
-            return None
-        names = [name for name in names if not any(e.each and _stands(e, name) for e in others)]
         # a tensor without samples that has the dimension must be repeated: rather take another dimension
         return min(names, key=lambda name: any(_stands(entry, name) for entry in others), default=None)
 
-    def __call__(self, in_dims: Sequence[Any], inputs: Sequence[Any]) -> Any:
-        """Return (outputs, axes that count samples), or ``NotImplemented`` if no dimension can take them."""
+    def __call__(
+        self, in_dims: Sequence[Any], inputs: Sequence[Any], call: Callable[[list[Any]], Sequence[Any]]
+    ) -> Any:
+        """Return (outputs, axes that count samples), or ``NotImplemented`` if no dimension can take them.
+
+        ``call`` takes the arguments of the schema, and returns the new outputs, then the written tensors; its
+        lists are open. ``in_dims`` is like ``inputs``, with the axis of the samples or None for a tensor.
+        Raises ``InferError`` if the tensors of one sample do not fit together.
+        """
         positions = self.schema.tensor_positions
-        axes = [in_dims[i] for i in positions]
-        axes = [
-            None if isinstance(a, (list, tuple)) and not any(x is not None for x in a) else a for a in axes
-        ]
-        name = self.dimension_for_samples(axes)
+        name = self.dimension_for_samples([in_dims[i] for i in positions])
         if name is None:
             return NotImplemented
-        tensors = list(zip(positions, self.dims.inputs, axes, strict=True))
-        samples = next(inputs[i].shape[axis] for i, _, axis in tensors if axis is not None)
-        arguments, size = list(inputs), None
-        for i, entry, axis in tensors:
-            if arguments[i] is not None and _axis(entry, name) is not None:
-                arguments[i], size = _join(entry, name, arguments[i], axis, samples)
-        result = self.bound(*arguments)
-        outputs = result if isinstance(result, (tuple, list)) else (result,)
-        rows = [_split(e, name, y, (samples, size)) for e, y in zip(self.dims.outputs, outputs, strict=True)]
-        return tuple(y for y, _ in rows), tuple(axis for _, axis in rows)
+        attributes = {attribute.name: inputs[i] for i, attribute in self.schema.attributes()}
+        shapes = [_map(_sample_shape, inputs[i], in_dims[i]) for i in positions]
+        size = self.dims.match(shapes, attributes)[name]
+        pairs = (pair for i in positions for pair in _pairs(inputs[i], in_dims[i]))
+        samples = next(tensor.shape[axis] for tensor, axis in pairs if axis is not None)
+        arguments = list(inputs)
+        for i, entry in zip(positions, self.dims.inputs, strict=True):
+            if _axis(entry, name) is not None:
+                join = functools.partial(_join, entry, name, samples)
+                arguments[i] = _map(join, inputs[i], in_dims[i])
+        outputs = call(arguments)
+        rows = zip(self._entries(arguments, len(outputs)), outputs, strict=True)
+        split = [_split(entry, name, output, (samples, size)) for entry, output in rows]
+        return tuple(output for output, _ in split), tuple(axis for _, axis in split)
+
+    def _entries(self, arguments: Sequence[Any], count: int) -> list[Entry]:
+        """Return the entry of each of ``count`` outputs; a list of outputs has one entry for all of them."""
+        rows = zip(self.schema.tensor_positions, self.dims.inputs, strict=True)
+        written = [
+            entry
+            for i, entry in rows
+            if entry.written
+            for tensor, _ in _pairs(arguments[i], None)
+            if tensor is not None
+        ]
+        fresh = self.dims.outputs
+        if any(entry.each for entry in fresh):
+            fresh = fresh[:1] * (count - len(written))
+        return [*fresh, *written]
+
+
+def _pairs(value: Any, axes: Any) -> Iterator[tuple[Any, int | None]]:
+    """Yield each tensor of an argument, and the axis of its samples or None."""
+    if not isinstance(value, (tuple, list)):
+        yield value, axes
+        return
+    yield from zip(value, axes or (None,) * len(value), strict=True)
+
+
+def _map(function: Callable[[Any, int | None], Any], value: Any, axes: Any) -> Any:
+    """Return the result for each tensor of an argument and the axis of its samples; None if it is absent."""
+    if isinstance(value, (tuple, list)):
+        return tuple(_map(function, *pair) for pair in _pairs(value, axes))
+    return None if value is None else function(value, axes)
+
+
+def _sample_shape(tensor: Any, axis: int | None) -> tuple[Any, ...]:
+    """Return the shape of one sample."""
+    shape = tuple(tensor.shape)
+    return shape if axis is None else (*shape[:axis], *shape[axis + 1 :])
+
+
+def _has_samples(axes: Any) -> bool:
+    """Whether a tensor, or one of a list, has samples."""
+    return any(axis is not None for axis in axes) if isinstance(axes, (tuple, list)) else axes is not None
 
 
 def _stands(entry: Entry, name: str) -> bool:
@@ -93,8 +138,8 @@ def _axis(entry: Entry, name: str) -> int | None:
     return entry.axis(name)
 
 
-def _join(entry: Entry, name: str, tensor: Any, axis: int | None, samples: Any) -> tuple[Any, Any]:
-    """Return a tensor whose dimension ``name`` has that of every sample, and its size in one sample.
+def _join(entry: Entry, name: str, samples: Any, tensor: Any, axis: int | None) -> Any:
+    """Return a tensor whose dimension ``name`` has that of every sample.
 
     A tensor without samples is repeated for each of them, because a dimension has one size everywhere.
     """
@@ -102,11 +147,11 @@ def _join(entry: Entry, name: str, tensor: Any, axis: int | None, samples: Any) 
     repeated = (samples, *tensor.shape)
     tensor = xp.broadcast_to(tensor, repeated) if axis is None else _moved(tensor, axis, 0)
     if name == ELLIPSIS:
-        return tensor, None
+        return tensor
     place = _place(entry, name, tensor)
     shape = tuple(tensor.shape)
     joined = (*shape[1:place], samples * shape[place], *shape[place + 1 :])
-    return xp.reshape(_moved(tensor, 0, place - 1), joined), shape[place]
+    return xp.reshape(_moved(tensor, 0, place - 1), joined)
 
 
 def _moved(tensor: Any, source: int, destination: int) -> Any:

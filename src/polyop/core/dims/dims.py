@@ -45,6 +45,8 @@ class Dims:
     reductions: Mapping[str, str] = field(default_factory=dict, hash=False)
     halo: Mapping[str, Halo] = field(default_factory=dict, hash=False)
     origin: object = field(default=None, compare=False)
+    hint: str = field(default="", compare=False)
+    """What an error adds about the rule; the entries, if it is empty."""
 
     @classmethod
     def parse(
@@ -146,14 +148,34 @@ class Dims:
 
     @property
     def _definition(self) -> Definition:
-        return Definition(self.operator, self.text, self.origin)
+        return Definition(self.operator, self.hint or f'dims="{self.text}"', self.origin)
 
 
-def elementwise(schema: Schema) -> Dims:
-    """Return the rule of an elementwise operator: all shapes are equal, and all dimensions are parallel."""
-    inputs = ", ".join("...*" if schema.arguments[i].type.is_list else "..." for i in schema.tensor_positions)
-    outputs = ", ".join("..." for _ in schema.fresh)
-    return Dims.parse(f"{inputs} -> {outputs}", schema, parallel="..." if inputs else "")
+_ELEMENTWISE = (
+    'batch="elementwise": all tensors must have one shape; where the kernel takes other shapes, give infer= '
+    "a function of the specs: it raises for shapes that do not fit, and returns the output's Spec"
+)
+
+
+def elementwise(schema: Schema, origin: object = None) -> Dims:
+    """Return the rule of ``batch="elementwise"``: all shapes are equal, and all dimensions are parallel.
+
+    >>> from polyop.core.parse import parse
+    >>> print(elementwise(parse("ns::add(Tensor x, Tensor y) -> Tensor")))
+    dims="..., ... -> ...", parallel="..."
+    """
+    arguments = [schema.arguments[i] for i in schema.tensor_positions]
+    inputs = tuple(
+        Entry(f"argument {a.name}", ellipsis=True, each=a.type.is_list, written=a.type.writes)
+        for a in arguments
+    )
+    results = [schema.returns[i] for i in schema.fresh]
+    outputs = tuple(
+        Entry(f"output {result.name or number}", ellipsis=True, each=result.type.is_list)
+        for number, result in enumerate(results)
+    )
+    parallel = ("...",) if inputs else ()
+    return Dims(schema.qualified_name, inputs, outputs, parallel, origin=origin, hint=_ELEMENTWISE)
 
 
 def _literal(value: Any) -> str:

@@ -22,15 +22,15 @@ Sizes = dict[str, Any]
 
 
 class Definition(NamedTuple):
-    """What errors of a call name: the operator, its entries as text, and where it is defined."""
+    """What errors of a call name: the operator, its rule, and where it is defined."""
 
     operator: str
-    text: str
+    hint: str
     origin: object = None
 
     def fail(self, problem: str) -> NoReturn:
         """Raise ``InferError``."""
-        raise InferError(self.operator, problem, where=self.origin, hint=f'dims="{self.text}"')
+        raise InferError(self.operator, problem, where=self.origin, hint=self.hint)
 
 
 class Matcher:

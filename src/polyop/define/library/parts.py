@@ -8,13 +8,15 @@ from typing import Any
 
 from ...call.bound import BoundOperator
 from ...call.operator import Kernel, Operator
+from ...core.dims.dims import Dims
 from ...core.errors import ArgumentValueError, InferError, SchemaError
 from ...core.origin import Origin
 from ...core.schema import Schema
 from ...core.spec import Spec
 from ...kernels.base import KernelBase, LoopKernelBase
+from ...rules.dims import with_dims_batch
 from ..custom.loops import for_schema
-from ..operator import as_kernel, check_batch, checked_schema, infer_rule
+from ..operator import as_kernel, check_batch, checked_schema, elementwise_dims, infer_rule
 
 
 @dataclass
@@ -48,15 +50,18 @@ class Parts:
             if k.device == "cpu" and isinstance(k, LoopKernelBase) and "cuda" not in self.kernels
         ]
         kernels += [kernel.on("cuda") for kernel in loops]  # compiled at the first call
-        return Operator(
+        dims = elementwise_dims(schema, rules.get("batch"), rules.get("fake"), kernels, origin)
+        operator = Operator(
             schema=schema,
-            infer=_infer(schema, rules, kernels, origin),
+            infer=_infer(schema, rules, kernels, dims, origin),
             kernels=tuple(kernels or [AbsentKernel(schema.name)]),
             gradient=rules.get("gradient"),
             jvp=rules.get("jvp"),
-            batch=check_batch(rules.get("batch"), schema),
+            batch=check_batch(rules.get("batch"), schema, dims),
+            dims=dims,
             origin=origin,
         )
+        return with_dims_batch(operator)
 
     def _first(self) -> tuple[str, Origin]:
         rows = [(f"a kernel for {device}", entry[-1]) for device, entry in self.kernels.items()]
@@ -92,12 +97,14 @@ def _kernel(schema: Schema, device: str, value: Any, dtypes: Sequence[Any] | Non
     return kernel
 
 
-def _infer(schema: Schema, rules: Mapping[str, Any], kernels: Sequence[Kernel], origin: Origin) -> Any:
-    fake, batch = rules.get("fake"), rules.get("batch")
+def _infer(
+    schema: Schema, rules: Mapping[str, Any], kernels: Sequence[Kernel], dims: Dims | None, origin: Origin
+) -> Any:
+    fake = rules.get("fake")
     if fake is not None:
-        return infer_rule(schema, fake, kernels, {}, batch)
+        return infer_rule(schema, fake, kernels, {}, dims)
     try:
-        return infer_rule(schema, None, kernels, {}, batch)
+        return infer_rule(schema, None, kernels, {}, dims)
     except InferError as problem:
         hint = (
             f'write fake("{schema.name}", ...): the name of an argument, or a function from specs to a Spec'

@@ -1,9 +1,9 @@
-"""Which dimensions of a call may be split over devices: those that ``dims=`` or ``"elementwise"`` claims.
+"""Which dimensions of a call may be split over devices: those that ``dims=`` claims.
 
 Each axis of each tensor gets a name. Axes with one name have one size, and are split alike:
 
     dims="b i, i o -> b o", parallel="b o"     d0 r0, r1 d1 -> d0 d1
-    batch="elementwise", (2, 3) with (3,)      d0 d1, d1 -> d0 d1
+    "elementwise", broadcast (2, 3) and (3,)   d0 d1, d1 -> d0 d1
 
 An axis that has to be whole has a name of its own (``r0``), so that it is replicated.
 """
@@ -98,7 +98,11 @@ def dims_dimensions(
 
     None if no dimension of the outputs may be split.
     """
-    results = (*dims.outputs, *(entry for entry in entries if entry.written))
+    written = [entry for entry in entries if entry.written]
+    fresh_entries = dims.outputs
+    if any(entry.each for entry in fresh_entries):  # a list is the only new output
+        fresh_entries = fresh_entries[:1] * (len(outputs) - len(written))
+    results = (*fresh_entries, *written)
     names = {name: f"d{number}" for number, name in enumerate(dims.parallel) if name != "..."}
     names = {name: label for name, label in names.items() if _splits(name, (*entries, *results))}
     mapped = bool(results) and all(entry.ellipsis for entry in results)
@@ -110,6 +114,10 @@ def dims_dimensions(
         return (*first, *(names.get(str(size)) or next(fresh) for size in entry.dimensions))
 
     rows = [axes(*row) for row in zip((*entries, *results), (*inputs, *outputs), strict=True)]
+    sizes: dict[str, int] = {}
+    for name, size in itertools.chain(*map(zip, rows, (*inputs, *outputs))):
+        if sizes.setdefault(name, size) != size:
+            return None
     count = len(entries)
     parallel = frozenset(name for name in itertools.chain(*rows[count:]) if not name.startswith("r"))
     return CallDimensions(tuple(rows[:count]), tuple(rows[count:]), parallel) if parallel else None

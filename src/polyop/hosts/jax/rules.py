@@ -17,6 +17,7 @@ from ...call.rule import CUSTOM, apply_rule, check_gradient, list_gradients, no_
 from ...core.errors import FallbackWarning, GradientError
 from ...core.origin import of_function
 from ...core.spec import Spec
+from ...rules.dims import DimsBatch
 from ...rules.module.recorded import Recorded
 from . import tensors
 from .site import Site, site_of
@@ -191,7 +192,11 @@ def batched(call: Call, site: Site, size: int, flat: Sequence[Any], dims: Sequen
     """
     rule = site.operator.batch
     if callable(rule):
-        answer = rule(site.by_argument(dims), site.unflatten(_as_jax(flat)))
+        in_dims, inputs = site.by_argument(dims), site.unflatten(_as_jax(flat))
+        if isinstance(rule, DimsBatch):
+            answer = rule(in_dims, inputs, lambda one: call(site, site.flatten(one)))
+        else:
+            answer = rule(in_dims, inputs)
         if answer is not NotImplemented:
             return batching.rule_outputs(site.operator, answer, len(_samples(site, flat, dims)), size)
     if rule == "elementwise":

@@ -16,6 +16,7 @@ from ...call.rule import CUSTOM
 from ...core.arguments import bind
 from ...core.errors import FallbackWarning, GradientError
 from ...core.untraced import untraced
+from ...rules.dims import DimsBatch
 from . import tensors
 from .layout import Layout
 
@@ -29,7 +30,11 @@ def vmap(layout: Layout, overload: Any, info: Any, dims: Any, *flat: Any) -> tup
     schema = layout.bound.schema
     if callable(rule):
         count = None if schema.returns_list else len(schema.fresh)
-        answer = rule(layout.unflatten(flat, dims), layout.unflatten(flat))
+        in_dims, inputs = layout.unflatten(flat, dims), layout.unflatten(flat)
+        if isinstance(rule, DimsBatch):
+            answer = rule(in_dims, inputs, lambda one: _outputs(layout, overload, one))
+        else:
+            answer = rule(in_dims, inputs)
         if answer is not NotImplemented:
             outputs, axes = batching.rule_outputs(layout.bound.operator, answer, count, info.batch_size)
             return _packed(layout, outputs, axes)
@@ -41,6 +46,11 @@ def vmap(layout: Layout, overload: Any, info: Any, dims: Any, *flat: Any) -> tup
         outputs = batching.elementwise_outputs(layout.bound.operator, made, samples, info.batch_size, rank)
         return _packed(layout, outputs, [0] * len(outputs))
     return _loop(layout, overload, info.batch_size, dims, flat)
+
+
+def _outputs(layout: Layout, overload: Any, arguments: Any) -> tuple[Any, ...]:
+    """Return the outputs of one call."""
+    return tensors.as_outputs(layout.call(overload, layout.flatten(tuple(arguments))))
 
 
 def _packed(layout: Layout, outputs: list[Any], dims: list[Any]) -> tuple[Any, Any]:

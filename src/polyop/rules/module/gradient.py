@@ -20,12 +20,14 @@ from ...call.host import host_of, transforming_host
 from ...call.operator import Operator
 from ...call.rule import Rule
 from ...call.uses import Uses
+from ...core.dims.dims import elementwise
 from ...core.errors import HostError
 from ...core.parse import parse
 from ...core.schema import Argument, Return, Schema, Type
 from ...core.spec import Spec
 from ...kernels.module.kernel import Derived, ModuleKernel
 from ...kernels.tensors import TensorKernel
+from ..dims import DimsBatch, with_dims_batch
 from .recorded import Call, Recorded, failed
 from .second import OwnTensors, SecondRule
 
@@ -52,17 +54,18 @@ def make_saving(bound: Any, backward: BoundOperator) -> BoundOperator:
 
     gradient: Any = SavedRule(schema, kernel, backward)
     kernels = (TensorKernel(save, f"{kernel}, saving"),)
-    return BoundOperator(
-        Operator(
-            schema=saving_schema,
-            infer=SavingInfer(bound),
-            kernels=kernels,
-            gradient=gradient,
-            batch=operator.batch,
-            part_of=operator.name,
-            origin=operator.origin,
-        )
+    is_elementwise = operator.dims == elementwise(schema)  # then it is so of what Forward saves
+    saving = Operator(
+        schema=saving_schema,
+        infer=SavingInfer(bound),
+        kernels=kernels,
+        gradient=gradient,
+        batch=None if isinstance(operator.batch, DimsBatch) else operator.batch,
+        dims=elementwise(saving_schema) if is_elementwise else None,
+        part_of=operator.name,
+        origin=operator.origin,
     )
+    return BoundOperator(with_dims_batch(saving))
 
 
 def make_backward(bound: Any) -> BoundOperator:
