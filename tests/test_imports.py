@@ -41,3 +41,16 @@ def test_numpy_calls_import_no_framework():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["[1.]", "False"]
+
+
+def test_a_decorated_kernel_loads_no_compiler():
+    program = (
+        "import sys, polyop\n"
+        "def f(x):\n    return x\n"
+        "kernel = polyop.kernel(f)\n"
+        "print(kernel, *[n for n in sys.modules if n.startswith('polyop.loops') or n.startswith('polyop.rules')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    compiler = ("parse", "pipeline", "schedule", "emit", "derive", "library", "polyop.rules")
+    assert done.stdout.startswith("<polyop operator main::f(x)>")
+    assert [word for word in compiler if word in done.stdout] == []

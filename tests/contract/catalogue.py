@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from polyop.binary import verified
 from polyop.call import registry
 from polyop.call.bound import BoundOperator
+from polyop.define.kernel_operator import KernelOperator
 from polyop.testing import samples
 from polyop.testing.case import Case
 
@@ -46,7 +47,10 @@ def members():
         sample_inputs.update(getattr(module, "polyop_samples", {}))
         for value in vars(module).values():
             for bound in value if isinstance(value, list) else [value]:
-                if isinstance(bound, BoundOperator):
+                # loop kernels only those with samples: the others are given to operators of the folder
+                if isinstance(bound, BoundOperator) and (
+                    not isinstance(bound, KernelOperator) or bound.name in sample_inputs
+                ):
                     operators[bound.name] = bound
     for bound in registry.operators():
         if str(bound.operator.origin).startswith(str(FOLDER)):

@@ -7,7 +7,7 @@ import polyop
 
 
 @polyop.kernel
-def scaled_sine(x, a):
+def scaled_sine(x, a: float = 1.0):
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
@@ -66,4 +66,8 @@ rms = polyop.operator(
     reference=lambda x: x / np.sqrt((x * x).mean(1, keepdims=True) + 0.001),
 )
 x = np.linspace(-1, 2, 12).reshape(3, 4)
-polyop_samples = {"contract::cosine": (x, x + 1, 0.5), "contract::sine": (x, 1.5)}
+polyop_samples = {
+    "contract::cosine": (x, x + 1, 0.5),
+    "contract::sine": (x, 1.5),
+    scaled_sine.name: (x, 1.5),
+}
