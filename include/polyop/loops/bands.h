@@ -48,6 +48,7 @@ static void polyop_band(void* context, int64_t begin, int64_t end, int thread) {
     next_rows[m] = begin == all->lo ? member.lo : max(member.lo, begin + member.inset);
   }
   struct polyop_failed* const k = all->k;
+  /* polyop_stops (stop.h) counts it down: a kernel can be interrupted between two steps. */
   int64_t polyop_fuel = polyop_fuel_of(&k->failure.place);
   for (int64_t row = begin; row < end; row += all->step) {
     if (polyop_stops(k, POLYOP_CALL)) break;

@@ -18,7 +18,9 @@ __attribute__((weak, visibility("protected"))) polyop_stop_fn polyop_stop = 0;
 
 /* The place of a failure that stands for an interrupted kernel. */
 enum { POLYOP_STOPPED = -2 };
-/* Iterations of a function between two questions to the hook. */
+/* Fuel: the iterations that a function may run before it asks the hook again whether to stop. Asking after
+ * every iteration would be slow, so each function counts down a local variable `polyop_fuel` and asks when it
+ * is below zero. This is the full amount. */
 enum { POLYOP_FUEL = 1 << 20 };
 /* Iterations of a long innermost loop between two checks. */
 enum { POLYOP_STRETCH = 1 << 16 };
@@ -41,7 +43,7 @@ static __attribute__((noinline, cold, unused)) int64_t polyop_refuel(int* place)
   return polyop_fuel_of(place);
 }
 
-/* Counts iterations, and returns whether the loop must stop. A function that uses it declares polyop_fuel. */
+/* Takes `iterations` from the caller's local variable polyop_fuel, and returns whether the loop must stop. */
 #define polyop_stops(k, iterations)                          \
   (__builtin_expect((polyop_fuel -= (iterations)) < 0, 0) && \
    (polyop_fuel = polyop_refuel(&(k)->failure.place)) < 0)

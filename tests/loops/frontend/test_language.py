@@ -14,7 +14,7 @@ import pytest
 from polyop.loops.frontend.language import DTYPES, LOOPS, WORDS, is_python
 from polyop.loops.frontend.plain import plain
 from polyop.loops.ir.grammar import BOOL, FLOAT, INT, OPERATORS, Const, Type, Var
-from polyop.loops.ir.operate import choose, operate, power, truth
+from polyop.loops.ir.operate import as_condition, operate, power, select
 from polyop.loops.ir.scalars import FUNCTIONS
 from polyop.loops.ir.types import Refusal, cast, converted, join
 
@@ -249,10 +249,10 @@ def test_constants_are_converted_and_folded():
 
 def test_conditions_and_choices():
     x, i = Var("x", Type("float16")), Var("i", INT)
-    assert truth(x).name == "!=" and truth(x).args[1].type == x.type
-    assert choose(x, x, i).type == x.type and choose(truth(x), i, Const(0.5, FLOAT)).type == FLOAT
-    assert all(a.type.dtype == "float64" for a in choose(truth(x), i, Const(0.5, FLOAT)).args[1:])
-    assert choose(x, truth(x), truth(i)).type == BOOL
+    assert as_condition(x).name == "!=" and as_condition(x).args[1].type == x.type
+    assert select(x, x, i).type == x.type and select(as_condition(x), i, Const(0.5, FLOAT)).type == FLOAT
+    assert all(a.type.dtype == "float64" for a in select(as_condition(x), i, Const(0.5, FLOAT)).args[1:])
+    assert select(x, as_condition(x), as_condition(i)).type == BOOL
 
 
 def test_every_operator_has_a_function_of_scalars():

@@ -42,8 +42,8 @@ def vmap(layout: Layout, overload: Any, info: Any, dims: Any, *flat: Any) -> tup
         samples = _samples(layout, flat, dims)  # first: it says which shapes of a sample do not fit
         moved = _batch_first(flat, dims, info.batch_size)
         rank = max(x.ndim for x in moved if isinstance(x, torch.Tensor)) - 1
-        made = tensors.as_outputs(layout.call(overload, moved))
-        outputs = batching.elementwise_outputs(layout.bound.operator, made, samples, info.batch_size, rank)
+        results = tensors.as_outputs(layout.call(overload, moved))
+        outputs = batching.elementwise_outputs(layout.bound.operator, results, samples, info.batch_size, rank)
         return _packed(layout, outputs, [0] * len(outputs))
     return _loop(layout, overload, info.batch_size, dims, flat)
 
@@ -77,22 +77,22 @@ def register_loop(bound: BoundOperator, overload: Any, library: Any, name: str) 
                 flat_dims.extend((None, *(dim or (None,) * len(value))))
             else:
                 flat_dims.append(dim)
-        made, where = _loop(layout, overload, info.batch_size, flat_dims, layout.flatten(arguments))
-        return (list(made), list(where)) if bound.schema.returns_list else (made, where)
+        results, where = _loop(layout, overload, info.batch_size, flat_dims, layout.flatten(arguments))
+        return (list(results), list(where)) if bound.schema.returns_list else (results, where)
 
     torch.library.register_vmap(name, rule, lib=library)
 
 
 def _batch_first(flat: Any, dims: Any, size: int) -> list[Any]:
     """Return the tensors with the batch first, and as many dimensions each: samples broadcast as before."""
-    made = [
+    batched = [
         x if not isinstance(x, torch.Tensor) else x.expand(size, *x.shape) if d is None else x.movedim(d, 0)
         for x, d in zip(flat, dims, strict=True)
     ]
-    rank = max(x.ndim for x in made if isinstance(x, torch.Tensor))
+    rank = max(x.ndim for x in batched if isinstance(x, torch.Tensor))
     return [
         x.reshape(size, *(1,) * (rank - x.ndim), *x.shape[1:]) if isinstance(x, torch.Tensor) else x
-        for x in made
+        for x in batched
     ]
 
 
@@ -131,11 +131,11 @@ def _samples(layout: Layout, flat: Any, dims: Any) -> tuple[Any, ...]:
     ]
     operator, arguments = layout.bound.operator, layout.unflatten(one)
     specs = map_tensors(operator, arguments, lambda name, value, argument: tensors.spec(value))
-    found: tuple[Any, ...] = operator.infer(normalise(operator, specs))
-    return found
+    sample_specs: tuple[Any, ...] = operator.infer(normalise(operator, specs))
+    return sample_specs
 
 
 def _no_samples(layout: Layout, moved: Any, batched: Any) -> tuple[Any, ...]:
-    found = _samples(layout, moved, [0 if b else None for b in batched])
+    sample_specs = _samples(layout, moved, [0 if b else None for b in batched])
     where = tensors.device_of(layout.unflatten(moved))
-    return tuple(tensors.empty(spec, where).unsqueeze(0)[:0] for spec in found)
+    return tuple(tensors.empty(spec, where).unsqueeze(0)[:0] for spec in sample_specs)

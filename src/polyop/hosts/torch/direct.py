@@ -99,7 +99,7 @@ def _general(bound: BoundOperator, layout: Layout) -> dict[str, Any]:
 
     @untraced
     def forward(ctx: Any, *args: Any) -> Any:
-        ctx.given = len(args)
+        ctx.argument_count = len(args)
         full = normalise(operator, args if len(args) == count else bind(schema, args, {}))
         output = launch(*args)
         if output is NotImplemented:
@@ -109,6 +109,6 @@ def _general(bound: BoundOperator, layout: Layout) -> dict[str, Any]:
 
     @untraced
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        return layout.backward(ctx, *grads)[: ctx.given]
+        return layout.backward(ctx, *grads)[: ctx.argument_count]
 
     return {"forward": forward, "backward": backward}

@@ -54,8 +54,8 @@ def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
             result = fast(*args)  # no second trip through the dispatcher when nothing else is on
             if result is not NotImplemented:
                 return result[0] if packed and isinstance(result, tuple) else result
-        wanted = torch.is_grad_enabled() and _wants_gradient(args, kwargs)
-        if not wanted and forward_ad._current_level < 0:
+        needs_gradient = torch.is_grad_enabled() and _wants_gradient(args, kwargs)
+        if not needs_gradient and forward_ad._current_level < 0:
             with below():
                 return overload(*args, **kwargs)
         arguments = normalise(bound.operator, bind(schema, args, kwargs))
@@ -138,12 +138,12 @@ def _transpose(layout: Layout, ctx: Any, flat: Any, outputs: Any, tangents: Any)
     chosen: list[Any] = []
 
     def pull(*grads: Any) -> tuple[Any, ...]:
-        given = list(zeros)
+        output_grads = list(zeros)
         for i, grad in zip(smooth, grads, strict=True):
-            given[i] = grad
-        found = layout.gradients(flat, outputs, given)
-        chosen[:] = [t for g, t in zip(found, tangents, strict=True) if t is not None and g is not None]
-        return tuple(g for g, t in zip(found, tangents, strict=True) if t is not None and g is not None)
+            output_grads[i] = grad
+        input_grads = layout.gradients(flat, outputs, output_grads)
+        chosen[:] = [t for g, t in zip(input_grads, tangents, strict=True) if t is not None and g is not None]
+        return tuple(g for g, t in zip(input_grads, tangents, strict=True) if t is not None and g is not None)
 
     try:
         gradients, push = torch.func.vjp(pull, *(zeros[i] for i in smooth))

@@ -128,8 +128,8 @@ class TorchHost:
     def pull_back(self, function: Any, inputs: Any, grads: Any) -> tuple[Any, ...]:
         """Return the gradients of ``function`` at the inputs; they can be differentiated again."""
         _, pull = torch.func.vjp(function, *inputs)
-        found: tuple[Any, ...] = pull(tuple(grads))
-        return found
+        input_grads: tuple[Any, ...] = pull(tuple(grads))
+        return input_grads
 
     def alive(self, values: Any) -> list[Any]:
         """Return tensors without what is left of transforms that have ended; a new one refuses these."""
@@ -154,21 +154,21 @@ def _vjp_recorded(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[tup
     def leaf(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.detach().requires_grad_(tensor.is_floating_point() or tensor.is_complex())
 
-    given = tensors.map_arguments(leaf, arguments)
+    leaves = tensors.map_arguments(leaf, arguments)
     with torch.enable_grad():
-        outputs = tensors.as_outputs(bound(*given))
+        outputs = tensors.as_outputs(bound(*leaves))
     flat: list[torch.Tensor] = []
-    tensors.map_arguments(flat.append, given)
+    tensors.map_arguments(flat.append, leaves)
     smooth = [tensor for tensor in flat if tensor.requires_grad]
 
     def pullback(grads: tuple[Any, ...]) -> tuple[Any, ...]:
         pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if o.requires_grad and g is not None]
-        found = torch.autograd.grad(
+        leaf_grads = torch.autograd.grad(
             [o for o, _ in pairs], smooth, [g for _, g in pairs], allow_unused=True, retain_graph=True
         )
-        by_id = dict(zip(map(id, smooth), found, strict=True))
-        made = tensors.map_arguments(lambda tensor: by_id.get(id(tensor)), given)
-        rows = zip(bound.schema.arguments, made, strict=True)
+        by_id = dict(zip(map(id, smooth), leaf_grads, strict=True))
+        grads_by_argument = tensors.map_arguments(lambda tensor: by_id.get(id(tensor)), leaves)
+        rows = zip(bound.schema.arguments, grads_by_argument, strict=True)
         return tuple(value if argument.type.is_tensor else None for argument, value in rows)
 
     return tuple(output.detach() for output in outputs), pullback

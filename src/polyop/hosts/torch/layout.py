@@ -55,17 +55,17 @@ class Layout:
         items = flat if values is None else values
         if not self.has_lists:
             return tuple(items)
-        made: list[Any] = []
+        grouped: list[Any] = []
         at = 0
         for is_list in self.is_list:
             length = flat[at] if is_list else None
             if length is None:
-                made.append(items[at])
+                grouped.append(items[at])
                 at += 1
                 continue
-            made.append(tuple(items[at + 1 : at + 1 + length]))
+            grouped.append(tuple(items[at + 1 : at + 1 + length]))
             at += 1 + length
-        return tuple(made)
+        return tuple(grouped)
 
     def call(self, overload: Any, flat: Any) -> Any:
         """Call the overload with flat arguments; a list of outputs comes as a tuple."""
@@ -139,13 +139,13 @@ class Layout:
         flat = tuple([next(kept) if isinstance(x, Unread) else x for x in ctx.plan])
         return flat, tuple(kept)
 
-    def gradients(self, flat: Any, outputs: Any, grads: Any, wanted: Any = None) -> tuple[Any, ...]:
+    def gradients(self, flat: Any, outputs: Any, grads: Any, needs_gradient: Any = None) -> tuple[Any, ...]:
         """Return the flat input gradients that the rule gives, checked against the inputs."""
         operator = self.bound.operator
         if operator.gradient is None:
             raise no_gradient(operator)
         inputs = self.unflatten(flat)
-        by_argument = apply_rule(operator, inputs, outputs, grads, wanted)
+        by_argument = apply_rule(operator, inputs, outputs, grads, needs_gradient)
         flat_grads: list[Any] = []
         arguments = operator.schema.arguments
         for argument, value, grad, is_list in zip(arguments, inputs, by_argument, self.is_list, strict=True):
@@ -163,13 +163,13 @@ class Layout:
     def backward(self, ctx: Any, *grads: Any) -> tuple[Any, ...]:
         """Return the flat input gradients."""
         flat, outputs = self.saved(ctx)
-        wanted = ctx.needs_input_grad
-        if len(wanted) != len(flat):
-            wanted = (*wanted, *(False,) * len(flat))[: len(flat)]
+        needs_gradient = ctx.needs_input_grad
+        if len(needs_gradient) != len(flat):
+            needs_gradient = (*needs_gradient, *(False,) * len(flat))[: len(flat)]
         if ctx.vjp is not None:  # polyop's own: nothing to check
-            made: tuple[Any, ...] = ctx.vjp(flat, outputs, grads, wanted)
-            return made
-        return self.gradients(flat, outputs, grads, None if self.has_lists else wanted)
+            input_grads: tuple[Any, ...] = ctx.vjp(flat, outputs, grads, needs_gradient)
+            return input_grads
+        return self.gradients(flat, outputs, grads, None if self.has_lists else needs_gradient)
 
     def _list_gradients(self, name: str, values: Any, grads: Any) -> tuple[Any, ...]:
         operator = self.bound.operator

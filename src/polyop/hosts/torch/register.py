@@ -42,9 +42,9 @@ class RefusedError(SchemaError):
 
 def register(bound: BoundOperator) -> Any:
     """Return the operator's overload, registering it with PyTorch on first use."""
-    found = bound.__dict__.get("torch_overload")
-    if found is not None:
-        return found
+    overload = bound.__dict__.get("torch_overload")
+    if overload is not None:
+        return overload
     with _lock:
         return bound.__dict__.get("torch_overload") or _register(bound)
 
@@ -126,10 +126,10 @@ def _fake(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
     where = tensors.device_of(arguments)
     specs = map_tensors(operator, arguments, lambda name, value, argument: tensors.spec(value))
     outputs = operator.infer(normalise(operator, specs))
-    made = tuple(tensors.empty(spec, where) for spec in outputs)
+    results = tuple(tensors.empty(spec, where) for spec in outputs)
     if operator.schema.returns_list:
-        return list(made)
-    return made[0] if len(made) == 1 else made or None
+        return list(results)
+    return results[0] if len(results) == 1 else results or None
 
 
 def _wants_derivative(tensor: torch.Tensor) -> bool:
@@ -142,8 +142,8 @@ def _wants_derivative(tensor: torch.Tensor) -> bool:
 def _fresh(schema: Schema, result: Any) -> Any:
     """Return what the overload does of a call's outputs: the new ones."""
     outputs = tensors.as_outputs(result)
-    made = [outputs[i] for i in schema.fresh]
-    return made[0] if len(made) == 1 else tuple(made) or None
+    results = [outputs[i] for i in schema.fresh]
+    return results[0] if len(results) == 1 else tuple(results) or None
 
 
 def _implement_mutation(bound: BoundOperator, library: Any, overload: Any, name: str) -> None:
@@ -153,12 +153,12 @@ def _implement_mutation(bound: BoundOperator, library: Any, overload: Any, name:
     @untraced
     def autograd(*args: Any, **kwargs: Any) -> Any:
         arguments = bind(schema, args, kwargs)
-        wanted: list[torch.Tensor] = []
-        tensors.map_arguments(lambda t: wanted.append(t) if _wants_derivative(t) else None, arguments)
-        if wanted and recorded.recorded(bound) and not any(map(tensors.is_traced, wanted)):
+        differentiable: list[torch.Tensor] = []
+        tensors.map_arguments(lambda t: differentiable.append(t) if _wants_derivative(t) else None, arguments)
+        if differentiable and recorded.recorded(bound) and not any(map(tensors.is_traced, differentiable)):
             result = bound.differentiate(*arguments)
             return _fresh(schema, result)
-        if wanted:
+        if differentiable:
             traced = " while it is traced" if recorded.recorded(bound) else ""
             rule = f"writes an argument in place, and such an operator has no gradient{traced}"
             hint = "return a new tensor instead, or call it under torch.no_grad()"

@@ -51,18 +51,18 @@ def _run_other(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.de
             rule = f"must be on {where}, as the first tensor is"
             raise ArgumentTypeError(f"{bound.name}: argument {name}", rule, str(value.device))
         tensors.spec(value)  # refuses what cannot be made dense
-        made = tensors.dense(value)
-        if argument.type.writes and made.data_ptr() != value.data_ptr():
+        dense = tensors.dense(value)
+        if argument.type.writes and dense.data_ptr() != value.data_ptr():
             check_overlap(bound.operator, name, value.shape, value.stride())
-            copies.append((value, made))
-        return made
+            copies.append((value, dense))
+        return dense
 
     dense = map_tensors(bound.operator, arguments, prepare)
     result = bound.launch(*dense) if bound.native else NotImplemented
     if result is NotImplemented:
         result = _run_python(bound, dense, where)
-    for original, made in copies:
-        original.copy_(made)
+    for original, dense in copies:
+        original.copy_(dense)
     return result
 
 
@@ -70,8 +70,10 @@ def _run_python(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.d
     prepared = bound.prepare(need("torch"), arguments)
     kernel = prepared.kernel
     if isinstance(kernel, TensorKernel):
-        found = kernel.function(*arguments)
-        return list(found) if bound.schema.returns_list else found[0] if len(found) == 1 else found or None
+        results = kernel.function(*arguments)
+        if bound.schema.returns_list:
+            return list(results)
+        return results[0] if len(results) == 1 else results or None
     if not isinstance(kernel, PythonKernel):
         raise ArgumentTypeError(bound.name, f"{kernel} cannot take these tensors", str(where))
     results = _call_python(bound, kernel, arguments, prepared.outputs, where)
@@ -99,21 +101,21 @@ def _call_python(
 
     arrays = tensors.map_arguments(loan.array, arguments)
     try:
-        made = kernel.call(bound.schema, arrays, outputs, bound.operator.attributes, new)
+        results = kernel.call(bound.schema, arrays, outputs, bound.operator.attributes, new)
         if where != _CPU:
             _copy_back(bound, arguments, arrays, lambda array: tensors.copied(array, where))
         return tuple(
             owners[id(array)].to(where) if id(array) in owners else tensors.copied(array, where)
-            for array in made
+            for array in results
         )
     finally:
         del arrays
         loan.end()
 
 
-def _copy_back(bound: BoundOperator, originals: Any, made: Any, convert: Callable[[Any], Any]) -> None:
+def _copy_back(bound: BoundOperator, originals: Any, results: Any, convert: Callable[[Any], Any]) -> None:
     """Copy what was written into the tensors that the caller gave; lists are opened."""
-    for argument, original, new in zip(bound.schema.arguments, originals, made, strict=True):
+    for argument, original, new in zip(bound.schema.arguments, originals, results, strict=True):
         if argument.type.writes and original is not None:
             pairs = zip(original, new, strict=True) if argument.type.is_list else ((original, new),)
             for tensor, value in pairs:

@@ -32,12 +32,12 @@ def spec(tensor: torch.Tensor) -> Spec:
     return Spec(tuple(tensor.shape), row, tensor.device.type)
 
 
-def empty(wanted: Spec, device: torch.device) -> torch.Tensor:
+def empty(spec: Spec, device: torch.device) -> torch.Tensor:
     """Return an uninitialised dense tensor of a spec; raises ``ArgumentTypeError``."""
-    kind = TORCH_DTYPES.get(wanted.dtype.name)
+    kind = TORCH_DTYPES.get(spec.dtype.name)
     if kind is None:
-        raise ArgumentTypeError("output", f"PyTorch {torch.__version__} has no dtype {wanted.dtype}")
-    return torch.empty(wanted.shape, dtype=kind, device=device)
+        raise ArgumentTypeError("output", f"PyTorch {torch.__version__} has no dtype {spec.dtype}")
+    return torch.empty(spec.shape, dtype=kind, device=device)
 
 
 def dense(tensor: torch.Tensor) -> torch.Tensor:
@@ -65,11 +65,11 @@ class _Memory:
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
         self.kind = _ROWS[tensor.dtype].numpy
-        known = self.kind.isbuiltin == 1  # NumPy's own: the interface names no other
+        is_numpy_dtype = self.kind.isbuiltin == 1  # NumPy's own: the interface names no other
         self.__array_interface__ = {
             "version": 3,
             "shape": tuple(tensor.shape),
-            "typestr": self.kind.str if known else f"|V{self.kind.itemsize}",
+            "typestr": self.kind.str if is_numpy_dtype else f"|V{self.kind.itemsize}",
             "data": (tensor.data_ptr(), False),
         }
 
@@ -125,9 +125,9 @@ def from_numpy(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tenso
 
 def copied(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
     """Return a tensor on ``device`` that owns a copy of the array's values."""
-    made = empty(Spec(array.shape, dtype(array.dtype)), _CPU)
-    over(made)[...] = array
-    return made.to(device)
+    tensor = empty(Spec(array.shape, dtype(array.dtype)), _CPU)
+    over(tensor)[...] = array
+    return tensor.to(device)
 
 
 def for_torch(schema: Schema, arguments: tuple[Any, ...]) -> tuple[Any, ...]:

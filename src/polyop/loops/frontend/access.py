@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError
 from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Const, Expr, Load, Type
-from ..ir.operate import operate, whole
+from ..ir.operate import as_index, operate
 from ..ir.types import Refusal, kind
 from .language import DTYPES
 from .names import Scopes
@@ -127,7 +127,7 @@ class Access(ABC):
         ``text`` is what the author wrote for it, if that is known.
         """
         try:
-            return whole(value, subject)
+            return as_index(value, subject)
         except Refusal as refusal:
             is_float = kind(value.type) not in "iu"
             hint = f"write int({ast.unparse(text)})" if is_float and text is not None else refusal.hint

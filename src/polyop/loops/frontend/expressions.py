@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.dtypes import dtype
 from ..ir.grammar import BOOL, INT, Const, Expr, Load, Op, Type, Var
-from ..ir.operate import choose, operate, power, signed, truth, with_gradient
+from ..ir.operate import as_condition, as_int64, operate, power, select, with_gradient
 from ..ir.types import Refusal, cast
 from .access import Access, count, number
 from .language import WORDS
@@ -58,14 +58,14 @@ class Expressions(Access):
                 pairs = zip(ops, items, items[1:], strict=False)
                 return self.logic(True, [operate(COMPARE[type(op)], a, b) for op, a, b in pairs])
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                return choose(self.condition(test), self.expression(body), self.expression(orelse))
+                return select(self.condition(test), self.expression(body), self.expression(orelse))
             case _:
                 return self.fail(f"a tuple is not a number: {ast.unparse(node)}", node)
 
     def unary(self, op: ast.unaryop, operand: Expr) -> Expr:
         """Return ``-x``, ``+x``, ``not x`` or ``~x``."""
         if isinstance(op, ast.Not):
-            return operate("not", truth(operand))
+            return operate("not", as_condition(operand))
         if isinstance(op, ast.UAdd):
             return operand
         if isinstance(op, ast.USub):
@@ -84,7 +84,7 @@ class Expressions(Access):
         other = self.logic(both, rest)
         if first.type == other.type == BOOL:
             return operate("and" if both else "or", first, other)
-        return choose(first, other, first) if both else choose(first, first, other)
+        return select(first, other, first) if both else select(first, first, other)
 
     def condition(self, node: ast.expr) -> Expr:
         """Return the expression as a bool; ``a and b`` of numbers becomes ``a != 0 and b != 0``."""
@@ -92,7 +92,7 @@ class Expressions(Access):
             parts = [self.condition(value) for value in node.values]
             return self.logic(isinstance(node.op, ast.And), parts)
         try:
-            return truth(self.expression(node))
+            return as_condition(self.expression(node))
         except Refusal as refusal:
             self.fail(refusal.rule, node, refusal.seen, refusal.hint)
 
@@ -152,8 +152,10 @@ class Expressions(Access):
 def _cast(expression: Expr, to: Type) -> Expr:
     """Return a cast that the author wrote; ``int(x)`` of a large uint64 does not become negative."""
     if to == BOOL:
-        return truth(expression)
-    return signed(expression) if to == INT and expression.type.dtype == "uint64" else explicit(expression, to)
+        return as_condition(expression)
+    return (
+        as_int64(expression) if to == INT and expression.type.dtype == "uint64" else explicit(expression, to)
+    )
 
 
 def explicit(expression: Expr, to: Type) -> Expr:

@@ -18,18 +18,20 @@ from .grammar import BOOL, FLOAT, INT, OPERATORS, Const, Expr, Op, Type
 from .types import Refusal, cast, common, converted, fits, floating, is_python_bool, join, kind
 
 
-def truth(expression: Expr) -> Expr:
+def as_condition(expression: Expr) -> Expr:
     """Return the expression as a condition of type bool."""
     if expression.type.dtype == "bool":
         return expression
     return operate("!=", expression, Const(0, INT))
 
 
-def choose(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
+def select(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
     """Return ``then if condition else otherwise``, in the common type of the two."""
     common_type = BOOL if then.type == otherwise.type == BOOL else common((then, otherwise))
     return Op(
-        "select", (truth(condition), cast(then, common_type), cast(otherwise, common_type)), common_type
+        "select",
+        (as_condition(condition), cast(then, common_type), cast(otherwise, common_type)),
+        common_type,
     )
 
 
@@ -172,14 +174,14 @@ def with_gradient(value: Expr, *pairs: Expr) -> Expr:
     return Op("with_gradient", tuple(cast(a, common_type) for a in (value, *pairs)), common_type)
 
 
-def whole(expression: Expr, subject: str) -> Expr:
+def as_index(expression: Expr, subject: str) -> Expr:
     """Return an index, size or bound as an int64; raise ``Refusal`` for a float or a bool."""
     if kind(expression.type) not in "iu":
         raise Refusal(f"{subject} must be an integer", expression.type, "cast it: int(x)")
-    return signed(expression)
+    return as_int64(expression)
 
 
-def signed(expression: Expr) -> Expr:
+def as_int64(expression: Expr) -> Expr:
     """Return an integer as an int64. A uint64 saturates, so that it never becomes a negative index."""
     if expression.type.dtype == "uint64":
         expression = operate("min", expression, Const(2**63 - 1, expression.type))

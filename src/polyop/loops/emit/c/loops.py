@@ -35,7 +35,7 @@ class _Vector:
 
     node: For
     scope: Scope
-    differs: Mapping[str, frozenset[str]]
+    dependences: Mapping[str, frozenset[str]]
     width: int
     units: int
     later: Sequence[Later]
@@ -70,13 +70,14 @@ class Loops:
         """Print a loop."""
         if self.enter(node, copies):
             return
-        first = copies.all[0].scope
+        first = copies.items[0].scope
         lo, hi = self.expressions.scalar(node.lo, first), self.expressions.scalar(node.hi, first)
-        inside = first.lanes is not None or len(copies.all) > 1
+        inside = first.lanes is not None or len(copies.items) > 1
         if node.var in self.plan.vector and not inside:
             self.vector(node, first, lo, hi)
             return
-        few = len(copies.all) > 1 and len({c.unit for c in copies.all}) == 1  # many vectors hide the overhead
+        # many vectors hide the overhead
+        few = len(copies.items) > 1 and len({c.unit for c in copies.items}) == 1
         condition = collapse_condition(node, self.expressions, first) if few else None
         if condition is None:
             self._plain(node, copies, lo, hi)
@@ -84,16 +85,16 @@ class Loops:
         with self.out.block(f"if ({condition})"):
             inner = node.body[0]
             assert isinstance(inner, For)
-            once = (replace(c, scope=c.scope.with_names({node.var: "0"})) for c in copies.all)
+            once = (replace(c, scope=c.scope.with_names({node.var: "0"})) for c in copies.items)
             end = f"({hi}) * ({self.expressions.scalar(inner.hi, first)})"
-            self._plain(inner, replace(copies, all=tuple(once)), "0", end)
+            self._plain(inner, replace(copies, items=tuple(once)), "0", end)
         if condition != "1":
             with self.out.block("else"):
                 self._plain(node, copies, lo, hi)
 
     def _plain(self, node: For, copies: Copies, lo: str, hi: str) -> None:
         var = identifier(node.var)
-        strips = [] if copies.row_var else register_transpose.strips(node, copies.all, self.expressions)
+        strips = [] if copies.row_var else register_transpose.strips(node, copies.items, self.expressions)
         if not strips:
             self._iterations(node, copies, lo, hi)
             return
@@ -120,7 +121,7 @@ class Loops:
         end: Callable[[], None] = lambda: None,
     ) -> None:
         var = identifier(node.var)
-        quick = copies.all[0].scope.lanes is not None or len(copies.all) > 1
+        quick = copies.items[0].scope.lanes is not None or len(copies.items) > 1
         with self.stops.loop(node, lo, hi, quick=quick):
             begin()
             before, self.around = self.around, Around.counting(node, f"{var}_end")
@@ -135,8 +136,8 @@ class Loops:
         sums = self.sums(node)
         own = {name for name, loops in self.owners.items() if node.var in loops}
         given = {name: frozenset({LANE}) for name in (*(s.name for s in sums), *own)}
-        differs = differing(node.body, "", node.var, given)
-        width = self.width(node.body, node.var, differs)
+        dependences = differing(node.body, "", node.var, given)
+        width = self.width(node.body, node.var, dependences)
         var = identifier(node.var)
         units = 1 if own else self.units(node, bool(sums))
         with self.out.block(""):
@@ -147,7 +148,7 @@ class Loops:
             self._start_sums(sums, units, width)
             picked = rows(node, self.expressions.bounds)
             check_once(self.out, self.expressions, picked, scope, f"{var} < {var}_end")
-            vector = _Vector(node, scope, differs, width, units, self._later(picked, node, scope))
+            vector = _Vector(node, scope, dependences, width, units, self._later(picked, node, scope))
             streaming = streaming_candidates(node, self.kernel, self.expressions)
             if self._transposes(vector):
                 self._whole_and_partial(vector)
@@ -265,10 +266,10 @@ class Loops:
             return []
         return later(self.out, self.expressions, picked, node, self.around, scope)
 
-    def width(self, body: Sequence[Stmt], var: str, differs: Mapping[str, frozenset[str]]) -> int:
+    def width(self, body: Sequence[Stmt], var: str, dependences: Mapping[str, frozenset[str]]) -> int:
         """Return the bytes of a lane."""
         sizes = {n: SIZES[memory(b.dtype)] for n, b in self.kernel.buffers.items()}
-        return width_of(body, var, differs, sizes)
+        return width_of(body, var, dependences, sizes)
 
     def sums(self, node: For) -> list[Assign]:
         """Return the assignments of scalars outside the loop that it reduces to."""
@@ -295,15 +296,15 @@ class Loops:
         copies = tuple(self._lanes(vector, unit, count) for unit in range(number))
         with self.stops.inside():
             self.statements.body(
-                vector.node.body, Copies(copies, vector.differs, "", vector.node.var).named()
+                vector.node.body, Copies(copies, vector.dependences, "", vector.node.var).named()
             )
 
     def _lanes(self, vector: _Vector, unit: int, count: str | None) -> Copy:
         """Return the copy of a body for one vector."""
         node, var, width = vector.node, identifier(vector.node.var), vector.width
         at = f"({var} + {unit} * {self.expressions.lane_count(width)})" if unit else var
-        reduced = {n: f"{identifier(n)}_v{unit}" for n in self.statements.reducing if n in vector.differs}
-        lanes = lanes_for(node.var, width, count, vector.differs)
+        reduced = {n: f"{identifier(n)}_v{unit}" for n in self.statements.reducing if n in vector.dependences}
+        lanes = lanes_for(node.var, width, count, vector.dependences)
         scope = replace(vector.scope.with_names({node.var: at, **reduced}), lanes=lanes)
         return Copy(0, unit, scope, None, count)
 

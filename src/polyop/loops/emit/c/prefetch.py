@@ -97,14 +97,14 @@ def _rows(node: For) -> dict[object, Load]:
 def next_line(load: Load, around: Around, expressions: Expressions, scope: Scope) -> str:
     """Return the statement that prefetches the same column of the next iteration's row, or a later one's."""
     var = around.loop.var
-    following = around.soon if around.apart else f"({scope.names.get(var, identifier(var))} + 1)"
+    following = around.later if around.apart else f"({scope.names.get(var, identifier(var))} + 1)"
     at = _address(load, expressions, scope.with_names({var: following}))
     size = f"(int64_t)sizeof({memory(load.type.dtype)})"
     return f"polyop_fetch_later({identifier(load.buffer)}, ({at}) * {size});"
 
 
 def line(load: Load, around: Around | None, expressions: Expressions, scope: Scope, *, later: bool) -> str:
-    """Return the statement that prefetches what a load in this scope reads soon.
+    """Return the statement that prefetches what a load in this scope will read next.
 
     ``later``: into the second-level cache, because the first has more urgent data.
     """

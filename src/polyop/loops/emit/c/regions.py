@@ -331,7 +331,7 @@ class _Body:
     def enter(self, node: For, copies: Copies) -> bool:
         """Print a loop of threads or a tile; return False for any other loop."""
         plan = self.functions.plan
-        inside = copies.all[0].scope.lanes is not None or len(copies.all) > 1
+        inside = copies.items[0].scope.lanes is not None or len(copies.items) > 1
         if self.in_run and plan.band(node.var):
             self._bands(node)
             return True
@@ -339,7 +339,7 @@ class _Body:
             self.functions.region(self, node)
             return True
         if not inside and _tile_of(node, self.functions.plan) is not None:
-            scope = copies.all[0].scope
+            scope = copies.items[0].scope
             lo, hi = (self.functions.expressions.scalar(e, scope) for e in (node.lo, node.hi))
             self._print_tile(node, scope, lo, hi)
             return True

@@ -24,8 +24,8 @@ class Around:
     """
 
     loop: For
-    soon: str
-    runs: str
+    later: str
+    later_exists: str
     apart: bool = True
 
     @classmethod
@@ -71,7 +71,7 @@ def always(exprs: Sequence[Expr]) -> Iterator[Load]:
 
 
 def check_once(
-    out: Writer, expressions: Expressions, accesses: Sequence[Element], scope: Scope, runs: str
+    out: Writer, expressions: Expressions, accesses: Sequence[Element], scope: Scope, later_exists: str
 ) -> None:
     """Print checks of accesses before their loop, if it has iterations, and record them."""
     results: dict[Element, tuple[str, Mapping[int, str]]] = {}
@@ -80,7 +80,7 @@ def check_once(
         for name in names.values():
             out.line(f"int64_t {name} = 0;")
         out.line(f"int found{number} = 0;")
-        with out.block(f"if ({runs})"):
+        with out.block(f"if ({later_exists})"):
             index = [expressions.scalar(i, scope) if a in names else "" for a, i in enumerate(row.index)]
             declared, tests, _ = expressions.checks(row, index)
             out.line(declared.strip())
@@ -144,7 +144,7 @@ def later(
     outer = frozenset({var})
     if not any(s is node for s in around.loop.body) or depends(node.lo, outer) or depends(node.hi, outer):
         return []  # a later iteration may skip the loop, and then its index may not exist
-    ahead = scope.with_names({var: around.soon})
+    ahead = scope.with_names({var: around.later})
     rows: list[Later] = []
     for number, row in enumerate(accesses):
         axes = sorted(expressions.axes(row))
@@ -160,7 +160,7 @@ def later(
         names = {axis: f"next{number}_{axis}" for axis in axes}
         for axis, name in names.items():
             next_index = expressions.scalar(row.index[axis], ahead)
-            condition = " && ".join(filter(None, (f"found{number}", around.runs)))
+            condition = " && ".join(filter(None, (f"found{number}", around.later_exists)))
             out.line(f"const int64_t {name} = {condition} ? {next_index} : 0;")
         rows.append(Later(row, names))
     return rows

@@ -51,7 +51,7 @@ class TilePrinter:
         self.panels = _panels(lane, tile, row.var)
         self.body: tuple[Stmt, ...] = tuple(map(self._from_panels, lane.body))
         given = {p.name: frozenset({LANE}) for p in self.panels}
-        self.differs = differing(self.body, row.var, lane.var, given)
+        self.dependences = differing(self.body, row.var, lane.var, given)
         self.width = loops.width(lane.body, lane.var, differing(lane.body, row.var, lane.var, {}))
         self.edges = depends(lane.lo, frozenset({row.var})) or depends(lane.hi, frozenset({row.var}))
         self.lanes = self.expressions.lane_count(self.width)
@@ -245,7 +245,7 @@ class TilePrinter:
         if rows == 1:
             self._each_row(scope, rows, (), {})
             return
-        sums, kinds = sums_first(self.body, self.differs, self.row.var, self.lane.var)
+        sums, kinds = sums_first(self.body, self.dependences, self.row.var, self.lane.var)
         self.out.line(f"const int {i}_r0 = {low[1]} <= {j} && {high[0]} >= {last};")
         if not sums:
             with self.out.block(f"if ({i}_r0)"):
@@ -290,7 +290,7 @@ class TilePrinter:
     ) -> Iterator[tuple[Copy, str, str]]:
         """Yield each copy of each sum, and its place in memory."""
         for name in kinds:
-            for copy in copies.all:
+            for copy in copies.items:
                 place = f"({before}{copy.row * self.shape.units + copy.unit}) * {self.lanes}"
                 yield copy, name, f"&{identifier(name)}_panel[{place}]"
 
@@ -328,7 +328,7 @@ class TilePrinter:
                 names = {self.row.var: f"({i} + {row})" if row else i, self.lane.var: at}
                 inner = scope.with_names(names)
                 start, count = self._limits(inner, at) if offset or first else (None, None)
-                lanes = lanes_for(self.lane.var, self.width, count, self.differs)
+                lanes = lanes_for(self.lane.var, self.width, count, self.dependences)
                 inner = replace(inner, lanes=lanes)
                 tile_copies.append(Copy(row, unit, self._with_panels(inner, plus), start, count))
         for panel in self.panels:
@@ -339,7 +339,7 @@ class TilePrinter:
         self.expressions.accessed_once = {
             s.buffer for s in statements(self.lane.body) if isinstance(s, Store)
         }
-        yield Copies(tuple(tile_copies), self.differs, self.row.var, self.lane.var).named()
+        yield Copies(tuple(tile_copies), self.dependences, self.row.var, self.lane.var).named()
         self.loops.after, self.expressions.accessed_once = before, set()
         self.loops.statements.live = live
 
@@ -405,7 +405,7 @@ def _panels(lane: For, tile: Tile, row: str) -> list[Panel]:
 
 
 def sums_first(
-    body: tuple[Stmt, ...], differs: Mapping[str, frozenset[str]], row: str, lane: str
+    body: tuple[Stmt, ...], dependences: Mapping[str, frozenset[str]], row: str, lane: str
 ) -> tuple[tuple[Stmt, ...], dict[str, str]]:
     """Return the statements up to the last loop of a tile's body, and the element types of their results.
 
@@ -417,14 +417,14 @@ def sums_first(
     inside = list(statements(sums))
     loads = [e for s in inside for e in walk(s) if isinstance(e, Load)]
     if any(isinstance(s, Store) for s in inside) or any(
-        LANE in dependence(e, differs, row, lane) for e in loads
+        LANE in dependence(e, dependences, row, lane) for e in loads
     ):
         return (), {}
     read = {e.name for s in statements(rest) for e in walk(s) if isinstance(e, Var)}
     read |= {s.name for s in statements(rest) if isinstance(s, Assign) and s.op}
     kinds = {s.name: computed(s.value.type) for s in inside if isinstance(s, Assign) and s.name in read}
     whole = all(
-        differs.get(name, frozenset()) == frozenset({ROW, LANE}) and kind != "bool"
+        dependences.get(name, frozenset()) == frozenset({ROW, LANE}) and kind != "bool"
         for name, kind in kinds.items()
     )
     return (sums, kinds) if whole else ((), {})

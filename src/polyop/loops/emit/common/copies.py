@@ -30,50 +30,51 @@ class Copy:
 class Copies:
     """All copies, and for each scalar whether it depends on the row, the lane, both or neither."""
 
-    all: tuple[Copy, ...]
-    differs: Mapping[str, frozenset[str]]
+    items: tuple[Copy, ...]
+    dependences: Mapping[str, frozenset[str]]
     row_var: str = ""
     lane_var: str = ""
 
     def of(self, expressions: Sequence[Expr], name: str = "") -> list[Copy]:
         """Return one copy for each distinct value of these expressions (and this scalar)."""
-        depends_on = self.differs.get(name, frozenset())
+        depends_on = self.dependences.get(name, frozenset())
         for expr in expressions:
-            depends_on = depends_on | dependence(expr, self.differs, self.row_var, self.lane_var)
-        kept = self.all
+            depends_on = depends_on | dependence(expr, self.dependences, self.row_var, self.lane_var)
+        kept = self.items
         if ROW not in depends_on:
-            kept = tuple(c for c in kept if c.row == self.all[0].row)
+            kept = tuple(c for c in kept if c.row == self.items[0].row)
         if LANE not in depends_on:
-            kept = tuple(c for c in kept if c.unit == self.all[0].unit)
+            kept = tuple(c for c in kept if c.unit == self.items[0].unit)
         return list(kept)
 
     def text(self, name: str, copy: Copy) -> str:
         """Return the C name of a scalar in a copy."""
-        depends_on = self.differs.get(name)
+        depends_on = self.dependences.get(name)
         if depends_on is None or name in copy.scope.names:
             return copy.scope.names.get(name, identifier(name))
-        rows = len({c.row for c in self.all}) > 1 and ROW in depends_on
-        units = len({c.unit for c in self.all}) > 1 and LANE in depends_on
+        rows = len({c.row for c in self.items}) > 1 and ROW in depends_on
+        units = len({c.unit for c in self.items}) > 1 and LANE in depends_on
         return identifier(name) + (f"_r{copy.row}" if rows else "") + (f"_u{copy.unit}" if units else "")
 
     def named(self) -> Copies:
         """Return the copies with the names of their scalars in their scopes."""
-        done = tuple(
-            replace(c, scope=c.scope.with_names({n: self.text(n, c) for n in self.differs})) for c in self.all
+        items = tuple(
+            replace(c, scope=c.scope.with_names({n: self.text(n, c) for n in self.dependences}))
+            for c in self.items
         )
-        return replace(self, all=done)
+        return replace(self, items=items)
 
 
-def dependence(expr: Expr, differs: Mapping[str, frozenset[str]], row: str, lane: str) -> frozenset[str]:
-    """Return whether a value depends on row or lane; ``differs`` has that for scalars and private tensors."""
+def dependence(expr: Expr, dependences: Mapping[str, frozenset[str]], row: str, lane: str) -> frozenset[str]:
+    """Return whether a value depends on row or lane; scalars and private tensors have ``dependences``."""
     result: frozenset[str] = frozenset()
     if isinstance(expr, Var):
-        result = differs.get(expr.name, frozenset())
+        result = dependences.get(expr.name, frozenset())
         result |= ({ROW} if expr.name == row else set()) | ({LANE} if expr.name == lane else set())
     if isinstance(expr, Load):
-        result = differs.get(expr.buffer, frozenset())  # a tensor with a copy per lane
+        result = dependences.get(expr.buffer, frozenset())  # a tensor with a copy per lane
     for child in children(expr):
-        result |= dependence(child, differs, row, lane)
+        result |= dependence(child, dependences, row, lane)
     return result
 
 
@@ -112,7 +113,7 @@ def plain(scope: Scope) -> Copies:
 
 
 def width_of(
-    body: Sequence[Stmt], lanes: str, differs: Mapping[str, frozenset[str]], sizes: Mapping[str, int]
+    body: Sequence[Stmt], lanes: str, dependences: Mapping[str, frozenset[str]], sizes: Mapping[str, int]
 ) -> int:
     """Return the bytes of the widest value that differs between lanes; addresses do not count."""
     from ...ir.grammar import Load, Type
@@ -122,7 +123,7 @@ def width_of(
 
     def look(expr: Expr) -> None:
         nonlocal widest
-        if LANE in dependence(expr, differs, "", lanes):
+        if LANE in dependence(expr, dependences, "", lanes):
             kind: Type = expr.type
             elem = computed(kind)
             widest = max(widest, 1 if elem == "bool" else SIZES[elem])
@@ -138,7 +139,7 @@ def width_of(
             if isinstance(node, Store):
                 elem = computed(node.value.type)  # one for all lanes is spread over them, too
                 widest = max(widest, sizes.get(node.buffer, 1), 1 if elem == "bool" else SIZES[elem])
-            elif LANE in differs.get(node.name, frozenset()):
+            elif LANE in dependences.get(node.name, frozenset()):
                 elem = computed(node.value.type)
                 widest = max(widest, 1 if elem == "bool" else SIZES[elem])
         elif isinstance(node, If):
@@ -146,6 +147,6 @@ def width_of(
     return widest
 
 
-def lanes_for(var: str, width: int, count: str | None, differs: Mapping[str, frozenset[str]]) -> Lanes:
+def lanes_for(var: str, width: int, count: str | None, dependences: Mapping[str, frozenset[str]]) -> Lanes:
     """Return the lanes of a vector loop."""
-    return Lanes(var, width, count, frozenset(n for n, d in differs.items() if LANE in d))
+    return Lanes(var, width, count, frozenset(n for n, d in dependences.items() if LANE in d))

@@ -47,7 +47,7 @@ class Statements:
             elem = computed(node.value.type)
             for copy in copies.of((), node.name):
                 name, lanes = copies.text(node.name, copy), copy.scope.lanes
-                if lanes is not None and LANE in copies.differs.get(node.name, frozenset()):
+                if lanes is not None and LANE in copies.dependences.get(node.name, frozenset()):
                     kind = f"i{lanes.width * 8}" if elem == "bool" else elem
                     self.out.line(f"{self.expressions.vector(kind, copy.scope)} {name} = {{0}};")
                 else:
@@ -69,20 +69,22 @@ class Statements:
                         self._assign(node, copies, copy)
                 case Store():
                     chosen = copies.of(children(node))
-                    if any(c.scope.mask is not None for c in copies.all):
-                        chosen = list(copies.all)
+                    if any(c.scope.mask is not None for c in copies.items):
+                        chosen = list(copies.items)
                     for copy in chosen:
                         self._store(node, copy)
 
     def _if(self, node: If, copies: Copies) -> None:
-        depends_on = dependence(node.condition, copies.differs, copies.row_var, copies.lane_var)
+        depends_on = dependence(node.condition, copies.dependences, copies.row_var, copies.lane_var)
         if LANE in depends_on:
             self._masked(node, copies)
             return
-        rows = sorted({c.row for c in copies.all}) if ROW in depends_on else [copies.all[0].row]
+        rows = sorted({c.row for c in copies.items}) if ROW in depends_on else [copies.items[0].row]
         for row in rows:
-            some = replace(copies, all=tuple(c for c in copies.all if ROW not in depends_on or c.row == row))
-            condition = self.expressions.scalar(node.condition, some.all[0].scope)
+            some = replace(
+                copies, items=tuple(c for c in copies.items if ROW not in depends_on or c.row == row)
+            )
+            condition = self.expressions.scalar(node.condition, some.items[0].scope)
             with self.out.block(f"if ({condition})"):
                 self._each(node.body, some)
             if node.orelse:
@@ -95,7 +97,7 @@ class Statements:
         then: list[Copy] = []
         other: list[Copy] = []
         with self.out.block(""):
-            for copy in copies.all:
+            for copy in copies.items:
                 condition = self.expressions.spread(
                     self.expressions.value(node.condition, copy.scope), copy.scope
                 )
@@ -109,9 +111,9 @@ class Statements:
                         text = f"({outer} & {text})"
                     mask = Value(text, condition.elem, True, True)
                     into.append(replace(copy, scope=replace(copy.scope, mask=mask)))
-            self._each(node.body, replace(copies, all=tuple(then)))
+            self._each(node.body, replace(copies, items=tuple(then)))
             if node.orelse:
-                self._each(node.orelse, replace(copies, all=tuple(other)))
+                self._each(node.orelse, replace(copies, items=tuple(other)))
 
     def active(self, copy: Copy, elem: str, *, counted: bool) -> str | None:
         """Return the mask of the active lanes as C text, or None for all."""
@@ -126,7 +128,7 @@ class Statements:
     def _assign(self, node: Assign, copies: Copies, copy: Copy) -> None:
         scope = copy.scope
         name = copies.text(node.name, copy)
-        vec = LANE in copies.differs.get(node.name, frozenset()) and scope.lanes is not None
+        vec = LANE in copies.dependences.get(node.name, frozenset()) and scope.lanes is not None
         value = self.expressions.value(node.value, scope)
         if vec:
             value = self.expressions.spread(value, scope)

@@ -58,7 +58,7 @@ class Body(Statements):
 
     def plain_loop(self, node: For, copies: Copies) -> None:
         """Print a loop of one thread."""
-        scope = copies.all[0].scope
+        scope = copies.items[0].scope
         lo, hi = self.expressions.scalar(node.lo, scope), self.expressions.scalar(node.hi, scope)
         var = identifier(node.var)
         with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):

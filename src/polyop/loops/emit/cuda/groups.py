@@ -48,11 +48,11 @@ class Shared(Body):
         stores = any(isinstance(s, Store) for s in statements((node,)))
         divides = self.mapper.shares((node,))
         if isinstance(node, For) and self.mapper.divisible(node):
-            self._synchronised(stores, lambda: self._divided(node, copies.all[0].scope))
+            self._synchronised(stores, lambda: self._divided(node, copies.items[0].scope))
         elif divides and isinstance(node, For):
-            self._uniform_loop(node, copies.all[0].scope)
+            self._uniform_loop(node, copies.items[0].scope)
         elif divides and isinstance(node, If):
-            self._uniform_if(node, copies.all[0].scope)
+            self._uniform_if(node, copies.items[0].scope)
         elif stores:
             self._synchronised(True, lambda: self._first(node, copies))
         else:
@@ -77,7 +77,7 @@ class Shared(Body):
             self._each((node,), copies)
         self.single = False
         for name in names:
-            c = copies.text(name, copies.all[0])
+            c = copies.text(name, copies.items[0])
             self.out.line(f"{c} = polyop_broadcast({c}, width_);")
 
     def _uniform_loop(self, node: For, scope: Scope) -> None:
