@@ -58,7 +58,7 @@ def judged(rule: DimsRule, results: Iterable[Outcome], keywords: tuple[str, ...]
         raise NotRunError(f"no {'= or '.join(keywords)}=")
     false = [f"{o.claim} {verdict}: {o.detail}" for o in tried if o.status == FAILED]
     untried = [f"{o.claim} could not be tried: {o.detail}" for o in tried if o.status == NOT_RUN]
-    passed = rule.origin + ", ".join(o.claim for o in tried if o.status == PASSED)
+    passed = rule.origin + ", ".join(map(_passed, (o for o in tried if o.status == PASSED)))
     if false:
         subject = f"{rule.dims.operator}: {rule.origin}"
         raise BrokenRuleError("\n".join(subject + line for line in (*false, *untried)))
@@ -66,6 +66,10 @@ def judged(rule: DimsRule, results: Iterable[Outcome], keywords: tuple[str, ...]
         held = [f"passed: {passed}"] if len(untried) < len(tried) else []
         raise NotRunError("; ".join([*untried, *held]))
     return passed
+
+
+def _passed(outcome: Outcome) -> str:
+    return f"{outcome.claim} ({outcome.detail})" if outcome.detail else outcome.claim
 
 
 CHECKS = (

@@ -34,7 +34,7 @@ class GradientTrial(Trial):
         case, parts = self.case, pieces(self.bounds, self.halo())
         cotangents = _cotangents(case, results_of(case))
         whole = _pull("the whole", case, cotangents)
-        slices = [results_of(self.cut(part), self.text(part)) for part in parts]
+        slices = self.slices(parts)
         try:
             columns = list(self._cotangents_of_slices(cotangents, slices, parts))
         except MisfitError as problem:

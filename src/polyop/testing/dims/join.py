@@ -17,6 +17,10 @@ class UntriedError(Exception):
     """A claim could not be tried; the text is the reason."""
 
 
+class SliceRefusedError(UntriedError):
+    """The operator refuses a slice, although it takes the whole."""
+
+
 class MisfitError(Exception):
     """The results of slices do not fit together; the text says where."""
 

@@ -14,7 +14,7 @@ from ...core.errors import InferError
 from ..case import Case, NotRunError
 from ..crash import signal_of
 from ..report import FAILED, NOT_RUN, PASSED
-from .join import UntriedError
+from .join import SliceRefusedError, UntriedError
 from .parts import ELLIPSIS, result_entries
 from .smallest import smallest, trials
 from .trial import Trial
@@ -27,7 +27,8 @@ class Outcome:
     """What the trials of one claim about one dimension showed.
 
     ``claim`` is its text: ``parallel="n"``. ``status`` is ``"passed"``, ``"failed"`` or ``"not run"``.
-    ``detail`` is the smallest case of a false claim, or the reason why a claim could not be tried.
+    ``detail`` is the smallest case of a false claim, or the reason why a claim could not be tried. For a
+    claim that passed it is a slice that the operator refused, if there was one.
     """
 
     claim: str
@@ -76,21 +77,37 @@ def _verdict(case: Case, dims: Dims, keyword: str, name: str, kind: type[Trial])
             signal = signal_of(tried)
             if signal:
                 return FAILED, f"{signal} ended the kernel when it ran on slices of {name}"
-        failure = tried()
+        failure, refused = tried()
     except (UntriedError, NotRunError, InferError) as reason:  # InferError: the sample does not fit
         return NOT_RUN, str(reason)
-    return (PASSED, "") if failure is None else (FAILED, str(smallest(failure)))
+    return (PASSED, refused) if failure is None else (FAILED, str(smallest(failure)))
 
 
-def _first_failure(case: Case, dims: Dims, keyword: str, name: str, kind: type[Trial]) -> Trial | None:
-    """Return the first trial that fails; raises ``UntriedError`` if no trial could run."""
-    reason, ran = "the rule gives no outputs in any of the sizes that were tried", False
+def _first_failure(
+    case: Case, dims: Dims, keyword: str, name: str, kind: type[Trial]
+) -> tuple[Trial | None, str]:
+    """Return the first trial that fails, and the first refusal of a slice, empty if none was refused.
+
+    Raises ``UntriedError`` if no trial could run.
+    """
+    reason, refused, ran = "the rule gives no outputs in any of the sizes that were tried", "", False
     for trial in trials(case, dims, keyword, name, kind):
-        status, text = trial.run()
-        if status == FAILED:
-            return trial
-        ran = ran or status == PASSED
-        reason = text or reason
+        is_false, problem = _tried(trial)
+        if is_false:
+            return trial, refused
+        ran = ran or problem is None
+        reason = str(problem or reason)
+        # with a halo, a window may not fit into a slice to which no element of the output belongs
+        if isinstance(problem, SliceRefusedError) and name not in dims.halo:
+            refused = refused or reason
     if not ran:
         raise UntriedError(reason)
-    return None
+    return None, refused
+
+
+def _tried(trial: Trial) -> tuple[bool, UntriedError | None]:
+    """Return whether the slices differ from the whole, or why the trial could not run."""
+    try:
+        return trial.difference() is not None, None
+    except UntriedError as problem:
+        return False, problem

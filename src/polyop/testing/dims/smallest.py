@@ -22,6 +22,8 @@ SIZES = (2, 3, 4, 5)
 """The sizes of the dimension that is cut, before the sample's own."""
 OTHER_SIZES = (1, 2, None)
 """The largest size of the other dimensions; None for the sample's own."""
+MAX_SIZE_BESIDE_HALO = 512
+"""The largest size that is drawn so that slices with their halo leave elements out."""
 MAX_ELEMENTS = 64
 """How many sizes are tried one by one for a smaller case, and how many elements are simplified."""
 
@@ -44,19 +46,37 @@ def splits(size: int) -> Iterator[tuple[int, ...]]:
 
 
 def trials(case: Case, dims: Dims, keyword: str, name: str, kind: type[Trial] = Trial) -> Iterator[Trial]:
-    """Yield the trials of a claim, the smallest first; the last ones are in the sample's own sizes."""
+    """Yield the trials of a claim, the smallest first; the last ones are in the sample's own sizes.
+
+    Raises ``UntriedError`` at the end if every slice with its halo reached an end of the dimension: a
+    halo that is too narrow does not show then.
+    """
     tried = set()
-    for dimension, sizes in _sizes(case, dims, name):
+    needed, largest = _size_beside_halo(case, dims, name), 0
+    for dimension, sizes in _sizes(case, dims, name, needed):
         key = (dimension, *sorted(sizes.items()))
         if key in tried or not _fits(case, dims, sizes):
             continue
         tried.add(key)
         variant = resized(case, dims, sizes)
         for bounds in splits(dimension.size(sizes)):
+            largest = max(largest, dimension.size(sizes))
             yield kind(dims, keyword, dimension, variant, bounds)
+    if 0 < largest < needed:
+        raise UntriedError(f"the halo is so wide that {name} needs a size of {needed} or more in the sample")
 
 
-def _sizes(case: Case, dims: Dims, name: str) -> Iterator[tuple[Dimension, Sizes]]:
+def _size_beside_halo(case: Case, dims: Dims, name: str) -> int:
+    """Return the smallest size in which a slice leaves out elements on each side of its halo, else 0."""
+    if name not in dims.halo:
+        return 0
+    try:
+        return int(max(dims.halo_widths(name, sizes_of(case, dims), case.attributes()))) + 2
+    except InferError:
+        return 0  # the trials report it
+
+
+def _sizes(case: Case, dims: Dims, name: str, needed: int) -> Iterator[tuple[Dimension, Sizes]]:
     own = sizes_of(case, dims)
     if name not in own:
         raise UntriedError(f"the sample has no tensor that has {name}")
@@ -66,7 +86,7 @@ def _sizes(case: Case, dims: Dims, name: str) -> Iterator[tuple[Dimension, Sizes
         own = {**own, ELLIPSIS: own[ELLIPSIS] or (2,)}
         dimensions = [Dimension(name, position) for position in range(len(own[ELLIPSIS]))]
     for dimension in dimensions:
-        for size in _sizes_to_cut(dimension.size(own), grows=not has_integers(case)):
+        for size in _sizes_to_cut(dimension.size(own), needed, grows=not has_integers(case)):
             for limit in OTHER_SIZES:
                 others = {
                     key: limited(value, limit if key in shrinkable else None) for key, value in own.items()
@@ -74,13 +94,14 @@ def _sizes(case: Case, dims: Dims, name: str) -> Iterator[tuple[Dimension, Sizes
                 yield dimension, dimension.with_size(others, size)
 
 
-def _sizes_to_cut(own: int, *, grows: bool) -> list[int]:
-    """Return the sizes of the dimension that is cut, in their order.
+def _sizes_to_cut(own: int, needed: int, *, grows: bool) -> list[int]:
+    """Return the sizes of the dimension that is cut, in their order; ``needed`` is one that its halo needs.
 
     Without ``grows``, they are at most the sample's: a larger tensor would repeat positions, and an operator
     may need different ones.
     """
-    return sorted({size for size in SIZES if grows or size <= max(own, 2)} | {max(own, 2)})
+    small = {*SIZES, *([needed] if 2 <= needed <= MAX_SIZE_BESIDE_HALO else [])}
+    return sorted({size for size in small if grows or size <= max(own, 2)} | {max(own, 2)})
 
 
 def has_integers(case: Case) -> bool:

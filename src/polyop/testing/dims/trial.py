@@ -16,12 +16,12 @@ from ...core.dims.entry import Entry
 from ...core.errors import InferError
 from ..case import Array, Case, first_line
 from ..difference import wide
-from ..report import FAILED, NOT_RUN, PASSED
 from .join import (
     COMBINE,
     MisfitError,
     Piece,
     Share,
+    SliceRefusedError,
     UntriedError,
     joined,
     pieces,
@@ -48,13 +48,13 @@ class Trial:
     def difference(self) -> str | None:
         """Return how the results of slices differ from the whole's, None if they agree.
 
-        Raises ``UntriedError`` with the reason if the operator refuses these sizes, or if no element of
-        the results is finite.
+        Raises ``UntriedError`` with the reason if the operator refuses these sizes, if no element of the
+        results is finite, or if all are 0: sums and slices of zeros agree for any claim.
         """
         case = self.case
         whole = results_of(case)
         parts = pieces(self.bounds, self.halo())
-        slices = [results_of(self.cut(part), self.text(part)) for part in parts]
+        slices = self.slices(parts)
         for number, (entry, expected) in enumerate(zip(result_entries(case, self.dims), whole, strict=True)):
             results = [results[number] for results in slices]
             try:
@@ -67,7 +67,16 @@ class Trial:
                     return f"whole:  {label} = {shown(expected)}\nslices: {label} = {shown(together)}"
         if not any(np.isfinite(wide(result)).any() for result in whole):
             raise UntriedError("the results have no finite element")
+        if not any(wide(result).any() for result in whole):
+            raise UntriedError("all elements of the results are 0")
         return None
+
+    def slices(self, parts: Sequence[Piece]) -> list[list[Array]]:
+        """Return the results of each slice; raises ``SliceRefusedError``."""
+        try:
+            return [results_of(self.cut(part), self.text(part)) for part in parts]
+        except UntriedError as problem:
+            raise SliceRefusedError(str(problem)) from problem
 
     def cut(self, part: Piece) -> Case:
         """Return the case on one slice with its halo."""
@@ -119,17 +128,12 @@ class Trial:
         except InferError as problem:
             raise UntriedError(first_line(problem)) from problem
 
-    def run(self) -> tuple[str, str]:
-        """Return the status, and how the results differ or why the trial could not run."""
-        try:
-            difference = self.difference()
-        except UntriedError as reason:
-            return NOT_RUN, str(reason)
-        return (PASSED, "") if difference is None else (FAILED, difference)
-
     def fails(self) -> bool:
         """Whether the slices differ from the whole; a trial that cannot run shows nothing."""
-        return self.run()[0] == FAILED
+        try:
+            return self.difference() is not None
+        except UntriedError:
+            return False
 
     def __str__(self) -> str:
         """Return the sizes, the slices, the inputs and both results."""
