@@ -52,10 +52,11 @@ def restore(name: str, content: str, module: str) -> Any:
         bound = _find(name, content)
     if bound is not None:
         return bound
-    other = next((bound for bound in _candidates(name) if bound.name == name), None)
+    other = next(_candidates(name), None)
     if other is not None:
+        called = "of this name" if other.name == name else other.name
         rule = (
-            f"the pickled operator has the digest {content}, and the operator of this name in this process "
+            f"the pickled operator has the digest {content}, and the operator {called} in this process "
             f"has the digest {_digest(other.operator)}"
         )
         hint = f"use the same {_described(module)}, libraries and version of Python in both processes"
