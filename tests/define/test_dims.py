@@ -284,3 +284,24 @@ def test_infer_type_gives_the_dtype_beside_dims(tensor, narrow):
     np.testing.assert_array_equal(y, np.ones(2, np.float16), strict=True)
     other = define("narrow", signature, narrow, "n m -> n", infer="int16")
     assert np.asarray(other(x)).dtype == np.int16
+
+
+@polyop.kernel
+def column_sums(x):
+    y = output_tensor((x.shape[1],), x.dtype)  # noqa: F821 - a word of loop kernels
+    for j in range(x.shape[1]):
+        y[j] = 0.0
+        for i in range(x.shape[0]):
+            y[j] += x[i, j]
+    return y
+
+
+def test_dims_that_contradict_the_loops_name_both_lines():
+    op = polyop.operator("dims_test::wrong_sums(Tensor x) -> Tensor", column_sums, dims="i j -> i")
+    with pytest.raises(InferError) as excinfo:
+        op(np.ones((2, 3), np.float32))
+    text = str(excinfo.value)
+    assert 'dims_test::wrong_sums: dims="i j -> i" contradicts the kernel: loop kernel column_sums' in text
+    assert "says float32[2] of output 0, and the kernel writes float32[3]" in text
+    assert text.count("defined at") == 2
+    assert text.count("test_dims.py:") == 2

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.arguments import attributes as typed_attributes
-from ..core.errors import KernelError
+from ..core.errors import InferError, KernelError
 from ..core.schema import Schema
 from ..core.spec import Spec
 from .choose import TARGETS, need
@@ -34,6 +34,11 @@ class Prepared:
             return kernel.launch(self.inputs, self.outputs, self.attributes)
         except KernelError as problem:
             raise KernelError(self.operator.name, str(problem), where=self.operator.origin) from None
+        except InferError as problem:
+            if self.operator.dims is None:
+                raise
+            rule = f"{self.operator.dims} contradicts the kernel: {problem}"
+            raise InferError(self.operator.name, rule, where=self.operator.dims.origin) from None
 
 
 def normalise(operator: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -301,8 +301,8 @@ class LoopKernel(LoopKernelBase):
         for number, (buffer, shape, spec) in enumerate(zip(new_outputs, shapes, outputs, strict=True)):
             if tuple(shape) != tuple(spec.shape) or buffer.dtype != spec.dtype.name:
                 ours = f"{buffer.dtype}{list(shape)}"
-                rule = f"out_shape and out_dtype say {spec} of output {number}, and the kernel writes {ours}"
-                hint = "leave out_shape and out_dtype out: they are derived from the kernel"
+                rule = f"its definition says {spec} of output {number}, and the kernel writes {ours}"
+                hint = "leave out_shape, out_dtype, infer= and dims= out: the kernel itself says it"
                 raise InferError(str(self), rule, where=kernel.where(buffer.line), hint=hint)
 
 
