@@ -26,20 +26,36 @@ huber = polyop.operator(
 # [/gradient]
 
 
+# [dims]
+softmax = polyop.operator(
+    "rules::softmax(Tensor x) -> Tensor",
+    lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True),
+    dims="... n -> ... n",  # each row alone: vmap puts its samples where the three dots are
+)
+linear = polyop.operator(
+    "rules::linear(Tensor x, Tensor w) -> Tensor",
+    lambda x, w: x @ w,
+    dims="b i, i o -> b o",  # i is one size: a call with others is refused before the kernel runs
+    parallel="b o",
+    sum="i",
+)
+# [/dims]
+
+
 # [batch]
-def softmax_batch(dims, inputs):  # the batch axis of each argument, or None; the arguments
+def sort_batch(dims, inputs):  # the batch axis of each argument, or None; the arguments
     (x,), (dim,) = inputs, dims
     xp = polyop.array_namespace(x)
     rows = xp.moveaxis(x, dim, 0)
-    flat = softmax(xp.reshape(rows, (-1, rows.shape[-1])))
-    return xp.reshape(flat, rows.shape), 0  # the output and its batch axis
+    return sort_rows(xp.reshape(rows, (rows.shape[0], -1))), 0  # the output and its batch axis
 
 
-softmax = polyop.operator(
-    "rules::softmax(Tensor x) -> Tensor",  # of each row of a matrix
-    lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True),
-    infer="x",
-    batch=softmax_batch,
+sort_rows = polyop.operator("rules::sort_rows(Tensor x) -> Tensor", lambda x: np.sort(x, -1), infer="x")
+sort_all = polyop.operator(
+    "rules::sort_all(Tensor x) -> Tensor",
+    lambda x: np.sort(x, None),
+    infer=lambda x: polyop.Spec((x.shape[0] * x.shape[1],), x.dtype),
+    batch=sort_batch,
 )
 # [/batch]
 
@@ -52,7 +68,11 @@ t = torch.tensor(x, requires_grad=True)
 huber(t).sum().backward()
 print("PyTorch", t.grad)
 print(torch.func.jvp(huber, (torch.tensor(x),), (torch.ones(3, dtype=torch.float64),))[1])
-print(torch.vmap(softmax)(torch.zeros(2, 3, 4)).shape)
+print(torch.vmap(softmax)(torch.zeros(2, 3, 4)).shape, torch.vmap(sort_all)(torch.rand(2, 3, 4)).shape)
+try:
+    linear(torch.ones(2, 3), torch.ones(4, 5))
+except polyop.PolyopError as problem:
+    print(problem)
 
 try:
     import jax

@@ -6,7 +6,6 @@ import numpy as np
 from kernels import burgers, doubled, filtered, log_sum_exp, rms_norm
 
 import polyop
-from polyop import Custom
 
 HERE = Path(__file__).parent
 rng = np.random.default_rng(0)
@@ -32,7 +31,7 @@ def differences(op, inputs, weight, step=1e-6):
 def show(name, function, *inputs):
     """Compare a derived gradient with differences, and print its loops."""
     # [use]
-    op = Custom(function, func_type="hybrid")
+    op = polyop.kernel(function)
     y, pull = op.vjp(*inputs)
     weight = rng.standard_normal(y.shape)
     gradients = pull(weight)
@@ -49,11 +48,11 @@ show("scan", filtered, rng.standard_normal((3, 5)), rng.standard_normal(5))
 show("own", log_sum_exp, rng.standard_normal((3, 5)))
 
 # [asked]
-op = polyop.operator("example::filtered(Tensor x, Tensor decay) -> Tensor", polyop.kernel(filtered))
+op = polyop.kernel(filtered)
 print(op.gradient.source(np.ones((3, 5)), np.ones(5)).count("\n"), "lines of C")
 # [/asked]
 
-op = Custom(doubled, func_type="hybrid")
+op = polyop.kernel(doubled)
 try:
     op.vjp(np.ones(3))
 except polyop.PolyopError as problem:
