@@ -351,3 +351,12 @@ def test_threads_that_call_it_first():
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda _: kernel(X), range(32)))
     assert all(result.tolist() == (2 * X).tolist() for result in results)
+
+
+def test_a_first_use_that_fails_leaves_it_unbound():
+    kept = polyop.kernel(name="kernel_failed::f")(copied)
+    refused = polyop.kernel(name="kernel_failed::f__backward")(copied)
+    assert kept.schema
+    for _ in range(2):
+        with pytest.raises(polyop.PolyopError, match="the name belongs to what polyop derives"):
+            refused.schema

@@ -121,6 +121,36 @@ def test_a_definition_that_was_replaced(module, tmp_path):
     assert "the pickled operator" in loaded(pickle.dumps(old), tmp_path).stderr.decode()
 
 
+TWICE = """
+import polyop
+
+@polyop.kernel
+def scaled(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * 2.0
+    return y
+
+first = scaled
+
+@polyop.kernel
+def scaled(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * 3.0
+    return y
+"""
+
+
+def test_a_kernel_without_the_name_is_found_before_its_first_use(tmp_path):
+    (tmp_path / "pickled_first.py").write_text(TWICE)
+    program = "import sys, pickle; import pickled_first as m; m.first.schema; sys.stdout.buffer.write(pickle.dumps(m.first))"
+    data = loaded(b"", tmp_path, program).stdout
+    assert b"scaled_2" in data
+    done = loaded(data, tmp_path)
+    assert done.stdout.decode().strip() == str((2 * X).tolist()), done.stderr.decode()
+
+
 SCRIPT = """
 import multiprocessing
 import pickle

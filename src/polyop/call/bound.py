@@ -255,10 +255,8 @@ class BoundOperator(_core.Call):
             host.attach(self)
 
     def _set(self, operator: Operator) -> None:
-        self.operator = operator
         self.defined_in = self.defined_in or calling_frame().f_globals.get("__name__", "")
         self._key = str(id(self))
-        _alive.add(self)
         kinds = "".join(
             ("l" if a.type.is_list else "t") if a.type.is_tensor else "a" for a in operator.schema.arguments
         )
@@ -275,6 +273,8 @@ class BoundOperator(_core.Call):
         pack = LIST if listed and not operator.unpacks else TUPLE if operator.returns_tuple else PLAIN
         inner = LIST if listed else PLAIN
         self.configure(kinds, defaults, positional, MISSING, plain, pack, inner, self.is_module)
+        self.operator = operator  # last: whoever sees it sees the rest
+        _alive.add(self)
 
     @untraced
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..core.errors import HostError
+from ..core.errors import HostError, PolyopError
 from ..core.schema import Schema
 from . import registry
 from .content import digest
@@ -74,7 +74,14 @@ def _digest(operator: Operator) -> str:
 
 
 def _find(name: str, content: str) -> Any:
-    return next((bound for bound in _candidates(name) if _digest(bound.operator) == content), None)
+    return next((bound for bound in _candidates(name) if _has_digest(bound, content)), None)
+
+
+def _has_digest(bound: Any, content: str) -> bool:
+    try:
+        return _digest(bound.operator) == content
+    except PolyopError:  # a kernel of another name, used for the first time now, and refused
+        return False
 
 
 def _candidates(name: str) -> Iterator[Any]:
@@ -84,7 +91,7 @@ def _candidates(name: str) -> Iterator[Any]:
         yield exact
     stem = re.sub(r"_\d+$", "", name)
     for bound in list(registry.objects):
-        if "operator" in vars(bound) and re.fullmatch(rf"{re.escape(stem)}(_\d+)?", bound.name):
+        if re.fullmatch(rf"{re.escape(stem)}(_\d+)?", bound.name):
             yield bound
 
 

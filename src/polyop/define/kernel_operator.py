@@ -117,7 +117,13 @@ class KernelOperator(BoundOperator):
                 name = registry.unique(namespace, name)
             self.python.compile_attrs = self.compile_attrs  # type: ignore[attr-defined]  # perhaps changed
             schema = schema_of(self.python, f"{namespace}::{name}")
-            super().__init__(self._derived(schema), register=has_name)
+            try:
+                super().__init__(self._derived(schema), register=has_name)
+            except Exception:  # the next use tries again
+                for attribute in _BOUND_ATTRIBUTES:
+                    vars(self).pop(attribute, None)
+                self.await_first_use()
+                raise
             if not has_name:
                 registry.add_generated(self)
 
@@ -222,7 +228,7 @@ def _argument(operator: str, parameter: inspect.Parameter, outline: Outline, whe
         rule = f"the default of the attribute {parameter.name} must be of its type, {kind}"
         raise SchemaError(operator, rule, repr(parameter.default), where=where)
     default = _TYPES[kind][0](parameter.default)
-    if not math.isfinite(default):
+    if isinstance(default, float) and not math.isfinite(default):
         rule = (
             f"the default of the attribute {parameter.name} must be finite: a schema has no text for others"
         )

@@ -2,6 +2,7 @@
 
 # ruff: noqa: F821 - the words of the language
 
+import math
 import random
 
 import numpy as np
@@ -219,6 +220,118 @@ def padded(x, width):
     return y
 
 
+def ragged(x, lengths):
+    y = output_tensor(x.shape, x.dtype)
+    for b in range(x.shape[0]):
+        for t in range(lengths[b]):
+            y[b, t] = x[b, t]
+    return y
+
+
+def quadratic(x, k):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(k * k):
+        y[i] = x[i]
+    return y
+
+
+def first_weight(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * w[0 if i == 0 else 1]
+    return y
+
+
+def first_shorter(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(1 if i == 0 else 2):
+            y[i] += x[i] * (j + 1)
+    return y
+
+
+def first_or_switch(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        if i == 0 or w[0] > 0.0:
+            y[i] = x[i]
+    return y
+
+
+def others_unless_switch(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        if i > 0 and w[0] > 0.0:
+            y[i] = -x[i]
+        else:
+            y[i] = x[i]
+    return y
+
+
+def by_length(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    s = w[0 if x.shape[0] > 5 else 1]
+    for i in range(x.shape[0]):
+        y[i] = x[i] * s
+    return y
+
+
+def negative_maximum(x):
+    y = output_tensor((1,), x.dtype)
+    m = -math.inf
+    for i in range(x.shape[0]):
+        m = max(m, x[i])
+    m *= -1.0
+    y[0] = m
+    return y
+
+
+def clamped_sum(x):
+    y = output_tensor((1,), x.dtype)
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += x[i]
+    s = max(s, 0.0)
+    y[0] = s
+    return y
+
+
+def weight_of_sum(index, w):
+    y = output_tensor((1,), w.dtype)
+    m = 0
+    for i in range(index.shape[0]):
+        m += index[i]
+    y[0] = w[m]
+    return y
+
+
+def short_maximum(index):
+    y = output_tensor((1,), uint8)
+    m = 0
+    for i in range(index.shape[0]):
+        m = max(m, index[i])
+    y[0] = uint8(m)
+    return y
+
+
+def beyond_the_end(x):
+    y = output_tensor((1,), x.dtype)
+    for i in range(x.shape[0] + 1):
+        if i > 0:
+            y[0] += x[i - 1]
+    return y
+
+
+def moved_maximum(x, w):
+    y = output_tensor((1,), x.dtype)
+    m = -math.inf
+    for i in range(x.shape[0]):
+        m = max(m, x[i])
+    m += w[0]
+    y[0] = m
+    return y
+
+
 CASES = [
     (mean, [1], {}, {"i": "placed sum: the size x.shape[0] is used as a value"}),
     (scaled_sum, [1], {}, {"i": "sum"}),
@@ -261,11 +374,35 @@ CASES = [
         {"k": "parallel", "table_0": "whole: the index of table[index[k]] depends on data"},
     ),
     (padded, [1], {"width": 2}, {"i": "halo 0 width"}),
+    (
+        ragged,
+        [2, 1],
+        {},
+        {"b": "parallel", "t": "placed parallel: where the loop t begins or ends is not affine"},
+    ),
+    (quadratic, [1], {"k": 1}, {"i": "placed parallel: where the loop i begins or ends is not affine"}),
+    (
+        first_weight,
+        [1, 1],
+        {},
+        {"i": "placed parallel: a condition in it", "w_0": "whole: the index of w["},
+    ),
+    (first_shorter, [1], {}, {"i": "placed parallel: a condition in it depends on where the slice is"}),
+    (first_or_switch, [1, 1], {}, {"i": "placed parallel: a condition in it", "w_0": "whole: "}),
+    (others_unless_switch, [1, 1], {}, {"i": "placed parallel: which iterations run it", "w_0": "whole: "}),
+    (by_length, [1, 1], {}, {"i": "placed parallel: ", "w_0": "whole: "}),
+    (negative_maximum, [1], {}, {"i": "whole: the whole max m of line"}),
+    (moved_maximum, [1, 1], {}, {"i": "max", "w_0": "whole: every slice would need w[0]"}),
+    (clamped_sum, [1], {}, {"i": "whole: the whole sum s of line"}),
+    (weight_of_sum, [1, 1], {}, {"i": "whole: w[m] needs the whole sum m", "w_0": "whole: "}),
+    (short_maximum, [1], {}, {"i": "whole: "}),
+    (beyond_the_end, [1], {}, {"i": "whole: iterations beyond its ends count too"}),
 ]
 
 
 def typed(function, ranks, attributes):
-    dtypes = ["int64" if function is looked_up and k == 0 else REAL for k in range(len(ranks))]
+    names = function.__code__.co_varnames
+    dtypes = ["int64" if names[k] in ("index", "lengths") else REAL for k in range(len(ranks))]
     return parse(function, list(zip(dtypes, ranks, strict=True)), attributes)
 
 

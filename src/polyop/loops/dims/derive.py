@@ -33,7 +33,10 @@ PRIVATE: tuple[Pass[Program], ...] = (
     Pass(array_privatisation, "A temporary of one iteration belongs to it.", needed=True),
 )
 MORE = 2
-"""How much wider a halo may be than what is read: conditions at borders may look further than indices."""
+"""How much wider a halo may be than what is read: conditions at borders may look further than indices.
+
+Gradients of stencils need 1; one try more costs one more proof.
+"""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ def derive_slicing(
     program = run_passes(Program(kernel, session or IslSession()), PRIVATE, None)
     dimensions = find_dimensions(program.kernel)  # a temporary may have lost axes
     rows = [_slicing(program, dimension) for dimension in dimensions if dimension.size is not None]
-    return [_without_place(kernel, row) if row.placed else row for row in rows]
+    return [_whole_if_doubled(kernel, row) if row.placed else row for row in rows]
 
 
 def prepared(kernel: Kernel, sizes: Mapping[Axis, Expr]) -> Kernel:
@@ -82,7 +85,8 @@ def prepared(kernel: Kernel, sizes: Mapping[Axis, Expr]) -> Kernel:
 def sizes_from_forward(forward: Kernel, backward: Kernel) -> dict[Axis, Expr]:
     """Return what a gradient's kernel knows of its sizes: an output and its gradient have the output's shape.
 
-    A size of a tensor that the gradient has not is that of an output's gradient, where they are equal.
+    If the gradient lacks ``x``, and the output ``y`` has the size ``x.shape[0]``, then ``x.shape[0]`` is
+    written ``d_y.shape[0]``.
     """
     rows = {
         (name, axis): size
@@ -103,11 +107,14 @@ def sizes_from_forward(forward: Kernel, backward: Kernel) -> dict[Axis, Expr]:
     return sizes
 
 
-def _without_place(kernel: Kernel, row: Slicing) -> Slicing:
-    """Return a placed slicing as whole, if a temporary of the author's kernel has the dimension twice."""
-    whole = next(d for d in find_dimensions(kernel) if d.size == row.dimension.size)
-    names = [name for name, _ in whole.axes]
-    if len(names) == len({*names}):
+def _whole_if_doubled(kernel: Kernel, row: Slicing) -> Slicing:
+    """Return a placed slicing as whole, if a temporary of the author's kernel has the dimension twice.
+
+    Its second axis would have to be cut too, and one index cannot say which.
+    """
+    same = [d for d in find_dimensions(kernel) if d.size == row.dimension.size]
+    names = [name for d in same for name, _ in d.axes]
+    if len(same) == 1 and len(names) == len({*names}):
         return row
     return Slicing(row.dimension, "whole", ZERO, row.reason, row.line)
 
@@ -124,7 +131,7 @@ def _slicing(program: Program, dimension: Dimension) -> Slicing:
 
 
 class _Proof:
-    """What is known of one dimension, whatever its slices know of their place."""
+    """The facts that hold for any slices of one dimension; ``slicing`` tries the kernel as it is first."""
 
     def __init__(self, program: Program, dimension: Dimension) -> None:
         kernel, model = program.kernel, program.model
@@ -148,7 +155,21 @@ class _Proof:
         try:
             return replace(known, halo=self._prove_as_it_is())
         except NotSliced as reason:
+            self._check_ends()
             return replace(known, reason=reason.text, line=reason.line, placed=True)
+
+    def _check_ends(self) -> None:
+        """Raise :class:`NotSliced` if something is added up beyond the ends, where no slice is."""
+        for site in self.sites:
+            if site.coordinate is not None and not site.writes_along:
+                outside = f"({site.coordinate} < 0 or {site.coordinate} >= {self.sets.size})"
+                inside = [
+                    f"0 <= {text} and {text} < {self.sets.size}"
+                    for access, text in site.accesses
+                    if access.must and access.target in self.kernel.parameters  # else the kernel has failed
+                ]
+                if not self.sets.whole(site, [outside, *inside]).is_empty():
+                    raise NotSliced(site.line, "iterations beyond its ends count too")
 
     def _prove_as_it_is(self) -> Radius:
         """Return the halo with which the kernel itself is right on slices; raises :class:`NotSliced`."""

@@ -2,6 +2,9 @@
 
 For every slice, each statement runs the same instances, with the same accesses and the same conditions, moved
 by the start of the slice. Only instances that an output of the slice needs are compared.
+
+That is enough: the instances run in the same order, so by induction over it each needed value is equal. Reads
+stay inside the slice because a kernel is valid for the size that it is given.
 """
 
 from __future__ import annotations
@@ -33,12 +36,12 @@ class Invariance:
     def check(self, site: Site) -> None:
         """Raise :class:`NotSliced` if a statement may do something else in a slice."""
         if site.coordinate is None:
-            self._check_apart(site)
+            self._check_unrelated(site)
             return
-        here, there = self._whole(site, ()), self._sliced(site, ())
-        if not here.is_equal(there):
+        in_whole = self._whole(site, ())
+        if not in_whole.is_equal(self._sliced(site, ())):
             raise NotSliced(site.line, "which iterations run it depends on where the slice is")
-        if self._is_moved(here, site, site.coordinate):
+        if self._moves_differently(in_whole, site, site.coordinate):
             raise NotSliced(site.line, f"{site.target} is written at another place in a slice")
         for access, coordinate in site.accesses:
             self._check_access(site, access, coordinate)
@@ -53,7 +56,7 @@ class Invariance:
         return self.sets.whole(site, [*self.slices, self._region(site, site.coordinate), *more])
 
     def _sliced(self, site: Site, more: Sequence[str]) -> Any:
-        """Return the needed instances in a slice; a sum adds all of them, needed or not."""
+        """Return the needed instances in a slice: of a sum all, which in the whole are those of [a_, b_)."""
         rows = list(self.slices)
         if site.writes_along:
             assert site.coordinate is not None
@@ -66,20 +69,20 @@ class Invariance:
         low, high = isl_text(radius.before), isl_text(radius.after)
         return f"{coordinate} >= a_ - {low} and {coordinate} < b_ + {high}"
 
-    def _is_moved(self, instances: Any, site: Site, coordinate: str) -> bool:
+    def _moves_differently(self, instances: Any, site: Site, coordinate: str) -> bool:
         """Whether an instance has another coordinate in a slice, apart from where the slice starts."""
         moved = f"{self.sets.in_slice(site, coordinate)} != {coordinate} - s_"
         return not instances.intersect(self.sets.instances(site, [*self.slices, moved])).is_empty()
 
     def _check_access(self, site: Site, access: Access, coordinate: str) -> None:
         here = self._whole(site, access.guards)
-        if self._is_moved(here, site, coordinate):
+        if self._moves_differently(here, site, coordinate):
             raise NotSliced(site.line, f"{shown(access)} is another element in a slice")
         if access.guards and not here.is_equal(self._sliced(site, access.guards)):
             raise NotSliced(site.line, f"whether {shown(access)} is read depends on where the slice is")
 
-    def _check_apart(self, site: Site) -> None:
-        """Check that a statement that has nothing to do with the dimension runs alike in every slice."""
+    def _check_unrelated(self, site: Site) -> None:
+        """Check that a statement that has nothing to do with the dimension runs the same in every slice."""
         rows = [tuple(site.leaf.constraints), *((*c.guards, c.text) for c in self.conditions[site])]
         for constraints in rows:
             if not any(self.sets.size in text for text in constraints):

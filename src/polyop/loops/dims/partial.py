@@ -41,14 +41,14 @@ def find_partial(model: Model, sites: Sequence[Site]) -> Partial:
         count = len(partial.kinds)
         for site in sites:
             if site.coordinate is None:
-                kind = _inherited(site, partial)
+                kind = _kind_of_value(site, partial)
                 if kind is not None:
                     _add(partial, site.target, kind, site.line)
         if len(partial.kinds) == count:
             break
     for site in sites:
         _check_reads(site, partial)
-        _check_start(site, partial)
+        _check_other_writes(site, partial)
     for name in partial.kinds:
         buffer = model.kernel.buffers.get(name)
         if buffer is not None and buffer.role == "inplace" and partial.kinds[name] == "sum":
@@ -74,21 +74,23 @@ def _add(partial: Partial, name: str, kind: str, line: int) -> None:
         raise NotSliced(line, f"{name} is a {first} and a {kind}")
 
 
-def _inherited(site: Site, partial: Partial) -> str | None:
-    """Return the kind of a value outside of the dimension's loops that reads partial values; else None."""
-    value = site.leaf.node.value
-    names = _partial_names(value, partial)
+def _kind_of_value(site: Site, partial: Partial) -> str | None:
+    """Return the kind of a value outside of the dimension's loops; None if it reads nothing partial.
+
+    Raises :class:`NotSliced` if the value needs what slices have in part.
+    """
+    node = site.leaf.node
+    names = _partial_names(node.value, partial)
     if not names:
         return None
     kinds = {partial.kinds[name] for name in names}
-    op = site.leaf.node.op
-    kind = kinds.pop()
-    copied = isinstance(_without_casts(value), (Load, Var))
-    if not kinds and ((kind == "sum" and op in ("", "+") and _is_linear(value, partial)) or
-                      (kind != "sum" and op in ("", kind) and copied)):  # fmt: skip
+    kind = min(kinds)
+    linear = kind == "sum" and node.op in ("", "+") and _is_linear(node.value, partial)
+    copied = kind != "sum" and node.op in ("", kind) and _is_partial(_without_casts(node.value), partial)
+    if len(kinds) == 1 and (linear or copied):
         return kind
     name = min(names)
-    raise NotSliced(site.line, f"{expression(value)} needs the whole {partial.kinds[name]} {name} "
+    raise NotSliced(site.line, f"{expression(node.value)} needs the whole {partial.kinds[name]} {name} "
                                f"of line {partial.lines[name]}")  # fmt: skip
 
 
@@ -99,20 +101,30 @@ def _check_reads(site: Site, partial: Partial) -> None:
     if site.coordinate is None:  # its value may be linear in them; conditions, bounds and indices may not
         read = {a.target for a in site.leaf.accesses if a.around is not None}
         read |= {n for i in _indices(node) for n in _partial_names(i, partial)}
+        loads = [e for e in walk(node.value) if isinstance(e, Load)]
+        read |= {n for load in loads for i in load.index for n in _partial_names(i, partial)}
     for name in sorted(read & partial.kinds.keys()):
         kind, line = partial.kinds[name], partial.lines[name]
         raise NotSliced(site.line, f"the whole {kind} {name} of line {line} is read")
 
 
-def _check_start(site: Site, partial: Partial) -> None:
-    """Refuse a sum that starts with anything but 0: each slice would add it."""
-    node = site.leaf.node
-    if site.coordinate is not None or partial.kinds.get(site.target) != "sum":
+def _check_other_writes(site: Site, partial: Partial) -> None:
+    """Refuse a write of something that is not partial to what is, unless slices can make it each for itself.
+
+    A sum may start with 0 and be multiplied; a maximum may start with anything, be compared and be moved.
+    """
+    node, kind = site.leaf.node, partial.kinds.get(site.target)
+    if kind is None or site.coordinate is not None or _partial_names(node.value, partial):
         return
-    if _partial_names(node.value, partial):
+    is_zero = isinstance(node.value, Const) and node.value.value == 0
+    if kind == "sum" and (node.op == "*" or (node.op in ("", "+") and is_zero)):
         return
-    if not (isinstance(node.value, Const) and node.value.value == 0):
+    if kind != "sum" and node.op in ("", "+", kind):
+        return
+    if kind == "sum" and node.op in ("", "+"):
         raise NotSliced(site.line, f"each slice would add {expression(node.value)} to {site.target}")
+    name = site.target
+    raise NotSliced(site.line, f"the whole {kind} {name} of line {partial.lines[name]} is needed here")
 
 
 def _indices(node: object) -> tuple[Expr, ...]:
@@ -124,23 +136,40 @@ def _partial_names(expr: Expr, partial: Partial) -> set[str]:
     return names & partial.kinds.keys()
 
 
+def _is_partial(expr: Expr, partial: Partial) -> bool:
+    """Whether an expression is a partial scalar, or an element of a partial buffer."""
+    match expr:
+        case Var(name=name) | Load(buffer=name):
+            return name in partial.kinds
+    return False
+
+
 def _without_casts(expr: Expr) -> Expr:
-    while isinstance(expr, Op) and expr.name == "cast":
+    """Return what is cast to real numbers: those casts keep the order, and others may wrap."""
+    while isinstance(expr, Op) and expr.name == "cast" and _is_real(expr):
         expr = expr.args[0]
     return expr
 
 
+def _is_real(expr: Expr) -> bool:
+    return expr.type.dtype.startswith(("float", "bfloat"))
+
+
 def _is_linear(expr: Expr, partial: Partial) -> bool:
-    """Whether a value is a sum of partial sums, each multiplied by what all slices know."""
+    """Whether a value is a sum of partial sums, each multiplied by what is equal in all slices.
+
+    Real numbers count as exact, and int64 as never wrapping; narrower integers do wrap.
+    """
     match expr:
         case Load() | Var():
-            return bool(_partial_names(expr, partial))
+            return _is_partial(expr, partial)
         case Op(name="+" | "-", args=(a, b)):
             return _is_linear(a, partial) and _is_linear(b, partial)
         case Op(name="neg", args=(a,)):
             return _is_linear(a, partial)
         case Op(name="cast", args=(a,)):
-            return expr.type.dtype.startswith(("float", "bfloat")) and _is_linear(a, partial)
+            exact = _is_real(a) or a.type.dtype == "int64"
+            return _is_real(expr) and exact and _is_linear(a, partial)
         case Op(name="*", args=(a, b)):
             return any(
                 _is_linear(one, partial) and not _partial_names(other, partial)

@@ -91,11 +91,11 @@ def _site(
     accesses = tuple(_accesses(model, dimension, leaf, coordinates))
     written = next((text for access, text in accesses if access.write), None)
     if written is None and loop is None and accesses:
-        raise NotSliced(leaf.line, f"{shown(accesses[0][0])} is read for all slices")
+        raise NotSliced(leaf.line, f"every slice would need {shown(accesses[0][0])}")
     coordinate = written if written is not None else None if loop is None else coordinates[loop]
     control = next((access for access, _ in accesses if access.around is not None), None)
     if loop is None and control is not None:
-        raise NotSliced(leaf.line, f"the condition on {shown(control)} is for all slices")
+        raise NotSliced(leaf.line, f"every slice would need {shown(control)} for a condition")
     return Site(
         leaf, loop, 1 if loop is None else directions[loop], coordinate, accesses, written is not None
     )
