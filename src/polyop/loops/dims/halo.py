@@ -96,23 +96,33 @@ def _offsets(sets: DimensionSets, site: Site) -> list[tuple[Access, Radius]]:
 
 
 def _sum(one: Radius, other: Radius) -> Radius:
-    return Radius(*(_added(a, b) for a, b in zip(one, other, strict=True)))
+    return Radius(*(added(a, b) for a, b in zip(one, other, strict=True)))
 
 
-def _added(a: Linear, b: Linear) -> Linear:
-    form = {name: a.get(name, 0) + b.get(name, 0) for name in (*a, *b)}
+def added(a: Linear, b: Linear, factor: int = 1) -> Linear:
+    """Return ``a + factor * b``."""
+    form = {name: a.get(name, 0) + factor * b.get(name, 0) for name in (*a, *b)}
     return {name: c for name, c in form.items() if c}
 
 
 def _join(one: Radius, other: Radius, site: Site | None) -> Radius:
-    return Radius(*(_larger(a, b, site) for a, b in zip(one, other, strict=True)))
+    joined = join(one, other)
+    if joined is None:
+        line = 0 if site is None else site.line
+        raise NotSliced(line, "which of two widths is the larger depends on sizes")
+    return joined
 
 
-def _larger(a: Linear, b: Linear, site: Site | None) -> Linear:
-    """Return the larger of two widths, for sizes and attributes of at least 1."""
+def join(one: Radius, other: Radius) -> Radius | None:
+    """Return a radius that holds both; None where which is the larger depends on sizes."""
+    before, after = _larger(one.before, other.before), _larger(one.after, other.after)
+    return None if before is None or after is None else Radius(before, after)
+
+
+def _larger(a: Linear, b: Linear) -> Linear | None:
+    """Return the larger of two widths for all sizes and attributes of at least 1, or None."""
     for one, other in ((a, b), (b, a)):
-        more = {name: one.get(name, 0) - other.get(name, 0) for name in {*a, *b}}
+        more = added(one, other, -1)
         if sum(more.values()) >= 0 and all(c >= 0 for name, c in more.items() if name):
             return one
-    line = 0 if site is None else site.line
-    raise NotSliced(line, "which of two widths is the larger depends on sizes")
+    return None

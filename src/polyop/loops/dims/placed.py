@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis import affine
-from ..analysis.affine import Linear
 from ..ir.grammar import (
     INT,
     Const,
@@ -35,7 +34,7 @@ from ..ir.grammar import (
 from ..ir.operate import operate
 from .derive import Slicing, prepared
 from .dimension import Axis, find_dimensions
-from .halo import ZERO, Radius
+from .halo import ZERO, Radius, added, join
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,8 @@ def placed_kernel(
 class _Region:
     """The loop around a statement along the dimension: the coordinate of an iteration, and where it runs.
 
-    ``radius`` is how far around the slice it runs; None: over all of the whole.
+    ``radius`` is how far around the slice it runs. None: that is not known, so it runs over all of the whole,
+    and each statement in it has a guard.
     """
 
     coordinate: Expr
@@ -134,11 +134,11 @@ class _Placement:
     def _radius_of_body(self, body: Sequence[Stmt], coordinate: Expr) -> Radius | None:
         """Return how far around the slice a body has to run for all of its statements; None if not known."""
         leaves = [node for node in statements(tuple(body)) if not isinstance(node, (For, If))]
-        radii = [self._radius_in_loop(node, coordinate) for node in leaves]
-        known = [radius for radius in radii if radius is not None]
-        if len(known) != len(radii):
-            return None
-        return Radius(_largest([r.before for r in known]), _largest([r.after for r in known]))
+        first, *others = (self._radius_in_loop(node, coordinate) for node in leaves)
+        widest = first
+        for radius in others:
+            widest = None if widest is None or radius is None else join(widest, radius)
+        return widest
 
     def _radius_in_loop(self, node: Stmt, coordinate: Expr) -> Radius | None:
         """Return the radius of a statement, counted from its loop's coordinate and not from its own."""
@@ -148,7 +148,7 @@ class _Placement:
         shift = affine.linear(operate("-", own, coordinate))
         if shift is None or not shift.keys() <= {"", *self.leaves}:
             return None
-        return Radius(_sum(radius.before, shift, 1), _sum(radius.after, shift, -1))
+        return Radius(added(radius.before, shift), added(radius.after, shift, -1))
 
     def _guarded(self, node: Stmt, region: _Region | None) -> Stmt:
         """Return a statement that runs only where an output of the slice needs it."""
@@ -208,17 +208,3 @@ def _leaves(kernel: Kernel) -> dict[str, Expr]:
         if name in kernel.buffers:
             leaves += [Size(name, axis) for axis in range(len(kernel.buffers[name].shape))]
     return {affine.name_of(leaf): leaf for leaf in leaves}
-
-
-def _sum(form: Linear, other: Linear, sign: int) -> Linear:
-    total = {name: form.get(name, 0) + sign * other.get(name, 0) for name in (*form, *other)}
-    return {name: c for name, c in total.items() if c}
-
-
-def _largest(forms: Sequence[Linear]) -> Linear:
-    """Return the largest of the widths in a loop, for sizes and attributes of at least 1."""
-    best = forms[0]
-    for form in forms[1:]:
-        more = {name: form.get(name, 0) - best.get(name, 0) for name in {*form, *best}}
-        best = form if sum(more.values()) > 0 else best
-    return best
