@@ -53,11 +53,47 @@ def test_storages_stay_resizable_forwards_and_backwards(double, way):
     x = torch.ones(3, 2, requires_grad=True)
     out = calls[way](x)
     grad = torch.ones_like(out)
-    (found,) = torch.autograd.grad(out, x, grad)
-    torch.testing.assert_close(found, torch.full((3, 2), 2.0))
-    assert resizable(x, out, grad, found) == [True] * 4
+    (x_grad,) = torch.autograd.grad(out, x, grad)
+    torch.testing.assert_close(x_grad, torch.full((3, 2), 2.0))
+    assert resizable(x, out, grad, x_grad) == [True] * 4
     x.untyped_storage().resize_(0)
     assert x.untyped_storage().size() == 0
+
+
+@polyop.kernel
+def squared(x):
+    y = output_tensor(x.shape, x.dtype)  # noqa: F821 - a word of the loop language
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * x[i, j]
+    return y
+
+
+@pytest.fixture(scope="module")
+def kinds(cube):
+    """Operators whose kernels are no Python functions."""
+    smooth = pathlib.Path(__file__).parents[2] / "examples" / "08_cpp_module" / "smooth.cpp"
+    module = polyop.CustomOpBuilder("storages_smooth", [smooth], backend="CPU").load()
+    return {
+        "c": cube,
+        "loops": squared,
+        "aten by name": polyop.aten("tanh"),
+        "module of loops": lambda x: module.smooth_abs(x, 0.5),
+        "module of aclnn": lambda x: module.mul(x, x),
+    }
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("kind", ["c", "loops", "aten by name", "module of loops", "module of aclnn"])
+def test_storages_stay_resizable_for_other_kinds_of_kernel(kinds, kind, compiled):
+    compiler = torch.compile(fullgraph=True, backend="aot_eager") if compiled else lambda function: function
+    op = kinds[kind]
+    for function in (op, lambda x: op(x[:, ::2])):
+        x = torch.rand(3, 4, dtype=torch.float64, requires_grad=True)
+        out = compiler(function)(x)
+        grad = torch.ones_like(out)
+        (x_grad,) = torch.autograd.grad(out, x, grad)
+        assert resizable(x, out, grad, x_grad) == [True] * 4
 
 
 @pytest.mark.parametrize("name", DTYPES.split())

@@ -89,13 +89,13 @@ def _call_python(
     outputs: Sequence[Spec],
     where: torch.device,
 ) -> tuple[torch.Tensor, ...]:
-    """Return the kernel's outputs; it reads and writes the tensors' memory through NumPy arrays."""
+    """Return the kernel's outputs; it reads and writes the dense tensors' memory through NumPy arrays."""
     loan = tensors.Loan()
     owners: dict[int, torch.Tensor] = {}  # of the outputs' arrays
 
     def new(spec: Spec) -> Any:
         tensor = tensors.empty(spec, _CPU)
-        array = tensors.over(tensor)
+        array = tensors.over_dense(tensor)
         owners[id(array)] = tensor
         return array
 
