@@ -18,6 +18,7 @@ ROOMS = (
     "kernels",
     "call",
     "rules",
+    "sharding",
     "hosts",
     "providers",
     "define",

@@ -43,6 +43,11 @@ class BatchedKernel(DerivedKernel):
     WHAT: ClassVar[str] = "batch"
 
     @property
+    def linear_tensors(self) -> int:
+        """Those in which one sample is linear."""
+        return int(self.base.linear_tensors)
+
+    @property
     def key_attribute(self) -> str:
         """The name of an attribute whose value is the sample axis of each tensor, by :func:`axes_text`."""
         return own_attribute("polyop_samples", self.base)

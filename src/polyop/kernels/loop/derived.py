@@ -394,6 +394,18 @@ class BackwardKernel(DerivedKernel):
         forward = self.base.form(inputs, attributes)
         return kernel, lambda: sizes_from_forward(forward, kernel)
 
+    def known_sizes(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Mapping[Any, Any]:
+        """Return the sizes that follow from those of others: an output's gradient has its shape."""
+        from ...loops.dims.derive import sizes_from_forward
+
+        forward = self.base.form(self._call(inputs, attributes).specs, attributes)
+        return sizes_from_forward(forward, self.form(inputs, attributes))
+
+    @property
+    def linear_tensors(self) -> int:
+        """The gradients of the outputs, which come last."""
+        return int(self.base.results)
+
     def _explain_temporaries(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Iterator[str]:
         """Yield which temporaries a framework's call saves, and which ``tape_bytes`` does not allow."""
         rows = temporaries(self.base, inputs, attributes)

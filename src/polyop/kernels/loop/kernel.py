@@ -264,6 +264,30 @@ class LoopKernel(LoopKernelBase):
         kernel, sizes = self.kernel_and_sizes(inputs, attributes)
         return kernel, self.once(("slicings", id(kernel)), lambda: derive_slicing(kernel, sizes()))
 
+    def slicings_of_call(
+        self, inputs: Sequence[Any], attributes: Mapping[str, Any]
+    ) -> tuple[Kernel, list[Slicing]]:
+        """Return the IR for a call of this kernel, and what is proved of slices along its dimensions.
+
+        :meth:`slicings` takes the tensors of the author's kernel; this one takes those of the call.
+        """
+        from ...loops.dims.derive import derive_slicing
+
+        kernel = self.form(inputs, attributes)
+        return kernel, self.once(
+            ("slicings", id(kernel)), lambda: derive_slicing(kernel, self.known_sizes(inputs, attributes))
+        )
+
+    def known_sizes(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Mapping[Any, Any]:
+        """Return the sizes of this kernel's tensors that follow from those of others, for one call."""
+        del inputs, attributes
+        return {}
+
+    @property
+    def linear_tensors(self) -> int:
+        """In how many of its last tensors, taken together, the kernel is linear by construction."""
+        return 0
+
     def kernel_and_sizes(
         self, inputs: Sequence[Any], attributes: Mapping[str, Any]
     ) -> tuple[Kernel, Callable[[], Mapping[Any, Any]]]:

@@ -31,6 +31,11 @@ class TangentKernel(DerivedKernel):
         return 2 * int(self.base.tensors)
 
     @property
+    def linear_tensors(self) -> int:
+        """The tangents, which come last."""
+        return int(self.base.tensors)
+
+    @property
     def key_attribute(self) -> str:
         """The name of an attribute whose value is a ``SpecKey`` as text: the specs of ``base``'s tensors."""
         return own_attribute("polyop_tensors", self.base)

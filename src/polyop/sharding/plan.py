@@ -1,0 +1,146 @@
+"""``plan``: how a call runs on a mesh, given how its tensors are laid out, with the least communication.
+
+For each axis of the mesh one strategy of the rule is chosen. All combinations are tried: there are few.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..core.spec import Spec
+from .placement import REPLICATE, Partial, Placement, Placements, Shard
+from .rule import AxisStrategy, ShardingRule
+from .transition import Collective, is_possible, local_bytes, transition
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How one call runs on a mesh.
+
+    ``strategies`` has one for each mesh axis. ``inputs`` has the placements that each flat input is brought
+    to, and ``outputs`` those that the results have. ``collectives`` are what that takes; those that bring outputs
+    to a wanted layout are among them.
+    """
+
+    strategies: tuple[AxisStrategy, ...]
+    inputs: tuple[Placements, ...]
+    outputs: tuple[Placements, ...]
+    collectives: tuple[Collective, ...]
+
+    @property
+    def bytes(self) -> int:
+        """The bytes that a device receives."""
+        return sum(collective.bytes for collective in self.collectives)
+
+
+def plan(
+    rule: ShardingRule,
+    mesh: Sequence[int],
+    inputs: Sequence[Placements],
+    outputs: Sequence[Placements | None] = (),
+) -> Plan:
+    """Return the plan that moves the fewest bytes.
+
+    ``mesh`` has the number of devices along each of its axes. ``inputs`` are the placements that the flat
+    inputs have; ``outputs`` are those that the results must get, or None where any will do. Of two plans with
+    equal bytes, one with fewer partial outputs and fewer changes comes first.
+    """
+    wanted = tuple(outputs) or (None,) * len(rule.outputs)
+    rows = (_plan(rule, tuple(mesh), strategies, inputs, wanted) for strategies in _combinations(rule, mesh))
+    plans = [row for row in rows if row is not None]
+    return min(
+        plans, key=lambda one: (one.bytes, *_later_bytes(one, rule, mesh, wanted), _changes(one, inputs))
+    )
+
+
+def _combinations(rule: ShardingRule, mesh: Sequence[int]) -> Iterator[tuple[AxisStrategy, ...]]:
+    """Yield one strategy for each mesh axis, where these can be combined."""
+    for strategies in itertools.product(rule.strategies, repeat=len(mesh)):
+        if _can_be_combined(strategies) and all(map(_has_room, strategies, mesh)):
+            yield strategies
+
+
+def _has_room(strategy: AxisStrategy, count: int) -> bool:
+    """Whether the dimension can be split at all: one of size 0 or 1 stays whole."""
+    return not strategy.name or count == 1 or strategy.size > 1
+
+
+def _can_be_combined(strategies: Sequence[AxisStrategy]) -> bool:
+    """Whether strategies hold together: a slice knows its place along one axis, a halo is cut once.
+
+    A maximum of sums is not the sum of maxima, so an output is combined in one way.
+    """
+    split = [strategy for strategy in strategies if strategy.name]
+    if sum(strategy.placed for strategy in split) > 1:
+        return False
+    names = [strategy.name for strategy in split]
+    if any(names.count(s.name) > 1 and (s.has_halo or s.placed) for s in split):
+        return False
+    columns = zip(*(strategy.outputs for strategy in strategies), strict=True)
+    return all(len({one.op for one in column if isinstance(one, Partial)}) <= 1 for column in columns)
+
+
+def _plan(
+    rule: ShardingRule,
+    mesh: tuple[int, ...],
+    strategies: tuple[AxisStrategy, ...],
+    inputs: Sequence[Placements],
+    wanted: Sequence[Placements | None],
+) -> Plan | None:
+    """Return the plan with these strategies, or None if an input cannot get its layout."""
+    needed = _columns([strategy.inputs for strategy in strategies], len(rule.inputs))
+    results = _columns([strategy.outputs for strategy in strategies], len(rule.outputs))
+    pairs = [*zip(inputs, needed, strict=True)]
+    pairs += [(result, want) for result, want in zip(results, wanted, strict=True) if want is not None]
+    if not all(is_possible(a, b) for source, target in pairs for a, b in zip(source, target, strict=True)):
+        return None
+    collectives: list[Collective] = []
+    for number, (spec, source, target) in enumerate(zip(rule.inputs, inputs, needed, strict=True)):
+        collectives += transition(f"input {number}", spec_bytes(spec), mesh, source, target)
+        collectives += _halo(f"input {number}", spec, mesh, strategies, target)
+    for number, (spec, result, want) in enumerate(zip(rule.outputs, results, wanted, strict=True)):
+        if want is not None:
+            collectives += transition(f"output {number}", spec_bytes(spec), mesh, result, want)
+    return Plan(strategies, needed, results, tuple(collectives))
+
+
+def _columns(rows: Sequence[tuple[Placement, ...]], count: int) -> tuple[Placements, ...]:
+    """Return the placements of each tensor; ``rows`` has those of all tensors for each mesh axis."""
+    return tuple(tuple(row[number] for row in rows) for number in range(count))
+
+
+def _halo(
+    tensor: str, spec: Spec, mesh: Sequence[int], strategies: Sequence[AxisStrategy], placements: Placements
+) -> Iterator[Collective]:
+    """Yield the exchange of neighbours along each mesh axis that needs one."""
+    for axis, (strategy, placement) in enumerate(zip(strategies, placements, strict=True)):
+        if strategy.has_halo and isinstance(placement, Shard) and mesh[axis] > 1:
+            rows = spec.shape[placement.dim]
+            each = local_bytes(spec_bytes(spec), mesh, placements) // max(1, -(-rows // mesh[axis]))
+            width = min(strategy.before + strategy.after, rows)
+            yield Collective("permute", axis, tensor, width * each)
+
+
+def _later_bytes(
+    one: Plan, rule: ShardingRule, mesh: Sequence[int], wanted: Sequence[Placements | None]
+) -> tuple[int, int]:
+    """Return what it takes to combine the partial outputs that stay partial, and how many there are."""
+    collectives: list[Collective] = []
+    for spec, placements, want in zip(rule.outputs, one.outputs, wanted, strict=True):
+        if want is None:
+            target = tuple(REPLICATE if isinstance(p, Partial) else p for p in placements)
+            collectives += transition("", spec_bytes(spec), mesh, placements, target)
+    return sum(collective.bytes for collective in collectives), len(collectives)
+
+
+def _changes(one: Plan, inputs: Sequence[Placements]) -> int:
+    return sum(a != b for pair in zip(inputs, one.inputs, strict=True) for a, b in zip(*pair, strict=True))
+
+
+def spec_bytes(spec: Spec) -> int:
+    """Return the bytes of a whole tensor."""
+    size: int = math.prod(spec.shape) * spec.dtype.itemsize
+    return size
