@@ -1,13 +1,42 @@
-"""Check the outputs of a batched call, for every host: those of ``batch=`` rules and ``"elementwise"``."""
+"""Run the batch rule of an operator, for every host, and check what it answers.
+
+An author's rule calls operators itself. A :class:`Rule` of polyop also gets the call, as a ``BatchedCall``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..core.errors import GradientError
 from ..core.origin import of_function
 from .operator import Operator
+from .rule import Rule
+
+
+@dataclass(frozen=True)
+class BatchedCall:
+    """One call of ``operator`` with whole batches, by its host.
+
+    ``run`` takes the arguments of the schema, and returns the new outputs, then the written tensors; its
+    lists are open.
+    """
+
+    operator: Operator
+    run: Callable[[Sequence[Any]], Sequence[Any]]
+
+    def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        """Return the outputs of the call."""
+        return self.run(arguments)
+
+
+def answer(call: BatchedCall, in_dims: Sequence[Any], inputs: Sequence[Any]) -> Any:
+    """Return what the batch rule answers; ``NotImplemented`` if there is none, or none for these tensors."""
+    rule = call.operator.batch
+    if rule is None:
+        return NotImplemented
+    return rule(in_dims, inputs, *((call,) if isinstance(rule, Rule) else ()))
 
 
 def rule_outputs(
@@ -54,26 +83,3 @@ def _dim(operator: Operator, number: int, output: Any, dim: Any, size: int) -> i
 def _wrong(operator: Operator, rule: str, seen: object, number: int | None = None) -> GradientError:
     subject = operator.name if number is None else f"{operator.name}: output {number}"
     return GradientError(subject, rule, str(seen), where=of_function(operator.batch))
-
-
-def elementwise_outputs(
-    operator: Operator, outputs: Sequence[Any], samples: Sequence[Any], size: int, rank: int
-) -> list[Any]:
-    """Return the outputs of one call for the whole batch, each with the shape (size, *sample's shape).
-
-    In that call every input has the batch first and ``rank`` more dimensions: inputs of lower rank were
-    padded with dimensions of size 1. An output with these dimensions loses them here. ``samples`` are the
-    specs of one sample's outputs. Raises ``GradientError`` for any other shape.
-    """
-    reshaped = []
-    for number, (output, sample) in enumerate(zip(outputs, samples, strict=True)):
-        expected = (size, *sample.shape)
-        padded = (size, *(1,) * (rank - len(sample.shape)), *sample.shape)
-        shape = tuple(output.shape)
-        if shape not in (expected, padded):
-            subject = f"{operator.name}: output {number}"
-            rule = f'batch="elementwise" must give one call on {size} samples the shape {expected}'
-            hint = "give batch= a rule, or leave it out: one call per sample"
-            raise GradientError(subject, rule, shape, where=operator.origin, hint=hint)
-        reshaped.append(output if shape == expected else output.reshape(expected))
-    return reshaped

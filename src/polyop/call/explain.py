@@ -201,8 +201,8 @@ def _batching(operator: Operator) -> str:
     if rule is None:
         return "fallback: one call per sample, with a warning the first time"
     if isinstance(rule, Rule):
-        return f"derived: {rule.batching}"
-    return rule if isinstance(rule, str) else "given"
+        return f"derived: {rule.batching}" if rule.is_derived else rule.batching
+    return "given"
 
 
 def _infer(rule: Any) -> str:

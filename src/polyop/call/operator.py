@@ -77,7 +77,7 @@ class Operator:
     kernels: tuple[Kernel, ...]
     gradient: Callable[..., Any] | None = None
     jvp: Callable[..., Any] | None = None
-    batch: Callable[..., Any] | str | None = None
+    batch: Callable[..., Any] | None = None
     information: tuple[Any, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
     attribute_names: Mapping[str, str] = field(default_factory=dict)

@@ -231,13 +231,15 @@ def _restricted(kernel: Kernel, dtypes: Sequence[Any] | None) -> Kernel:
 
 
 def check_batch(batch: Any, schema: Schema, dims: Dims | None) -> Any:
-    """Return a batch rule: None, a function or ``"elementwise"``; else raises ``ArgumentTypeError``.
+    """Return a batch rule: None, the author's function or a ``Rule``; else raises ``ArgumentTypeError``.
 
     It is None if ``"elementwise"`` was short for ``dims``, from which a rule is derived.
     """
-    if batch == "elementwise" and dims is not None:
-        return None
-    if batch is None or callable(batch) or batch == "elementwise":
+    from ..rules.elementwise import ElementwiseBatch  # here: to decorate a kernel loads no rules
+
+    if batch == "elementwise":
+        return ElementwiseBatch() if dims is None else None
+    if batch is None or callable(batch):
         return batch
     raise ArgumentTypeError(schema.qualified_name, "batch must be 'elementwise' or a function", repr(batch))
 

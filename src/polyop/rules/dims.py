@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from ..call.batching import BatchedCall
 from ..call.host import array_namespace
 from ..call.operator import Operator
 from ..call.rule import Rule
 from ..core.dims.dims import Dims
 from ..core.dims.entry import Entry
 from ..core.schema import Schema
+from .samples import map_pairs, moved, pairs, sample_shape, samples_first
 
 ELLIPSIS = "..."
 
@@ -56,13 +58,10 @@ class DimsBatch(Rule):
         # a tensor without samples that has the dimension must be repeated: rather take another dimension
         return min(names, key=lambda name: any(_stands(entry, name) for entry in others), default=None)
 
-    def __call__(
-        self, in_dims: Sequence[Any], inputs: Sequence[Any], call: Callable[[list[Any]], Sequence[Any]]
-    ) -> Any:
+    def __call__(self, in_dims: Sequence[Any], inputs: Sequence[Any], call: BatchedCall) -> Any:
         """Return (outputs, axes that count samples), or ``NotImplemented`` if no dimension can take them.
 
-        ``call`` takes the arguments of the schema, and returns the new outputs, then the written tensors; its
-        lists are open. ``in_dims`` is like ``inputs``, with the axis of the samples or None for a tensor.
+        ``in_dims`` is like ``inputs``, with the axis of the samples or None for a tensor.
         Raises ``InferError`` if the tensors of one sample do not fit together.
         """
         positions = self.schema.tensor_positions
@@ -70,18 +69,21 @@ class DimsBatch(Rule):
         if name is None:
             return NotImplemented
         attributes = {attribute.name: inputs[i] for i, attribute in self.schema.attributes()}
-        shapes = [_map(_sample_shape, inputs[i], in_dims[i]) for i in positions]
+        shapes = [map_pairs(sample_shape, inputs[i], in_dims[i]) for i in positions]
         size = self.dims.match(shapes, attributes)[name]
-        pairs = (pair for i in positions for pair in _pairs(inputs[i], in_dims[i]))
-        samples = next(tensor.shape[axis] for tensor, axis in pairs if axis is not None)
+        rows = (pair for i in positions for pair in pairs(inputs[i], in_dims[i]))
+        samples = next(tensor.shape[axis] for tensor, axis in rows if axis is not None)
         arguments = list(inputs)
         for i, entry in zip(positions, self.dims.inputs, strict=True):
             if _axis(entry, name) is not None:
                 join = functools.partial(_join, entry, name, samples)
-                arguments[i] = _map(join, inputs[i], in_dims[i])
+                arguments[i] = map_pairs(join, inputs[i], in_dims[i])
         outputs = call(arguments)
-        rows = zip(self._entries(arguments, len(outputs)), outputs, strict=True)
-        split = [_split(entry, name, output, (samples, size)) for entry, output in rows]
+        entries = self._entries(arguments, len(outputs))
+        split = [
+            _split(entry, name, output, (samples, size))
+            for entry, output in zip(entries, outputs, strict=True)
+        ]
         return tuple(output for output, _ in split), tuple(axis for _, axis in split)
 
     def _entries(self, arguments: Sequence[Any], count: int) -> list[Entry]:
@@ -91,34 +93,13 @@ class DimsBatch(Rule):
             entry
             for i, entry in rows
             if entry.written
-            for tensor, _ in _pairs(arguments[i], None)
+            for tensor, _ in pairs(arguments[i], None)
             if tensor is not None
         ]
         fresh = self.dims.outputs
         if any(entry.each for entry in fresh):
             fresh = fresh[:1] * (count - len(written))
         return [*fresh, *written]
-
-
-def _pairs(value: Any, axes: Any) -> Iterator[tuple[Any, int | None]]:
-    """Yield each tensor of an argument, and the axis of its samples or None."""
-    if not isinstance(value, (tuple, list)):
-        yield value, axes
-        return
-    yield from zip(value, axes or (None,) * len(value), strict=True)
-
-
-def _map(function: Callable[[Any, int | None], Any], value: Any, axes: Any) -> Any:
-    """Return the result for each tensor of an argument and the axis of its samples; None if it is absent."""
-    if isinstance(value, (tuple, list)):
-        return tuple(_map(function, *pair) for pair in _pairs(value, axes))
-    return None if value is None else function(value, axes)
-
-
-def _sample_shape(tensor: Any, axis: int | None) -> tuple[Any, ...]:
-    """Return the shape of one sample."""
-    shape = tuple(tensor.shape)
-    return shape if axis is None else (*shape[:axis], *shape[axis + 1 :])
 
 
 def _has_samples(axes: Any) -> bool:
@@ -143,23 +124,13 @@ def _join(entry: Entry, name: str, samples: Any, tensor: Any, axis: int | None) 
 
     A tensor without samples is repeated for each of them, because a dimension has one size everywhere.
     """
-    xp = array_namespace(tensor)
-    repeated = (samples, *tensor.shape)
-    tensor = xp.broadcast_to(tensor, repeated) if axis is None else _moved(tensor, axis, 0)
+    tensor = samples_first(tensor, axis, samples)
     if name == ELLIPSIS:
         return tensor
     place = _place(entry, name, tensor)
     shape = tuple(tensor.shape)
     joined = (*shape[1:place], samples * shape[place], *shape[place + 1 :])
-    return xp.reshape(_moved(tensor, 0, place - 1), joined)
-
-
-def _moved(tensor: Any, source: int, destination: int) -> Any:
-    """Return a tensor with one axis at another place, for ``vmap`` inside ``vmap`` too.
-
-    The axes are tuples, because PyTorch's ``vmap`` has no rule for ``torch.moveaxis`` of two integers.
-    """
-    return array_namespace(tensor).moveaxis(tensor, (source,), (destination,))
+    return array_namespace(tensor).reshape(moved(tensor, 0, place - 1), joined)
 
 
 def _split(entry: Entry, name: str, output: Any, sizes: tuple[Any, Any]) -> tuple[Any, int]:

@@ -20,6 +20,7 @@ from jax.sharding import PartitionSpec
 
 from ...core.dims.dims import Dims
 from ...core.dims.entry import Entry
+from ...rules.elementwise import ElementwiseBatch
 from .site import Site
 
 Names = tuple[str, ...]
@@ -66,7 +67,7 @@ def dimensions_of(site: Site, flat: Sequence[Any]) -> CallDimensions | None:
     outputs = [tuple(output.shape) for output in site.outputs(flat)]
     if not all(isinstance(size, int) for shape in (*shapes, *outputs) for size in shape):
         return None
-    if site.operator.batch == "elementwise":
+    if isinstance(site.operator.batch, ElementwiseBatch):
         return elementwise_dimensions(shapes, outputs)
     if site.operator.dims is None:
         return None

@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...call import batching
+from ...call.batching import BatchedCall
 from ...call.operator import Operator
 from ...call.rule import CUSTOM, apply_rule, check_gradient, list_gradients, no_gradient, saving_of
 from ...core.errors import FallbackWarning, GradientError
 from ...core.origin import of_function
 from ...core.spec import Spec
-from ...rules.dims import DimsBatch
 from ...rules.module.recorded import Recorded
 from . import tensors
 from .site import Site, site_of
@@ -190,22 +190,10 @@ def batched(call: Call, site: Site, size: int, flat: Sequence[Any], dims: Sequen
     ``dims`` has the batch dimension of each input, or None. Without a batch rule the samples are
     computed one by one, with a warning.
     """
-    rule = site.operator.batch
-    if callable(rule):
-        in_dims, inputs = site.by_argument(dims), site.unflatten(_as_jax(flat))
-        if isinstance(rule, DimsBatch):
-            answer = rule(in_dims, inputs, lambda one: call(site, site.flatten(one)))
-        else:
-            answer = rule(in_dims, inputs)
-        if answer is not NotImplemented:
-            return batching.rule_outputs(site.operator, answer, len(_samples(site, flat, dims)), size)
-    if rule == "elementwise":
-        samples = _samples(site, flat, dims)  # before the call: its errors name the shapes of a sample
-        batch = _batch_first(flat, dims, size)
-        outputs = batching.elementwise_outputs(
-            site.operator, call(site, batch), samples, size, batch[0].ndim - 1
-        )
-        return outputs, (0,) * len(outputs)
+    batched_call = BatchedCall(site.operator, lambda arguments: call(site, site.flatten(arguments)))
+    answer = batching.answer(batched_call, site.by_argument(dims), site.unflatten(_as_jax(flat)))
+    if answer is not NotImplemented:
+        return batching.rule_outputs(site.operator, answer, len(_samples(site, flat, dims)), size)
     _warn_once(site.operator)
     first = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(flat, dims, strict=True)]
 
@@ -225,16 +213,6 @@ def _samples(site: Site, flat: Sequence[Any], dims: Sequence[Any]) -> Sequence[S
         x.shape if d is None else (*x.shape[:d], *x.shape[d + 1 :]) for x, d in zip(flat, dims, strict=True)
     ]
     return site.outputs([jax.ShapeDtypeStruct(s, x.dtype) for s, x in zip(shapes, flat, strict=True)])
-
-
-def _batch_first(flat: Sequence[Any], dims: Sequence[Any], size: int) -> list[Any]:
-    """Return the arrays with the batch dimension first and equal ranks, so that samples still broadcast."""
-    batch = [
-        jnp.broadcast_to(x, (size, *x.shape)) if d is None else jnp.moveaxis(x, d, 0)
-        for x, d in zip(flat, dims, strict=True)
-    ]
-    rank = max(x.ndim for x in batch)
-    return [x.reshape(size, *(1,) * (rank - x.ndim), *x.shape[1:]) for x in batch]
 
 
 _warned: set[str] = set()

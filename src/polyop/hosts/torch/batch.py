@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ...call import batching
+from ...call.batching import BatchedCall
 from ...call.bound import BoundOperator
 from ...call.host import map_tensors
 from ...call.operator import Operator
@@ -16,7 +17,6 @@ from ...call.rule import CUSTOM
 from ...core.arguments import bind
 from ...core.errors import FallbackWarning, GradientError
 from ...core.untraced import untraced
-from ...rules.dims import DimsBatch
 from . import tensors
 from .layout import Layout
 
@@ -26,25 +26,13 @@ _warned: set[str] = set()
 @untraced
 def vmap(layout: Layout, overload: Any, info: Any, dims: Any, *flat: Any) -> tuple[Any, Any]:
     """Return (outputs, out_dims) of a batched call; ``flat`` and ``dims`` are laid out flat."""
-    rule = layout.bound.operator.batch
     schema = layout.bound.schema
-    if callable(rule):
+    call = BatchedCall(layout.bound.operator, lambda arguments: _outputs(layout, overload, arguments))
+    answer = batching.answer(call, layout.unflatten(flat, dims), layout.unflatten(flat))
+    if answer is not NotImplemented:
         count = None if schema.returns_list else len(schema.fresh)
-        in_dims, inputs = layout.unflatten(flat, dims), layout.unflatten(flat)
-        if isinstance(rule, DimsBatch):
-            answer = rule(in_dims, inputs, lambda one: _outputs(layout, overload, one))
-        else:
-            answer = rule(in_dims, inputs)
-        if answer is not NotImplemented:
-            outputs, axes = batching.rule_outputs(layout.bound.operator, answer, count, info.batch_size)
-            return _packed(layout, outputs, axes)
-    if rule == "elementwise":
-        samples = _samples(layout, flat, dims)  # first: it says which shapes of a sample do not fit
-        moved = _batch_first(flat, dims, info.batch_size)
-        rank = max(x.ndim for x in moved if isinstance(x, torch.Tensor)) - 1
-        results = tensors.as_outputs(layout.call(overload, moved))
-        outputs = batching.elementwise_outputs(layout.bound.operator, results, samples, info.batch_size, rank)
-        return _packed(layout, outputs, [0] * len(outputs))
+        outputs, axes = batching.rule_outputs(layout.bound.operator, answer, count, info.batch_size)
+        return _packed(layout, outputs, axes)
     return _loop(layout, overload, info.batch_size, dims, flat)
 
 
@@ -81,19 +69,6 @@ def register_loop(bound: BoundOperator, overload: Any, library: Any, name: str) 
         return (list(results), list(where)) if bound.schema.returns_list else (results, where)
 
     torch.library.register_vmap(name, rule, lib=library)
-
-
-def _batch_first(flat: Any, dims: Any, size: int) -> list[Any]:
-    """Return the tensors with the batch first, and as many dimensions each: samples broadcast as before."""
-    batched = [
-        x if not isinstance(x, torch.Tensor) else x.expand(size, *x.shape) if d is None else x.movedim(d, 0)
-        for x, d in zip(flat, dims, strict=True)
-    ]
-    rank = max(x.ndim for x in batched if isinstance(x, torch.Tensor))
-    return [
-        x.reshape(size, *(1,) * (rank - x.ndim), *x.shape[1:]) if isinstance(x, torch.Tensor) else x
-        for x in batched
-    ]
 
 
 def _loop(layout: Layout, overload: Any, size: int, dims: Any, flat: Any) -> tuple[Any, Any]:

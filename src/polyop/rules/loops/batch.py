@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...call.batching import BatchedCall
 from ...call.bound import BoundOperator
 from ...call.rule import Rule
 from ...kernels.loop.batch import BatchedKernel, axes_text
@@ -34,8 +35,9 @@ class BatchRule(LoopRule):
         """Return the operator's own gradient rule, for each sample; None if it has none."""
         return None if self.operator.gradient is None else VmappedGradient(self.operator)
 
-    def __call__(self, dims: Sequence[Any], inputs: Sequence[Any]) -> tuple[Any, Any]:
-        """Return (outputs, the batch axis of each)."""
+    def __call__(self, dims: Sequence[Any], inputs: Sequence[Any], call: BatchedCall) -> tuple[Any, Any]:
+        """Return (outputs, the batch axis of each). It calls the part in place of the operator."""
+        del call
         tensors, attributes = split(self.schema, inputs)
         axes, _ = split(self.schema, dims)
         outputs = joined(self.batched(*tensors, axes_text(axes), *attributes.values()))
