@@ -21,8 +21,8 @@ class Plan:
     """How one call runs on a mesh.
 
     ``strategies`` has one for each mesh axis. ``inputs`` has the placements that each flat input is brought
-    to, and ``outputs`` those that the results have. ``collectives`` are what that takes; those that bring outputs
-    to a wanted layout are among them.
+    to, and ``outputs`` those that the results have. ``collectives`` are what that takes; those that bring
+    outputs to a wanted layout are among them.
     """
 
     strategies: tuple[AxisStrategy, ...]

@@ -30,8 +30,8 @@ class AxisStrategy:
 
     ``name`` is the dimension that is split, and ``size`` its size. It is empty if none is split: everything
     is replicated, or inputs in which the operator is linear are partial. ``before`` and ``after`` are how
-    many neighbours a slice reads (a halo). ``placed`` says that a slice has to know its place in the whole: then
-    it is run by the operator's part ``<name>__placed``.
+    many neighbours a slice reads (a halo). ``placed`` says that a slice has to know its place in the whole:
+    then it is run by the operator's part ``<name>__placed``.
     """
 
     name: str
