@@ -14,6 +14,7 @@ from ..call.operator import Operator
 from ..core.dims.entry import Entry
 from ..core.spec import Spec
 from ..kernels.base import LoopKernelBase
+from ..rules.elementwise import ElementwiseBatch
 from ..rules.loops.parts import all_attributes
 from .from_dims import elementwise_strategies, strategies_of_dims
 from .placement import Shard
@@ -50,7 +51,8 @@ def sharding_rule(
 
 def is_claimed(operator: Operator) -> bool:
     """Whether anything is claimed or can be proved of the operator's dimensions."""
-    return operator.dims is not None or operator.batch == "elementwise" or _loops(operator) is not None
+    is_elementwise = isinstance(operator.batch, ElementwiseBatch)
+    return operator.dims is not None or is_elementwise or _loops(operator) is not None
 
 
 def _strategies(
@@ -61,7 +63,7 @@ def _strategies(
     if operator.dims is not None:
         entries = list(_entries(operator, arguments))
         yield from strategies_of_dims(operator.dims, entries, inputs, outputs, attributes)
-    elif operator.batch == "elementwise":
+    elif isinstance(operator.batch, ElementwiseBatch):
         yield from elementwise_strategies(inputs, outputs)
     kernel: Any = _loops(operator)
     if kernel is not None:
