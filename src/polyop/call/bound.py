@@ -9,10 +9,11 @@ from __future__ import annotations
 import dataclasses
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from .. import _core
+from ..core import late
 from ..core.arguments import bind, check_kinds
 from ..core.dtypes import DTYPES, dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, KernelError, UnsupportedError
@@ -183,6 +184,40 @@ class BoundOperator(_core.Call):
             return result
 
         return (outputs[0] if single else outputs), pull
+
+    def communication(
+        self,
+        mesh: Any,
+        *,
+        placements: Sequence[Any],
+        shapes: Sequence[Any],
+        dtype: Any = "float32",
+        outputs: Sequence[Any] | None = None,
+        **attributes: Any,
+    ) -> Any:
+        """Return a ``Communication``: the collectives and the bytes per device of a call and its gradient.
+
+        Nothing runs, and the mesh need not exist: ``{"data": 1024, "model": 8}``, or a ``DeviceMesh``, or a
+        ``Mesh`` of JAX. ``shapes`` are those of the whole tensors, or specs or arrays, one for each tensor of
+        the schema. ``placements`` has a layout for each: the mesh axes by dimension, as ``("data", None)``,
+        None for a whole tensor, or PyTorch's placements, or a ``PartitionSpec``. ``outputs`` has the layouts
+        that outputs shall get; without it they stay as the call gives them, except that sums are combined.
+        ``dtype`` is that of all shapes, or a list.
+
+        Raises ``ArgumentTypeError`` and ``ArgumentValueError`` for layouts that do not fit, and what a call
+        with tensors of these shapes raises.
+
+        >>> import polyop
+        >>> claims = {"dims": "b i, i o -> b o", "parallel": "b o", "sum": "i"}
+        >>> schema = "doc::linear(Tensor x, Tensor w) -> Tensor"
+        >>> linear = polyop.operator(schema, lambda x, w: x @ w, **claims)
+        >>> layouts = (None, "model"), ("model", None)
+        >>> linear.communication({"model": 4}, placements=layouts, shapes=[(64, 32), (32, 16)]).forward
+        (Collective(kind='all-reduce', axis='model', tensor='out', bytes=6144),)
+        """
+        return late.load("sharding", "communication").communication(
+            self, mesh, placements, shapes, dtype, outputs, attributes
+        )
 
     @staticmethod
     def alive() -> Iterator[BoundOperator]:

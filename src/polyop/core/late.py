@@ -12,6 +12,7 @@ from types import ModuleType
 
 LATE = {
     "host": "polyop.hosts.{}",  # for call/host.py: the host of a framework, once that is imported
+    "sharding": "polyop.sharding.{}",  # for call/bound.py: what a call costs on a mesh
     "provider": "polyop.providers.{}",  # for kernels and rules: somebody else's operators by name
     "framework": "polyop.testing.frameworks.{}",  # for testing: each framework in which a check runs
     "verb": "polyop.cli.{}",  # for cli/main.py: the module of a verb

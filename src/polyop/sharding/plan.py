@@ -49,7 +49,9 @@ def plan(
     equal bytes, one with fewer partial outputs and fewer changes comes first.
     """
     wanted = tuple(outputs) or (None,) * len(rule.outputs)
-    rows = (_plan(rule, tuple(mesh), strategies, inputs, wanted) for strategies in _combinations(rule, mesh))
+    rows = (
+        plan_with(rule, tuple(mesh), strategies, inputs, wanted) for strategies in _combinations(rule, mesh)
+    )
     plans = [row for row in rows if row is not None]
     return min(
         plans, key=lambda one: (one.bytes, *_later_bytes(one, rule, mesh, wanted), _changes(one, inputs))
@@ -83,7 +85,7 @@ def _can_be_combined(strategies: Sequence[AxisStrategy]) -> bool:
     return all(len({one.op for one in column if isinstance(one, Partial)}) <= 1 for column in columns)
 
 
-def _plan(
+def plan_with(
     rule: ShardingRule,
     mesh: tuple[int, ...],
     strategies: tuple[AxisStrategy, ...],

@@ -23,10 +23,10 @@ from .placement import REPLICATE, Partial, Placement, Placements, Replicate, Sha
 
 @dataclass(frozen=True)
 class Collective:
-    """One collective of a call: its kind, the number of the mesh axis, the tensor, the bytes received."""
+    """One collective of a call: its kind, the mesh axis (number or name), the tensor, the bytes received."""
 
     kind: str
-    axis: int
+    axis: int | str
     tensor: str
     bytes: int
 

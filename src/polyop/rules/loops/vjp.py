@@ -43,6 +43,14 @@ class BackwardPlan(NamedTuple):
     key: str
 
 
+class PartCall(NamedTuple):
+    """A call of ``<name>__backward``. ``arguments`` are those of the part, empty if it computes nothing."""
+
+    plan: BackwardPlan
+    part: BoundOperator
+    arguments: tuple[Any, ...]
+
+
 class LoopVJP:
     """The gradient of calls with tensors of these specs, and with these attributes."""
 
@@ -96,10 +104,7 @@ class LoopVJP:
         if plan is None:
             return tuple(input_grads)
         if True in plan.computed:
-            tensors = [inputs[i] for i in self.positions]
-            operands = [x if flag else None for x, flag in zip((*tensors, *outputs), plan.read, strict=True)]
-            present = [g if there else None for g, there in zip(grads, plan.present, strict=True)]
-            results = joined(self._backward()(*operands, *present, plan.key, *self.attributes.values()))
+            results = joined(self._backward()(*self._operands(plan, inputs, outputs, grads)))
             for at, flag, gradient in zip(self.positions, plan.computed, results, strict=True):
                 if flag:
                     input_grads[at] = gradient
@@ -107,6 +112,32 @@ class LoopVJP:
             if number is not None:
                 input_grads[at] = grads[number]
         return tuple(input_grads)
+
+    def part_call(
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        grads: Sequence[Any],
+        needs_gradient: Sequence[bool],
+    ) -> PartCall | None:
+        """Return the call of ``<name>__backward`` without running it; all tensors may be specs.
+
+        None if no output gradient is present.
+        """
+        plan = self._cached_plan(grads, tuple(needs_gradient))
+        if plan is None:
+            return None
+        operands = self._operands(plan, inputs, outputs, grads) if True in plan.computed else ()
+        return PartCall(plan, self._backward(), operands)
+
+    def _operands(
+        self, plan: BackwardPlan, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """Return the arguments of ``<name>__backward``."""
+        tensors = [inputs[i] for i in self.positions]
+        read = [x if flag else None for x, flag in zip((*tensors, *outputs), plan.read, strict=True)]
+        present = [g if there else None for g, there in zip(grads, plan.present, strict=True)]
+        return (*read, *present, plan.key, *self.attributes.values())
 
     def _cached_plan(self, grads: Sequence[Any], needs_gradient: Flags) -> BackwardPlan | None:
         """Return the plan, or None if no output gradient is present."""
