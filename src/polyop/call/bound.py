@@ -235,7 +235,7 @@ class BoundOperator(_core.Call):
         host = torch_host()
         if host is not None:
             host.forget(self)
-        for rule in (self.operator.gradient, self.operator.jvp, self.operator.batch):
+        for rule in self.operator.rules:
             if isinstance(rule, Rule):
                 for part in rule.parts_made():
                     part.retire()

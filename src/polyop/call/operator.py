@@ -70,6 +70,7 @@ class Operator:
     ``gradient``         called with the inputs, the output and the output's gradient; returns a tuple with
                          a gradient or None for each input. Outputs are a tuple if :attr:`several`.
     ``jvp``              called with the inputs, the output and the inputs' tangents.
+    ``placed``           the rule that makes ``f__placed``, which computes a slice that knows its place.
     """
 
     schema: Schema
@@ -78,6 +79,7 @@ class Operator:
     gradient: Callable[..., Any] | None = None
     jvp: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None
+    placed: Any = None
     information: tuple[Any, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
     attribute_names: Mapping[str, str] = field(default_factory=dict)
@@ -100,6 +102,12 @@ class Operator:
     def several(self) -> bool:
         """Whether rules get the outputs as a tuple, even if there is one."""
         return self.returns_tuple or self.schema.returns_list or len(self.schema.returns) > 1
+
+    @property
+    def rules(self) -> tuple[Any, ...]:
+        """The rules that it has, given and derived ones."""
+        every = (self.gradient, self.jvp, self.batch, self.placed)
+        return tuple(rule for rule in every if rule is not None)
 
     def __str__(self) -> str:
         """Return the text of the schema."""

@@ -26,6 +26,7 @@ PARTS = {
     "backward": "backward",
     "tangent": "tangent",
     "batched": "batched",
+    "placed": "placed",
     "saving": rf"saving_(without_\d+(_\d+)*__)?{_ROW}(__{_ROW})*",
 }
 """Suffixes after ``<name>__`` of the operators that a rule makes: a pattern for each ``Rule.part_kinds``."""
@@ -201,8 +202,7 @@ def _splits(name: str) -> Iterator[tuple[str, str]]:
 
 def _deriving(operator: Operator) -> list[Rule]:
     """Return the rules of an operator that make parts: ``rule.part(suffix)``."""
-    rules: tuple[Any, ...] = (operator.gradient, operator.jvp, operator.batch)
-    return [rule for rule in rules if isinstance(rule, Rule) and rule.part_kinds]
+    return [rule for rule in operator.rules if isinstance(rule, Rule) and rule.part_kinds]
 
 
 def _derives(operator: Operator, suffix: str) -> bool:

@@ -45,6 +45,8 @@ def sharding_rule(
     results = (*fresh, *written_tensors(operator.schema, arguments))
     strategies = [replicated(len(inputs), len(results))]
     for strategy in _strategies(operator, arguments, inputs, results):
+        if strategy.placed and operator.placed is None:  # it writes in place
+            continue
         if not strategy.name or not any(_same_split(strategy, other) for other in strategies):
             strategies.append(strategy)
     return ShardingRule(operator.name, inputs, results, tuple(strategies))

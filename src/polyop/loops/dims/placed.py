@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ..analysis import affine
 from ..ir.grammar import (
@@ -37,8 +38,7 @@ from .dimension import Axis, find_dimensions
 from .halo import ZERO, Radius, added, join
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """The names of the attributes that say where a slice is, all counted in the whole.
 
     ``begin``, ``end``: the slice. ``start``: the first element that its tensors hold. ``size``: of the whole.
@@ -51,18 +51,19 @@ class Place:
 
 
 def placed_kernel(
-    kernel: Kernel, slicing: Slicing, sizes: Mapping[Axis, Expr] | None = None
+    kernel: Kernel, slicing: Slicing, sizes: Mapping[Axis, Expr] | None = None, place: Place | None = None
 ) -> tuple[Kernel, Place]:
     """Return the kernel of a slice, and the attributes that it takes beside those of ``kernel``.
 
     Its tensors are cut as those of a slice with its halo. Elements of its outputs outside of the slice have
     no meaning; outputs without the dimension are those of the slice alone. ``sizes``: see ``derive_slicing``.
+    ``place`` are the attributes' names, which the kernel must not use; without it they are chosen.
     """
     kernel = prepared(kernel, sizes or {})
-    taken = names_of(kernel)
-    words = (unused(f"{slicing.dimension.name}_{word}", taken) for word in ("begin", "end", "start", "size"))
-    place = Place(*words)
-    new = dict.fromkeys((place.begin, place.end, place.start, place.size), INT)
+    if place is None:
+        taken = names_of(kernel)
+        place = Place(*(unused(f"{slicing.dimension.name}_{word}", taken) for word in Place._fields))
+    new = dict.fromkeys(place, INT)
     body = _Placement(kernel, slicing, place).body(kernel.body, None)
     parameters = (*kernel.parameters, *new)
     return replace(kernel, body=body, attributes={**kernel.attributes, **new}, parameters=parameters), place

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
 from ...call.rule import Rule
+from ...core.schema import Argument, Type
 from .parts import Complete, loop_kernels, make_part
 
 
@@ -56,6 +57,10 @@ class LoopRule(Rule):
         """Return the names of the tensors that the part takes beside those of the operator."""
         return ()
 
+    def attributes(self, kernel: Any) -> list[Argument]:
+        """Return the attributes of a part with this kernel that come before those of the operator."""
+        return [Argument(kernel.key_attribute, Type("str"))]
+
     def results(self) -> int:
         """Return how many tensors the part returns."""
         return len(self.schema.returns)
@@ -77,7 +82,7 @@ class LoopRule(Rule):
             kernels,
             self.extra_tensors(),
             self.results(),
-            kernels[0].key_attribute,
+            self.attributes(kernels[0]),
             self.complete,
             self.author_rule(),
         )

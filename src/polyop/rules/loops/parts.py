@@ -29,14 +29,14 @@ def make_part(
     kernels: Sequence[Any],
     more: Sequence[str],
     results: int,
-    attribute: str,
+    attributes: Sequence[Argument],
     complete: Complete,
     gradient: Any = None,
 ) -> BoundOperator:
     """Return the operator ``<name>__<suffix>`` with these kernels, which is derived further like any other.
 
-    It takes the operator's tensors, each or None, those named in ``more``, the text ``attribute`` and the
-    operator's attributes, all by position, as native calls do; it returns ``results`` new tensors.
+    It takes the operator's tensors, each or None, those named in ``more``, ``attributes`` and the operator's
+    own attributes, all by position, as native calls do; it returns ``results`` new tensors.
     ``complete`` derives what it lacks; ``gradient`` is its rule, where that is not to be derived.
     """
     schema = operator.schema
@@ -44,7 +44,7 @@ def make_part(
     taken = {a.name for a in schema.arguments}
     arguments = [dataclasses.replace(a, type=_OPTIONAL, keyword_only=False) for a in tensors]
     arguments += [Argument(_unused(name, taken), _OPTIONAL) for name in more]
-    arguments.append(Argument(attribute, Type("str")))
+    arguments += attributes
     arguments += [dataclasses.replace(a, keyword_only=False) for _, a in schema.attributes()]
     part_schema = Schema(schema.namespace, f"{schema.name}__{suffix}", tuple(arguments), (_NEW,) * results)
     return _bound(operator, part_schema, kernels, results, complete, gradient)

@@ -15,6 +15,7 @@ from ...kernels.loop.derived import BackwardKernel
 from .batch import BatchRule
 from .derived import LoopRule
 from .parts import Complete, specs, split
+from .placed import PlacedRule
 from .saving import Savings
 from .tangent import TangentRule
 from .vjp import LoopVJP
@@ -153,6 +154,7 @@ def with_derived(operator: Operator) -> Operator:
     loops = operator.kernels and all(isinstance(k, LoopKernelBase) for k in operator.kernels)
     if not loops or operator.schema.mutates:
         return operator
+    operator = dataclasses.replace(operator, placed=operator.placed or PlacedRule(operator, with_derived))
     if operator.gradient is not None:
         alone = operator.batch is None and operator.jvp is None
         return dataclasses.replace(operator, batch=BatchRule(operator, with_derived)) if alone else operator
@@ -166,6 +168,6 @@ def with_derived(operator: Operator) -> Operator:
 
 def without_derived(operator: Operator) -> Operator:
     """Return the operator with the rules alone that were given to it."""
-    rules = {name: getattr(operator, name) for name in ("gradient", "jvp", "batch")}
+    rules = {name: getattr(operator, name) for name in ("gradient", "jvp", "batch", "placed")}
     removed: Any = {name: None for name, rule in rules.items() if isinstance(rule, Rule) and rule.is_derived}
     return dataclasses.replace(operator, **removed)

@@ -1,0 +1,129 @@
+"""Slices that know their place: the part ``<name>__placed``, on numbers."""
+
+# ruff: noqa: F821 - the words of the language
+
+import numpy as np
+import pytest
+
+import numpy_mesh
+import polyop
+from loop_samples.sliced import mean, neighbours_summed, positions, triangle
+from polyop.call import registry
+from polyop.core.errors import ArgumentValueError
+
+pytestmark = pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")
+DEVICES = (1, 2, 3, 4, 7, 9)
+"""Even, uneven and empty slices of the sizes below."""
+
+
+def column_means(x):
+    y = output_tensor((x.shape[1],), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[j] += x[i, j] / x.shape[0]
+    return y
+
+
+def window(x, w):
+    y = output_tensor((x.shape[0] - w.shape[0] + 1, x.shape[1] - w.shape[1] + 1), x.dtype)
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            for a in range(w.shape[0]):
+                for b in range(w.shape[1]):
+                    y[i, j] += x[i + a, j + b] * w[a, b]
+    return y
+
+
+def scaled_positions(x, scale=2.0, first=0):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i] * (i + first) * scale
+    return y
+
+
+def spread(x):
+    y = output_tensor(x.shape, x.dtype)
+    total = output_tensor((1,), x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * i
+        total[0] += x[i] * x[i] * i
+    return y, total
+
+
+def defined(function, signature):
+    name = f"placed_test::{function.__name__}"
+    return registry.known(name) or polyop.operator(f"{name}{signature}", polyop.kernel(function))
+
+
+def draw(*shape, seed=0):
+    return np.random.default_rng(seed).uniform(0.5, 1.5, shape)
+
+
+CASES = {  # the operator, its arguments, the placed dimensions of it and of its gradient
+    "mean": (mean, "(Tensor x) -> Tensor", (draw(7),), "i", "i"),
+    "column_means": (column_means, "(Tensor x) -> Tensor", (draw(7, 3),), "i", "i"),
+    "positions": (positions, "(Tensor x) -> Tensor", (draw(8),), "i", "i"),
+    "scaled_positions": (
+        scaled_positions, "(Tensor x, float scale=2.0, int first=0) -> Tensor", (draw(7), 3.0, 2), "i", "i",
+    ),
+    "neighbours_summed": (neighbours_summed, "(Tensor x) -> Tensor", (draw(7),), "i", ""),
+    "triangle": (triangle, "(Tensor x) -> Tensor", (draw(7, 7),), "i j", "i j"),
+    "window": (window, "(Tensor x, Tensor w) -> Tensor", (draw(9, 8), draw(3, 2, seed=1)), "", "e0 e1"),
+    "spread": (spread, "(Tensor x) -> (Tensor, Tensor)", (draw(7),), "i", "i"),
+}  # fmt: skip
+
+
+def placed(bound, arguments):
+    return {s.name: s for s in numpy_mesh.rule_of(bound, arguments).splits if s.placed}
+
+
+def check_slices(bound, arguments, expected):
+    strategies = placed(bound, arguments)
+    assert " ".join(strategies) == expected
+    whole = numpy_mesh.whole_outputs(bound, arguments)
+    for strategy in strategies.values():
+        for count in DEVICES:
+            parts = numpy_mesh.run(bound, arguments, (count,), numpy_mesh.plan_with([strategy]))
+            for one, other in zip(parts, whole, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-12, err_msg=f"{strategy} on {count}")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_slices_are_the_whole(name):
+    function, signature, arguments, expected, _ = CASES[name]
+    check_slices(defined(function, signature), arguments, expected)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_slices_of_the_gradient_are_the_whole(name):
+    function, signature, arguments, _, expected = CASES[name]
+    bound = defined(function, signature)
+    grads = [draw(*y.shape, seed=5) for y in numpy_mesh.whole_outputs(bound, arguments)]
+    check_slices(*numpy_mesh.gradient_call(bound, arguments, grads), expected)
+
+
+def test_a_slice_is_a_call_of_its_own():
+    """The arguments of the part: the slice's tensors, the dimension, begin, end, start, size, attributes."""
+    bound = defined(scaled_positions, CASES["scaled_positions"][1])
+    part = registry.obtain("placed_test::scaled_positions__placed")
+    assert part is registry.obtain(f"{bound.name}__placed")
+    x = draw(7)
+    (y,) = part(x[2:5], "i", 2, 5, 2, 7, 3.0, 2)
+    np.testing.assert_allclose(y, bound(x, 3.0, 2)[2:5])
+
+
+def test_a_dimension_that_is_whole_is_named():
+    part = registry.obtain(f"{defined(mean, CASES['mean'][1]).name}__placed")
+    with pytest.raises(ArgumentValueError, match=r"slice of loop kernel mean.* along i.* row"):
+        part(draw(4), "row", 0, 4, 0, 4)
+
+
+def test_an_operator_that_writes_in_place_is_not_placed():
+    def number(x):
+        for i in range(x.shape[0]):
+            x[i] = x[i] * i
+        return x
+
+    bound = polyop.operator("placed_test::number(Tensor(a!) x) -> Tensor(a!)", polyop.kernel(number))
+    assert not placed(bound, (draw(5),))
+    assert registry.obtain("placed_test::number__placed") is None
