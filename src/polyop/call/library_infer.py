@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.errors import InferError
+from ..core.dims.infer import check_agreement
 from ..core.infer import DefaultRule, InferRule, ShapeAndDtype
 from ..core.schema import Schema
-from ..core.sizes import shape_text
-from ..core.spec import Spec
+from ..core.spec import Spec, are_numbers
 from .operator import Kernel
 from .prepare import AttributeValues
 
@@ -60,19 +59,10 @@ class LibraryBesideDims:
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
         """Return one spec per output; raises ``InferError``, also where the two disagree about a shape."""
         outputs, kernel = self.rule(arguments), self.kernel
-        if kernel.has_infer_shape and _are_numbers(arguments):
+        if kernel.has_infer_shape and are_numbers(arguments):
             shapes = self.library.shapes(arguments)
-            for number, (output, shape) in enumerate(zip(outputs, shapes, strict=True)):
-                if tuple(output.shape) != tuple(shape):
-                    rule = f"dims= gives output {number} the shape {shape_text(output.shape)}"
-                    raise InferError(self.subject, f"{rule}, and {kernel.name}InferShape {shape_text(shape)}")
+            check_agreement(self.subject, outputs, shapes, f"{kernel.name}InferShape")
         if not kernel.has_infer_type:
             return outputs
         dtypes = self.library.dtypes(arguments)
         return tuple(Spec(x.shape, dtype, x.device) for x, dtype in zip(outputs, dtypes, strict=True))
-
-
-def _are_numbers(arguments: Sequence[Any]) -> bool:
-    """Whether no size of a tensor is a tracer's symbol."""
-    each = [x for a in arguments for x in (a if isinstance(a, (list, tuple)) else (a,))]
-    return all(type(size) is int for spec in each if isinstance(spec, Spec) for size in spec.shape)

@@ -52,13 +52,14 @@ def prepare(operator: Operator, arguments: tuple[Any, ...], *, infer: bool = Fal
     """Infer the outputs and choose a kernel. Each tensor among ``arguments`` is a spec.
 
     If a kernel allocates its outputs itself, they are not inferred, because they may depend on data;
-    ``infer=True`` infers them all the same.
+    ``infer=True`` infers them all the same. With ``dims=`` they are inferred, which checks the inputs.
 
     Raises ``ArgumentTypeError`` (an attribute), ``InferError``, ``NoKernelError``.
     """
     normal = normalise(operator, arguments)
     inputs = tuple(normal[i] for i in operator.schema.tensor_positions)
-    outputs = () if _allocates(operator) and not infer else operator.infer(normal)
+    allocates = _allocates(operator) and operator.dims is None
+    outputs = () if allocates and not infer else operator.infer(normal)
     kernel = need(operator, inputs, outputs)
     attributes = AttributeValues.of(operator).of_call(operator.schema, kernel.device, normal)
     return Prepared(operator, kernel, inputs, outputs, attributes, operator.infer.repeatable)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,3 +56,9 @@ class Spec:
     def nbytes(self) -> int:
         """Size of the dense data in bytes."""
         return self.numel * self.dtype.itemsize
+
+
+def are_numbers(arguments: Sequence[Any]) -> bool:
+    """Whether no size of a tensor among the arguments of a call is a tracer's symbol."""
+    each = [x for a in arguments for x in (a if isinstance(a, (list, tuple)) else (a,))]
+    return all(type(size) is int for spec in each if isinstance(spec, Spec) for size in spec.shape)

@@ -11,7 +11,7 @@ from ..call.bound import BoundOperator
 from ..call.library_infer import LibraryBesideDims, library_halves
 from ..call.operator import Kernel, Operator
 from ..call.prepare import AttributeValues
-from ..core.dims.claims import Claims
+from ..core.dims.claims import Claims, check_keywords
 from ..core.dims.dims import Dims, elementwise
 from ..core.dims.infer import infer_from_dims
 from ..core.dtypes import dtype
@@ -251,20 +251,30 @@ def checked_dims(
 
     ``others`` are ``batch``, ``infer`` and the kernels. Raises ``SchemaError`` or ``TypeError``.
     """
-    subject = schema.qualified_name
-    for name in claims:
-        if name not in Claims.__annotations__:
-            raise TypeError(f"operator() got an unexpected keyword argument {name!r}")
-    if dims is None:
-        for name, value in claims.items():
-            if value:
-                rule = f"{name}= is about dimensions, and the operator has no dims="
-                raise SchemaError(subject, rule, where=origin, hint='give dims=, as in dims="b i -> b"')
-        return elementwise_dims(schema, *others, origin)
-    if others[0] == "elementwise":
+    check_keywords(claims, "operator")
+    given = given_dims(dims, schema, claims, origin)
+    return elementwise_dims(schema, *others, origin) if given is None else beside_batch(given, others[0])
+
+
+def given_dims(dims: str | None, schema: Schema, claims: Claims, origin: Any) -> Dims | None:
+    """Return the value of ``dims=`` and its claims, None without; raises ``SchemaError``."""
+    if dims is not None:
+        return Dims.parse(dims, schema, **claims, origin=origin)
+    for name, value in claims.items():
+        if value:
+            rule = f"{name}= is about dimensions, and the operator has no dims="
+            hint = 'give dims=, as in dims="b i -> b"'
+            raise SchemaError(schema.qualified_name, rule, where=origin, hint=hint)
+    return None
+
+
+def beside_batch(dims: Dims, batch: Any) -> Dims:
+    """Return the value of ``dims=``; raises ``SchemaError`` if ``batch`` is its short form."""
+    if batch == "elementwise":
         rule = 'batch="elementwise" repeats what dims= says of shapes'
-        raise SchemaError(subject, rule, where=origin, hint='give dims="... -> ...", parallel="..." alone')
-    return Dims.parse(dims, schema, **claims, origin=origin)
+        hint = 'give dims="... -> ...", parallel="..." alone'
+        raise SchemaError(dims.operator, rule, where=dims.origin, hint=hint)
+    return dims
 
 
 def elementwise_dims(

@@ -34,6 +34,13 @@ class Claims(TypedDict, total=False):
     halo: Mapping[str, Any]
 
 
+def check_keywords(claims: Mapping[str, Any], function: str) -> None:
+    """Raise ``TypeError`` if ``function`` was called with a keyword that is none of :class:`Claims`."""
+    for name in claims:
+        if name not in Claims.__annotations__:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+
+
 class ClaimParser:
     """The claims about the entries of one operator. Each method raises ``SchemaError`` for a wrong claim."""
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from ..dtypes import DType, dtype
 from ..errors import ArgumentTypeError, InferError
-from ..infer import check_size, first_device
+from ..infer import InferRule, check_size, first_device
 from ..limits import shown
 from ..schema import Schema
+from ..sizes import same_size, shape_text
 from ..spec import Spec
 from .dims import Dims
 
@@ -78,6 +79,35 @@ class FromDims:
         reason = f"{names} is absent" if names else "there is no tensor argument"
         rule = f"the dtype of the output cannot be derived, because {reason}"
         raise InferError(self.subject, rule, hint=_HINT)
+
+
+class BesideDims:
+    """The rule of ``dims=`` beside a function that infers too: the function gives the dtypes.
+
+    Both give the shapes: a call for which they differ is refused.
+    """
+
+    def __init__(self, rule: FromDims, function: InferRule, name: str, where: object = None) -> None:
+        """Take both rules; ``name`` and ``where`` say in errors what the function is, and where."""
+        self.rule, self.function, self.name, self.where = rule, function, name, where
+        self.repeatable = function.repeatable
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
+        """Return one spec per output; raises ``InferError``, also where the two disagree about a shape."""
+        outputs, others = self.rule(arguments), self.function(arguments)
+        subject = self.rule.schema.qualified_name
+        check_agreement(subject, outputs, [other.shape for other in others], self.name, self.where)
+        return tuple(Spec(x.shape, y.dtype, x.device) for x, y in zip(outputs, others, strict=True))
+
+
+def check_agreement(
+    subject: str, outputs: Sequence[Spec], shapes: Sequence[Sequence[Any]], name: str, where: object = None
+) -> None:
+    """Raise ``InferError`` unless ``shapes``, which ``name`` gives, are those of the outputs by ``dims=``."""
+    for number, (output, shape) in enumerate(zip(outputs, shapes, strict=True)):
+        if len(output.shape) != len(shape) or not all(map(same_size, output.shape, shape)):
+            rule = f"dims= gives output {number} the shape {shape_text(output.shape)}"
+            raise InferError(subject, f"{rule}, and {name} {shape_text(shape)}", where=where)
 
 
 def _specs(value: Any) -> Iterator[Spec]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...call import registry
 from ...call.bound import BoundOperator
 from ...call.host import torch_host
+from ...core.dims.claims import Claims, check_keywords
 from ...core.errors import ArgumentTypeError, ArgumentValueError, SchemaError
 from ...core.origin import Origin, caller, calling_frame
 from ...core.parse import parse
-from ..operator import checked_schema
+from ..operator import checked_schema, given_dims
 from . import names
 from .parts import Parts
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 DEVICES = ("cpu", "cuda")
 
@@ -56,22 +60,30 @@ class Library:
                 names.check_free(namespace, owner, "choose another name, or register in that library")
             names.claim(namespace, owner)
 
-    def define(self, schema: str) -> Callable[[Any], Any]:
+    def define(
+        self, schema: str, *, dims: str | None = None, **claims: Unpack[Claims]
+    ) -> Callable[[Any], Any]:
         """Define an operator: ``"name(Tensor x, float alpha=1.0) -> Tensor"``.
 
+        ``dims``, ``parallel``, ``sum``, ``max``, ``min`` and ``halo`` say what its dimensions are, as in
+        :func:`polyop.operator`: docs/reference/dims.md. :meth:`fake` then gives the dtypes.
+
         Returns a decorator that registers a function as its kernel for the CPU. Raises
-        ``SchemaError`` for a schema that cannot be parsed, or a second one of that name.
+        ``SchemaError`` for a schema that cannot be parsed, or a second one of that name, and for dimensions
+        that do not fit it.
         """
+        check_keywords(claims, "define")
         origin = caller()
         name, mark, rest = schema.partition("(")
         parsed = checked_schema(
             parse(f"{self.namespace}::{self._name(name.strip(), origin)}{mark}{rest}"), {}, origin
         )
+        given = given_dims(dims, parsed, claims, origin)
         parts = self._part(parsed.name)
         if parts.schema is not None:
             rule = f"the schema is given twice, first at {parts.schema[1]}"
             raise SchemaError(parsed.qualified_name, rule, where=origin)
-        parts.schema = parsed, origin
+        parts.schema, parts.dims = (parsed, origin), given
 
         def kernel(function: Any) -> Any:
             self.impl(parsed.name, function)
@@ -103,7 +115,11 @@ class Library:
         return None
 
     def fake(self, name: str, function: Any = None) -> Any:
-        """Register the infer rule: a function of specs, or the name of an argument of the outputs' spec."""
+        """Register the infer rule: a function of specs, or the name of an argument of the outputs' spec.
+
+        With ``dims=``, a dtype or the name of a tensor argument gives the dtypes of the outputs. A function
+        gives them too, and has to give the shapes of ``dims=``: a call for which they differ is refused.
+        """
         return self._rule("fake", name, function)
 
     def gradient(self, name: str, function: Any = None) -> Any:

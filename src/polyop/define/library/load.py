@@ -21,6 +21,8 @@ from ...kernels.module.library import ModuleFunction
 from ...kernels.module.registrations import KEYS, Row, link, open_rows
 from ...kernels.module.signature import ModuleSignature, kinds_of
 from ...kernels.source import is_source
+from ..module.dims import check_names as check_dims_names
+from ..module.dims import read
 from ..module.module import PlainFunction, connect, numpy_like
 from ..operator import _check_names as check_names
 from . import names
@@ -97,6 +99,7 @@ def load_library(
     ldflags: str = "",
     debug: bool = False,
     docs: Mapping[str, str] | None = None,
+    dims: Mapping[str, Any] | None = None,
 ) -> OperatorLibrary:
     """Return the operators of a C++ library that includes ``polyop/library.h``.
 
@@ -104,6 +107,9 @@ def load_library(
     ``namespaces``  other names for its namespaces, as ``{"myops": "myops_v1"}``, to load two versions
                     of a library into one process.
     ``docs``        docstrings, by the function's name: the operators' ``__doc__``.
+    ``dims``        the dimensions of operators, by the function's name: a text, or a mapping of the keywords
+                    ``dims``, ``parallel``, ``sum``, ``max``, ``min``, ``halo`` of :func:`polyop.operator`,
+                    and ``infer``, which gives the dtypes of the outputs.
 
     All registrations are checked: each schema, and the C++ types of each function against its schema.
     The same library gives the same object; one that was built again replaces the operators.
@@ -111,6 +117,7 @@ def load_library(
     Raises ``LibraryError`` and ``SchemaError`` with the places in the sources, ``BuildError`` with the
     compiler's text, ``ArgumentTypeError`` for a file that POLYOP_LIBRARY_PATHS does not allow.
     """
+    origin = caller()
     paths = [library] if isinstance(library, (str, Path)) else list(library)
     if not paths or not all(isinstance(path, (str, Path)) for path in paths):
         raise ArgumentTypeError(
@@ -134,6 +141,7 @@ def load_library(
     with names.lock:
         loaded = _load(identity, path, dict(namespaces or {}))
         _document(loaded, docs or {})
+        _set_dims(loaded, dims, origin)
         return loaded
 
 
@@ -142,6 +150,16 @@ def _document(library: OperatorLibrary, docs: Mapping[str, str]) -> None:
     for bound in library:
         if isinstance(bound, LibraryOperator) and bound.schema.name in docs:
             bound.update(dataclasses.replace(bound.operator, doc=docs[bound.schema.name]))
+
+
+def _set_dims(library: OperatorLibrary, dims: Any, origin: Origin) -> None:
+    """Set the dimensions of operators; raises before any of them is changed."""
+    operators = {one.schema.name: one for one in library if isinstance(one, LibraryOperator)}
+    given = check_dims_names(f"{library.path.name}: dims", dims, operators, origin)
+    notations = [(operators[name], read(value, operators[name].schema, origin)) for name, value in given.items()]
+    for operator, notation in notations:
+        if (operator.operator.dims, operator.author_infer) != notation:
+            operator.set_dims(notation)
 
 
 def _words(name: str, flags: Any) -> list[str]:

@@ -12,6 +12,7 @@ from ...call.bound import BoundOperator
 from ...call.operator import Operator
 from ...core.errors import KernelError
 from ...core.origin import Origin
+from ...core.schema import Schema
 from ...core.untraced import untraced
 from ...kernels.module.dispatched import EVERYWHERE, ON, DispatchedInfer, DispatchedKernel
 from ...kernels.module.library import ModuleFunction
@@ -48,7 +49,7 @@ class LibraryOperator(ModuleOperator):
         recorded: Any = Recorded(kernels[0]) if keys & RECORDS else None
         operator = Operator(
             schema=schema,
-            infer=DispatchedInfer(kernels[0], schema),
+            infer=self._own_rule(kernels[0], schema),
             kernels=kernels,
             gradient=recorded,
             origin=origin,
@@ -63,6 +64,9 @@ class LibraryOperator(ModuleOperator):
         gradient: Any = dataclasses.replace(recorded, backward=backward, saving_part=saving, again=again)
         self.update(dataclasses.replace(operator, gradient=gradient))
         self.parts = (self, saving, backward)
+
+    def _own_rule(self, kernel: Any, schema: Schema) -> DispatchedInfer:
+        return DispatchedInfer(kernel, schema)
 
     def refine_schema(self, arguments: tuple[Any, ...]) -> None:
         """Warn if the kernel only rehearses a call for Ascend; the schema is complete already."""

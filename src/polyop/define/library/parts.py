@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...call.bound import BoundOperator
 from ...call.operator import Kernel, Operator
 from ...core.dims.dims import Dims
+from ...core.dims.infer import BesideDims, infer_from_dims
 from ...core.errors import ArgumentValueError, InferError, SchemaError
+from ...core.infer import FromSpecs
 from ...core.origin import Origin
 from ...core.schema import Schema
 from ...core.spec import Spec
 from ...kernels.base import KernelBase, LoopKernelBase
 from ...rules.dims import with_dims_batch
 from ..custom.loops import for_schema
-from ..operator import as_kernel, check_batch, checked_schema, elementwise_dims, infer_rule
+from ..operator import (
+    as_kernel,
+    beside_batch,
+    check_batch,
+    checked_schema,
+    elementwise_dims,
+    infer_rule,
+)
 
 
 @dataclass
@@ -24,6 +33,7 @@ class Parts:
     """The registered parts of one operator, each with the place where it was registered."""
 
     schema: tuple[Schema, Origin] | None = None
+    dims: Dims | None = None
     kernels: dict[str, tuple[Any, Any, Origin]] = field(default_factory=dict)
     rules: dict[str, tuple[Any, Origin]] = field(default_factory=dict)
     bound: BoundOperator | None = None
@@ -50,14 +60,18 @@ class Parts:
             if k.device == "cpu" and isinstance(k, LoopKernelBase) and "cuda" not in self.kernels
         ]
         kernels += [kernel.on("cuda") for kernel in loops]  # compiled at the first call
-        dims = elementwise_dims(schema, rules.get("batch"), rules.get("fake"), kernels, origin)
+        batch = rules.get("batch")
+        if self.dims is None:
+            dims = elementwise_dims(schema, batch, rules.get("fake"), kernels, origin)
+        else:
+            dims = beside_batch(self.dims, batch)
         operator = Operator(
             schema=schema,
-            infer=_infer(schema, rules, kernels, dims, origin),
+            infer=_infer(schema, self.rules.get("fake"), kernels, dims, origin),
             kernels=tuple(kernels or [AbsentKernel(schema.name)]),
             gradient=rules.get("gradient"),
             jvp=rules.get("jvp"),
-            batch=check_batch(rules.get("batch"), schema, dims),
+            batch=check_batch(batch, schema, dims),
             dims=dims,
             origin=origin,
         )
@@ -98,16 +112,23 @@ def _kernel(schema: Schema, device: str, value: Any, dtypes: Sequence[Any] | Non
 
 
 def _infer(
-    schema: Schema, rules: Mapping[str, Any], kernels: Sequence[Kernel], dims: Dims | None, origin: Origin
+    schema: Schema,
+    fake: tuple[Any, Origin] | None,
+    kernels: Sequence[Kernel],
+    dims: Dims | None,
+    origin: Origin,
 ) -> Any:
-    fake = rules.get("fake")
+    """Return the infer rule; beside ``dims``, a function of ``fake`` has to give the same shapes."""
+    if fake is not None and dims is not None and callable(fake[0]):
+        return BesideDims(infer_from_dims(dims, schema), FromSpecs(fake[0], schema), "fake", fake[1])
     if fake is not None:
-        return infer_rule(schema, fake, kernels, {}, dims)
+        return infer_rule(schema, fake[0], kernels, {}, dims)
     try:
         return infer_rule(schema, None, kernels, {}, dims)
     except InferError as problem:
         hint = (
-            f'write fake("{schema.name}", ...): the name of an argument, or a function from specs to a Spec'
+            f'write fake("{schema.name}", ...): the name of an argument, or a function from specs to a Spec; '
+            "or give dims="
         )
         rule = "the shape and dtype of the output cannot be derived"
         raise InferError(schema.qualified_name, rule, where=origin, hint=hint) from problem

@@ -26,7 +26,7 @@ class _Loaded:
     digest: str
     sources: tuple[str, ...]
     origin: Origin | None
-    rules: dict[str, Any]
+    rules: tuple[dict[str, Any], Any]
     device: str
     definitions: tuple[OperatorDef, ...]
     module: OperatorModule
@@ -137,23 +137,29 @@ class CustomOpBuilder:
             raise BuildError(f"module {self.name}", rule, where=", ".join(self.get_sources())) from None
         return str(built)
 
-    def load(self, *, infer: Mapping[str, Any] | None = None) -> Any:
+    def load(
+        self, *, infer: Mapping[str, Any] | None = None, dims: Mapping[str, Any] | None = None
+    ) -> Any:
         """Return the :class:`OperatorModule`, built if necessary.
 
         If the sources include pybind11, the result is a Python module of plain functions instead.
         ``infer`` has infer rules, as :func:`polyop.operator` takes them, by the names of functions whose
-        shapes depend on data. The same library gives the same object; one that was built again
-        replaces the operators. Raises as :meth:`build` does, ``LibraryError``
-        for a library that is no module, ``SchemaError`` when another module has the name,
-        ``HostError`` for a module with AddressSanitizer in a Python that was started without it.
+        shapes depend on data. ``dims`` has the dimensions of functions, by their names: a text, or a mapping
+        of the keywords ``dims``, ``parallel``, ``sum``, ``max``, ``min`` and ``halo`` of
+        :func:`polyop.operator`; ``infer`` then gives dtypes only.
+
+        The same library gives the same object; one that was built again, or that is loaded with other
+        rules, replaces the operators. Raises as :meth:`build` does, ``LibraryError`` for a library that is
+        no module, ``SchemaError`` when another module has the name, or for dimensions that do not fit a
+        function, ``HostError`` for a module with AddressSanitizer in a Python that was started without it.
         """
         path = Path(self.build())
         sanitizer.check(f"module {self.name}", f"{self.get_cflags()} {self.get_ldflags()}", self.origin)
         if pybind.includes_pybind11(self.get_sources()):
-            return pybind.load(self.name, path, self.origin)
+            return self._plain_functions(path, dims)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         sources = tuple(str(Path(source).resolve()) for source in self.get_sources())
-        rules = dict(infer or {})
+        rules = (dict(infer or {}), dims)
         definitions = self._definitions()
         device = DEVICES[self.backend or "CPU"]
         made_from = (digest, rules, device, definitions)
@@ -171,7 +177,8 @@ class CustomOpBuilder:
                 self.name,
                 path,
                 device=device,
-                infer=rules,
+                infer=rules[0],
+                dims=dims,
                 origin=self.origin,
                 like=self._like(),
                 graph_mode=self._graph_mode(),
@@ -179,6 +186,12 @@ class CustomOpBuilder:
             )
             _loaded[self.name] = _Loaded(digest, sources, self.origin, rules, device, definitions, module)
         return module
+
+    def _plain_functions(self, path: Path, dims: Any) -> Any:
+        if dims:
+            rule = "includes pybind11, so it has plain functions, which take no dims="
+            raise ArgumentValueError(f"module {self.name}", rule, where=self.origin)
+        return pybind.load(self.name, path, self.origin)
 
     def _graph_mode(self) -> Callable[[], bool] | None:
         """Return a function that tells whether graph mode is on; None outside MindSpore-style scripts."""

@@ -15,6 +15,7 @@ from ...core.origin import Origin
 from ...kernels.module.kernel import plain_call
 from ...kernels.module.library import ModuleFunction, open_module
 from ..op_def.op_def import OperatorDef
+from .dims import check_names
 from .graph import GraphOperator, UnknownFunctionError, apply, choose, divide
 from .operator import ModuleOperator
 
@@ -67,6 +68,7 @@ class OperatorModule:
         *,
         device: str = "cpu",
         infer: Mapping[str, Any] | None = None,
+        dims: Mapping[str, Any] | None = None,
         origin: Origin | None = None,
         like: Callable[[], Any] = numpy_like,
         graph_mode: Callable[[], bool] | None = None,
@@ -75,7 +77,7 @@ class OperatorModule:
         """Open the library at ``path``, which must be the module ``name``.
 
         ``definitions`` are the operators of op_def. Raises ``LibraryError``, and ``ArgumentValueError``
-        for an infer rule of an unknown function.
+        for an infer rule of an unknown function; for ``dims`` as :mod:`~polyop.define.module.dims` does.
         """
         self.__name__, self.path, self.graph_mode = name, path, graph_mode
         functions, operators = divide(open_module(path, name))
@@ -86,15 +88,22 @@ class OperatorModule:
             raise ArgumentValueError(
                 f"module {name}: infer", f"must name its functions: {names}", min(unknown)
             )
+        plain = [called for called, function in functions.items() if function.signature.is_plain]
+        over_tensors = [called for called in (*functions, *operators) if called not in plain]
+        notation = check_names(f"module {name}: dims", dims, over_tensors, origin)
         options: dict[str, Any] = {"device": device, "origin": origin}
         self._functions: dict[str, Any] = {
             called: PlainFunction(function, like)
             if function.signature.is_plain
-            else ModuleOperator(function, path, infer=rules.get(called), **options)
+            else ModuleOperator(
+                function, path, infer=rules.get(called), dims=notation.get(called), **options
+            )
             for called, function in functions.items()
         }
         self._operators = {
-            called: GraphOperator(function, path, infer=rules.get(called), **options)
+            called: GraphOperator(
+                function, path, infer=rules.get(called), dims=notation.get(called), **options
+            )
             for called, function in operators.items()
         }
         apply(definitions, self._operators)

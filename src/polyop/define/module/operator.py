@@ -13,17 +13,22 @@ from ...call.bound import BoundOperator
 from ...call.host import find_host, specs, torch_host
 from ...call.operator import Operator
 from ...call.prepare import normalise
+from ...core.dims.dims import Dims
+from ...core.dims.infer import infer_from_dims
 from ...core.errors import ArgumentTypeError, InferError, KernelError
 from ...core.infer import FromSpecs
 from ...core.origin import Origin
 from ...core.schema import Return, Schema
+from ...core.spec import are_numbers
 from ...core.untraced import untraced
-from ...kernels.module.infer import ModuleInfer, per_argument, split
+from ...kernels.module.infer import ModuleBesideDims, ModuleInfer, per_argument, split
 from ...kernels.module.kernel import Derived, ModuleKernel
 from ...kernels.module.library import ModuleFunction
+from ...rules.dims import with_dims_batch
 from ...rules.module.gradient import make_backward, make_saving
 from ...rules.module.recorded import Recorded
 from ...rules.module.second import saved_again
+from .dims import Notation, read, refuse_infer, with_marks
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -44,9 +49,13 @@ class ModuleOperator(BoundOperator):
         *,
         device: str = "cpu",
         infer: Callable[..., Any] | str | None = None,
+        dims: Any = None,
         origin: Origin | None = None,
     ) -> None:
-        """Bind a function of the module at ``path``; ``infer`` as in :func:`polyop.operator`."""
+        """Bind a function of the module at ``path``.
+
+        ``infer`` is as in :func:`polyop.operator`, ``dims`` as :func:`~polyop.define.module.dims.read` takes it.
+        """
         self.signature = function.signature
         self.author_infer = infer
         schema = function.signature.schema
@@ -54,13 +63,16 @@ class ModuleOperator(BoundOperator):
         recorded = Recorded(kernel)
         operator = Operator(
             schema=schema,
-            infer=self._rule(kernel, schema),
+            infer=self._rule(kernel, schema, None),
             kernels=(kernel,),
             gradient=recorded,  # type: ignore[arg-type]  # hosts look for this kind of rule
             unpacks=function.signature.unpacks,
             doc=function.doc,
             origin=origin,
         )
+        if dims is not None:
+            refuse_infer(operator.name, infer, origin)
+            operator = self._with_dims(operator, read(dims, schema, origin))
         super().__init__(operator)
         backward = make_backward(self)
         gradient: Any = dataclasses.replace(
@@ -71,8 +83,31 @@ class ModuleOperator(BoundOperator):
         )
         self.update(dataclasses.replace(self.operator, gradient=gradient))
 
+    def set_dims(self, notation: Notation) -> None:
+        """Give the operator a rule in index notation, in place of the one that it has."""
+        self._replace(self._with_dims(self.operator, notation))
+
+    def _with_dims(self, operator: Operator, notation: Notation) -> Operator:
+        self.author_infer = notation.infer
+        kernel: Any = operator.kernels[0]
+        infer = self._rule(kernel, operator.schema, notation.dims)
+        return with_dims_batch(
+            dataclasses.replace(operator, infer=infer, dims=notation.dims, batch=None)
+        )
+
+    def _replace(self, operator: Operator) -> None:
+        """Replace the operator, in ``torch.ops`` too."""
+        host = torch_host()
+        if host is not None:
+            host.forget(self)
+        self.update(operator)
+        if host is not None:
+            host.offer(self)
+
     def refine_schema(self, arguments: tuple[Any, ...]) -> None:
         """Mark in the schema the arguments that the function writes, if they are not marked yet."""
+        if self.operator.dims is not None and not are_numbers(arguments):
+            return  # C++ takes no symbols: the outputs are those of dims=
         inputs, attributes = split(self.schema, arguments)
         kernel: Any = self.operator.kernels[0]
         try:
@@ -106,20 +141,25 @@ class ModuleOperator(BoundOperator):
         old: Any = self.operator.kernels[0]
         kernel = dataclasses.replace(old, schema=schema)
         gradient: Any = Recorded(kernel)
-        host = torch_host()
-        if host is not None:
-            host.forget(self)
         operator = dataclasses.replace(
             self.operator, schema=schema, kernels=(kernel,), gradient=gradient, unpacks=False
         )
-        self.update(dataclasses.replace(operator, infer=self._rule(kernel, schema)))
-        if host is not None:
-            host.offer(self)
+        if operator.dims is not None:
+            notation = Notation(with_marks(operator.dims, schema), self.author_infer)
+            return self._replace(self._with_dims(operator, notation))
+        return self._replace(dataclasses.replace(operator, infer=self._rule(kernel, schema, None)))
 
-    def _rule(self, kernel: ModuleKernel, schema: Schema) -> Any:
+    def _rule(self, kernel: ModuleKernel, schema: Schema, dims: Dims | None) -> Any:
+        if dims is not None:
+            rule = infer_from_dims(dims, schema, self.author_infer)
+            return ModuleBesideDims(rule, self._own_rule(kernel, schema))
         if self.author_infer is None:
-            return ModuleInfer(kernel, schema)
+            return self._own_rule(kernel, schema)
         return FromSpecs(self.author_infer, schema)
+
+    def _own_rule(self, kernel: ModuleKernel, schema: Schema) -> ModuleInfer:
+        """Return the infer rule that the function itself gives."""
+        return ModuleInfer(kernel, schema)
 
     @untraced
     def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, bool] | None:

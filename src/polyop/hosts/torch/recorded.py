@@ -5,6 +5,7 @@ Eager: one autograd node per call, which owns the recorded tape. Traced: two pur
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from ...core.errors import GradientError
 from ...core.schema import MISSING
 from ...core.untraced import untraced
 from ...rules.module.recorded import Call, Recorded, failed
-from . import tensors
+from . import batch, tensors
 from .autograd import DIFFERENTIABLE, INHERITED
 from .layout import Layout
 
@@ -225,11 +226,43 @@ def make_traced(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
                 return overload(*args, **kwargs)
         return saving(args, kwargs, forward_ad._current_level >= 0)
 
+    layout = Layout(bound)
+    map_samples = _map_samples(layout, overload)
+
     @untraced
     def front(*args: Any, **kwargs: Any) -> Any:
-        return saving(args, kwargs, everything=True)
+        flat = layout.flatten(normalise(bound.operator, bind(schema, args, kwargs)))
+        if not _has_samples(flat):
+            return saving(args, kwargs, everything=True)
+        result = map_samples(*flat)  # nothing is saved for a gradient at this level
+        return list(result) if schema.returns_list else result
 
     return autograd, front
+
+
+def _map_samples(layout: Layout, overload: Any) -> Any:
+    """Return the call at a level of vmap, of which the outputs go to the levels below."""
+    body = {
+        **INHERITED,
+        "forward": staticmethod(lambda *flat: layout.call(overload, flat)),
+        "setup_context": staticmethod(lambda ctx, inputs, output: None),
+        "vmap": staticmethod(functools.partial(batch.vmap, layout, overload)),
+    }
+    return type(f"Polyop_{layout.bound.schema.name}_vmap", (torch.autograd.Function,), body).apply
+
+
+def _has_samples(flat: tuple[Any, ...]) -> bool:
+    """Whether the transform that is being done is vmap, and a tensor has its samples."""
+    functorch = torch._C._functorch
+    top = functorch.peek_interpreter_stack()
+    if top is None or top.key() != functorch.TransformType.Vmap:
+        return False
+    return any(
+        isinstance(x, torch.Tensor)
+        and functorch.is_batchedtensor(x)
+        and functorch.maybe_get_level(x) == top.level()
+        for x in flat
+    )
 
 
 def _differentiable_tensors(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[bool, ...]:

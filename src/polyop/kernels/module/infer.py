@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...core.dims.infer import FromDims, check_agreement
 from ...core.errors import InferError
 from ...core.schema import Schema
-from ...core.spec import Spec
-from .kernel import Derived, ModuleKernel
+from ...core.spec import Spec, are_numbers
+from .kernel import READS_DATA, Derived, ModuleKernel
 
 
 class ModuleInfer:
@@ -46,6 +47,40 @@ class ModuleInfer:
     def _writes(self, inputs: Sequence[Any], written: Sequence[bool]) -> list[tuple[Any, bool]]:
         tensors = [a for a in self.schema.arguments if a.type.is_tensor]
         return list(zip(tensors, per_argument(inputs, written), strict=True))
+
+
+class ModuleBesideDims:
+    """The infer rule of ``dims=`` for a module's function, whose dry run has to give the same outputs.
+
+    Symbols are not passed to C++, and a function that reads data has no dry run: ``dims=`` alone gives the
+    outputs then.
+    """
+
+    repeatable = True
+
+    def __init__(self, rule: FromDims, module: ModuleInfer) -> None:
+        """Take the rule of ``dims=``, and that of the function."""
+        self.rule, self.module = rule, module
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
+        """Return one spec per new output; raises ``InferError``, also where the two disagree."""
+        outputs = self.rule(arguments)
+        if not are_numbers(arguments):
+            return outputs
+        try:
+            others = self.module(arguments)
+        except InferError as problem:
+            if READS_DATA in str(problem):
+                return outputs
+            raise
+        subject, name = self.rule.schema.qualified_name, str(self.module.kernel)
+        check_agreement(subject, outputs, [other.shape for other in others], name, self.rule.dims.origin)
+        for number, (output, other) in enumerate(zip(outputs, others, strict=True)):
+            if output.dtype != other.dtype:
+                rule = f"dims= gives output {number} the dtype {output.dtype}, and {name} {other.dtype}"
+                hint = f'beside dims=, infer= gives the dtype: "{other.dtype}"'
+                raise InferError(subject, rule, where=self.rule.dims.origin, hint=hint)
+        return outputs
 
 
 def split(schema: Schema, arguments: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

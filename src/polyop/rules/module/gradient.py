@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import _core
@@ -20,14 +20,13 @@ from ...call.host import host_of, transforming_host
 from ...call.operator import Operator
 from ...call.rule import Rule
 from ...call.uses import Uses
-from ...core.dims.dims import elementwise
 from ...core.errors import HostError
 from ...core.parse import parse
 from ...core.schema import Argument, Return, Schema, Type
-from ...core.spec import Spec
+from ...core.spec import Spec, are_numbers
 from ...kernels.module.kernel import Derived, ModuleKernel
 from ...kernels.tensors import TensorKernel
-from ..dims import DimsBatch, with_dims_batch
+from ..dims import DimsBatch
 from .recorded import Call, Recorded, failed
 from .second import OwnTensors, SecondRule
 
@@ -54,18 +53,16 @@ def make_saving(bound: Any, backward: BoundOperator) -> BoundOperator:
 
     gradient: Any = SavedRule(schema, kernel, backward)
     kernels = (TensorKernel(save, f"{kernel}, saving"),)
-    is_elementwise = operator.dims == elementwise(schema)  # then it is so of what Forward saves
     saving = Operator(
         schema=saving_schema,
         infer=SavingInfer(bound),
         kernels=kernels,
         gradient=gradient,
-        batch=None if isinstance(operator.batch, DimsBatch) else operator.batch,
-        dims=elementwise(saving_schema) if is_elementwise else None,
+        batch=SavingBatch(bound, saving_schema),
         part_of=operator.name,
         origin=operator.origin,
     )
-    return BoundOperator(with_dims_batch(saving))
+    return BoundOperator(saving)
 
 
 def make_backward(bound: Any) -> BoundOperator:
@@ -127,17 +124,25 @@ def run_backward(name: str, kernel: ModuleKernel, tape: Any, saved: Any, grads: 
 
 
 def _call(schema: Schema, arguments: Sequence[Any], needs_gradient: Sequence[bool]) -> Call:
-    def spec(value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            return tuple(map(spec, value))
-        host = host_of(value)
-        return None if value is None else host.spec(value) if host is not None else _spec_of(value)
+    return Call.of(schema, _specs(schema, arguments, (None,) * len(arguments)), needs_gradient)
 
-    specs = [
-        spec(value) if argument.type.is_tensor else value
-        for argument, value in zip(schema.arguments, arguments, strict=True)
-    ]
-    return Call.of(schema, specs, needs_gradient)
+
+def _specs(schema: Schema, arguments: Sequence[Any], in_dims: Sequence[Any]) -> list[Any]:
+    """Return the arguments with a spec for each tensor, without the axis of the samples."""
+
+    def spec(value: Any, axis: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return tuple(map(spec, value, axis or (None,) * len(value)))
+        if value is None:
+            return None
+        host = host_of(value)
+        whole = host.spec(value) if host is not None else _spec_of(value)
+        if axis is None:
+            return whole
+        return dataclasses.replace(whole, shape=(*whole.shape[:axis], *whole.shape[axis + 1 :]))
+
+    rows = zip(schema.arguments, arguments, in_dims, strict=False)
+    return [spec(value, axis) if argument.type.is_tensor else value for argument, value, axis in rows]
 
 
 def _spec_of(value: Any) -> Spec:
@@ -211,6 +216,35 @@ class BackwardInfer:
         call = Call.parse(arguments[-1])
         rows = zip(call.specs, call.needs_gradient, strict=True)
         return tuple(spec for spec, needed in rows if needed and spec is not None)
+
+
+class SavingBatch(DimsBatch):
+    """One call for the samples of ``<name>__saving``, where Forward saves inputs and outputs alone.
+
+    ``dims=`` says nothing of the other tensors that Forward saves: those of one call for all samples may
+    not be those of the samples, as a cumulative sum along the joined dimension. Then there is one call per
+    sample.
+    """
+
+    def __init__(self, bound: Any, schema: Schema) -> None:
+        """Take the operator, whose ``dims`` are read at each call, and the schema of ``<name>__saving``."""
+        self.bound, self.schema = bound, schema
+
+    def __call__(
+        self, in_dims: Sequence[Any], inputs: Sequence[Any], call: Callable[[list[Any]], Sequence[Any]]
+    ) -> Any:
+        """Return (outputs, axes that count samples), or ``NotImplemented`` for one call per sample."""
+        operator: Operator = self.bound.operator
+        if operator.dims is None:
+            return NotImplemented
+        *arguments, flags = inputs
+        sample = _specs(operator.schema, arguments, in_dims)
+        if not are_numbers(sample):
+            return NotImplemented
+        derived = Call.of(operator.schema, sample, flags).derive(_kernel(operator))
+        if derived is not None and derived.own:
+            return NotImplemented
+        return DimsBatch(self.schema, operator.dims)(in_dims, inputs, call)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

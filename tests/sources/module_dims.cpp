@@ -1,0 +1,144 @@
+// Functions whose dimensions are given beside them: dims= of a module.
+#include <cmath>
+#include <stdexcept>
+
+#include "ms_extension/api.h"
+
+namespace {
+
+using ms::Tensor;
+using List = std::vector<Tensor>;
+using Context = ms::AutogradContext;
+
+// x (b, i) times w (i, o), or their transposes.
+Tensor product(const char* name, const Tensor& left, bool flip_left, const Tensor& right, bool flip_right) {
+  const Tensor x = left.contiguous(), w = right.contiguous();
+  if (x.shape().size() != 2 || w.shape().size() != 2) throw std::invalid_argument("needs matrices");
+  const auto rows = x.shape()[flip_left ? 1 : 0], inner = x.shape()[flip_left ? 0 : 1];
+  const auto columns = w.shape()[flip_right ? 0 : 1];
+  Tensor out(x.data_type(), {rows, columns});
+  polyop::launch(name, {x, w}, {out}, [=] {
+    const float *a = x.data<float>(), *b = w.data<float>();
+    float* to = static_cast<float*>(out.GetDataPtr());
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < columns; ++c) {
+        float sum = 0;
+        for (int64_t k = 0; k < inner; ++k) {
+          sum += a[flip_left ? k * rows + r : r * inner + k] * b[flip_right ? c * inner + k : k * columns + c];
+        }
+        to[r * columns + c] = sum;
+      }
+    }
+  });
+  return out;
+}
+
+struct Linear : ms::Function<Linear> {
+  static Tensor Forward(Context* ctx, const Tensor& x, const Tensor& w) {
+    ctx->SaveForBackward({x, w});
+    return product("linear", x, false, w, false);
+  }
+  static List Backward(Context* ctx, List grads) {
+    const List saved = ctx->GetSavedTensors();
+    return {product("linear_x", grads[0], false, saved[1], true),
+            product("linear_w", saved[0], true, grads[0], false)};
+  }
+};
+
+int64_t calls = 0;
+int64_t call_count() { return calls; }
+
+// Each element by a function of it and of a second tensor of this shape.
+template <typename F>
+Tensor each(const char* name, const Tensor& left, const Tensor& right, F f) {
+  const Tensor x = left.contiguous(), y = right.contiguous();
+  Tensor out(x.data_type(), x.shape());
+  polyop::launch(name, {x, y}, {out}, [=] {
+    const float *a = x.data<float>(), *b = y.data<float>();
+    float* to = static_cast<float*>(out.GetDataPtr());
+    ++calls;
+    for (size_t i = 0; i < x.numel(); ++i) to[i] = f(a[i], b[i], i == 0 ? 0 : to[i - 1], i);
+  });
+  return out;
+}
+
+// x * x; saves its argument.
+struct Square : ms::Function<Square> {
+  static Tensor Forward(Context* ctx, const Tensor& x) {
+    ctx->SaveForBackward({x});
+    return each("square", x, x, [](float a, float b, float, size_t) { return a * b; });
+  }
+  static List Backward(Context* ctx, List grads) {
+    return {each("square_grad", grads[0], ctx->GetSavedTensors()[0],
+                 [](float g, float x, float, size_t) { return 2 * g * x; })};
+  }
+};
+
+// x again, and saves the sums of all elements before each: the gradient is multiplied by their differences.
+struct Same : ms::Function<Same> {
+  static Tensor Forward(Context* ctx, const Tensor& x) {
+    ctx->SaveForBackward({each("sums", x, x, [](float a, float, float last, size_t) { return last + a; })});
+    return each("same", x, x, [](float a, float, float, size_t) { return a; });
+  }
+  static List Backward(Context* ctx, List grads) {
+    return {each("same_grad", grads[0], ctx->GetSavedTensors()[0],
+                 [](float g, float sum, float, size_t) { return g * sum; })};
+  }
+};
+
+// Its argument is multiplied in place and returned.
+struct Scale : ms::Function<Scale> {
+  static Tensor Forward(Context* ctx, const Tensor& x, double factor) {
+    ctx->MarkDirty({x});
+    Tensor out = x;
+    polyop::launch("scale_", {x}, {out}, [=] {
+      float* to = static_cast<float*>(out.GetDataPtr());
+      for (size_t i = 0; i < out.numel(); ++i) to[i] *= static_cast<float>(factor);
+    });
+    return out;
+  }
+  static List Backward(Context*, List grads) { return {grads[0], Tensor()}; }
+};
+
+// The elements of x from the first one on, as many as the first element says: the shape depends on data.
+Tensor first_ones(const Tensor& x, int64_t count) {
+  const Tensor in = x.contiguous();
+  const float* from = in.data<float>();
+  if (from[0] < 0) throw std::invalid_argument("needs a positive element");
+  Tensor out(in.data_type(), {count});
+  float* to = static_cast<float*>(out.GetDataPtr());
+  for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+  return out;
+}
+
+// x without its last element, in double precision.
+Tensor shorter(const Tensor& x) {
+  const Tensor in = x.contiguous();
+  Tensor out(ms::kNumberTypeFloat64, {in.shape()[0] - 1});
+  polyop::launch("shorter", {in}, {out}, [=] {
+    const float* from = in.data<float>();
+    double* to = static_cast<double*>(out.GetDataPtr());
+    for (size_t i = 0; i < out.numel(); ++i) to[i] = from[i];
+  });
+  return out;
+}
+
+List halves(const Tensor& x) { return {x, x}; }
+
+Tensor linear(const Tensor& x, const Tensor& w) { return Linear::Apply(x, w); }
+Tensor square(const Tensor& x) { return Square::Apply(x); }
+Tensor same(const Tensor& x) { return Same::Apply(x); }
+Tensor scale_(const Tensor& x, double factor) { return Scale::Apply(x, factor); }
+
+}  // namespace
+
+PYBIND11_MODULE(MS_EXTENSION_NAME, m) {
+  m.def("linear", &linear, py::arg("x"), py::arg("w"));
+  m.def("square", &square, py::arg("x"));
+  m.def("same", &same, py::arg("x"));
+  m.def("scale_", &scale_, py::arg("x"), py::arg("factor"));
+  m.def("first_ones", &first_ones, py::arg("x"), py::arg("count"));
+  m.def("shorter", &shorter, py::arg("x"));
+  m.def("halves", &halves, py::arg("x"));
+  m.def("call_count", &call_count);
+}
