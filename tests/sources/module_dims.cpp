@@ -1,5 +1,4 @@
 // Functions whose dimensions are given beside them: dims= of a module.
-#include <cmath>
 #include <stdexcept>
 
 #include "ms_extension/api.h"
@@ -10,6 +9,10 @@ using ms::Tensor;
 using List = std::vector<Tensor>;
 using Context = ms::AutogradContext;
 
+// How many loops over data have run.
+int64_t calls = 0;
+int64_t call_count() { return calls; }
+
 // x (b, i) times w (i, o), or their transposes.
 Tensor product(const char* name, const Tensor& left, bool flip_left, const Tensor& right, bool flip_right) {
   const Tensor x = left.contiguous(), w = right.contiguous();
@@ -18,6 +21,7 @@ Tensor product(const char* name, const Tensor& left, bool flip_left, const Tenso
   const auto columns = w.shape()[flip_right ? 0 : 1];
   Tensor out(x.data_type(), {rows, columns});
   polyop::launch(name, {x, w}, {out}, [=] {
+    ++calls;
     const float *a = x.data<float>(), *b = w.data<float>();
     float* to = static_cast<float*>(out.GetDataPtr());
     for (int64_t r = 0; r < rows; ++r) {
@@ -45,9 +49,6 @@ struct Linear : ms::Function<Linear> {
   }
 };
 
-int64_t calls = 0;
-int64_t call_count() { return calls; }
-
 // Each element by a function of it and of a second tensor of this shape.
 template <typename F>
 Tensor each(const char* name, const Tensor& left, const Tensor& right, F f) {
@@ -74,15 +75,17 @@ struct Square : ms::Function<Square> {
   }
 };
 
-// x again, and saves the sums of all elements before each: the gradient is multiplied by their differences.
-struct Same : ms::Function<Same> {
+// x again, with a gradient of its own: that of an element is multiplied by all elements up to it.
+struct RunningProduct : ms::Function<RunningProduct> {
   static Tensor Forward(Context* ctx, const Tensor& x) {
-    ctx->SaveForBackward({each("sums", x, x, [](float a, float, float last, size_t) { return last + a; })});
+    ctx->SaveForBackward({each("products", x, x, [](float a, float, float last, size_t i) {
+      return i == 0 ? a : last * a;
+    })});
     return each("same", x, x, [](float a, float, float, size_t) { return a; });
   }
   static List Backward(Context* ctx, List grads) {
     return {each("same_grad", grads[0], ctx->GetSavedTensors()[0],
-                 [](float g, float sum, float, size_t) { return g * sum; })};
+                 [](float g, float product, float, size_t) { return g * product; })};
   }
 };
 
@@ -100,11 +103,10 @@ struct Scale : ms::Function<Scale> {
   static List Backward(Context*, List grads) { return {grads[0], Tensor()}; }
 };
 
-// The elements of x from the first one on, as many as the first element says: the shape depends on data.
-Tensor first_ones(const Tensor& x, int64_t count) {
+// The first elements of x; it reads data before the shape of the output is known.
+Tensor first(const Tensor& x, int64_t count) {
   const Tensor in = x.contiguous();
   const float* from = in.data<float>();
-  if (from[0] < 0) throw std::invalid_argument("needs a positive element");
   Tensor out(in.data_type(), {count});
   float* to = static_cast<float*>(out.GetDataPtr());
   for (int64_t i = 0; i < count; ++i) to[i] = from[i];
@@ -127,7 +129,7 @@ List halves(const Tensor& x) { return {x, x}; }
 
 Tensor linear(const Tensor& x, const Tensor& w) { return Linear::Apply(x, w); }
 Tensor square(const Tensor& x) { return Square::Apply(x); }
-Tensor same(const Tensor& x) { return Same::Apply(x); }
+Tensor running_product(const Tensor& x) { return RunningProduct::Apply(x); }
 Tensor scale_(const Tensor& x, double factor) { return Scale::Apply(x, factor); }
 
 }  // namespace
@@ -135,9 +137,9 @@ Tensor scale_(const Tensor& x, double factor) { return Scale::Apply(x, factor); 
 PYBIND11_MODULE(MS_EXTENSION_NAME, m) {
   m.def("linear", &linear, py::arg("x"), py::arg("w"));
   m.def("square", &square, py::arg("x"));
-  m.def("same", &same, py::arg("x"));
+  m.def("running_product", &running_product, py::arg("x"));
   m.def("scale_", &scale_, py::arg("x"), py::arg("factor"));
-  m.def("first_ones", &first_ones, py::arg("x"), py::arg("count"));
+  m.def("first", &first, py::arg("x"), py::arg("count"));
   m.def("shorter", &shorter, py::arg("x"));
   m.def("halves", &halves, py::arg("x"));
   m.def("call_count", &call_count);

@@ -33,7 +33,9 @@ def real_against_inferred(case: Case) -> str | None:
 
 
 def compare_specs(case: Case, *, lenient: bool = False) -> str | None:
-    """Compare the outputs of a Python kernel and of the reference with the inferred specs.
+    """Compare the outputs of a kernel that makes them, and of the reference, with the inferred specs.
+
+    Native kernels are run if the operator has ``dims=``.
 
     Raises ``BrokenRuleError`` if they differ. With ``lenient``, sizes that the kernel or the reference
     refuses are no error; the remark that is returned says so.
@@ -44,6 +46,8 @@ def compare_specs(case: Case, *, lenient: bool = False) -> str | None:
     try:
         if isinstance(prepared.kernel, PythonKernel):
             produced.append((str(prepared.kernel), _result(prepared.kernel, case)))
+        elif prepared.kernel.allocates and case.operator.dims is not None:
+            produced.append((str(prepared.kernel), as_list(case.run())[: len(expected)]))
         reference = case.expected()
     except Exception as problem:
         if not lenient:
@@ -81,8 +85,10 @@ def symbolic_sizes(case: Case) -> str | None:
     rule = case.operator.infer
     if isinstance(rule, ShapeAndDtype) and isinstance(rule.out_shape, DefaultRule):
         raise NotRunError("InferShape of the library is compiled code and sees numbers, never symbols")
-    if case.bound.is_module:
-        raise NotRunError("Forward is compiled code and sees numbers: another size is traced again")
+    if case.bound.is_module and case.operator.dims is None:
+        raise NotRunError(
+            "Forward is compiled code and sees numbers: another size is traced again, without dims="
+        )
     if not any(value.ndim for _, value in case.tensors()):
         raise NotRunError("the sample has no sizes")
     variant = next(resized(case), case)

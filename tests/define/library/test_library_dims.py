@@ -120,6 +120,8 @@ def test_check_tries_the_claims(shared):
     rows = {row[0]: row[2] for row in report.rows if row[0].startswith("dims")}
     assert rows["dims, refusals"] == rows["dims, parallel"] == rows["dims, reductions"] == "passed"
     lib = polyop.Library("dims_false")
-    lib.define("running(Tensor x) -> Tensor", dims="n -> n", parallel="n")(lambda x: np.cumsum(x, dtype=x.dtype))
+    lib.define("running(Tensor x) -> Tensor", dims="n -> n", parallel="n")(
+        lambda x: np.cumsum(x, dtype=x.dtype)
+    )
     report = check(lib.running, hosts=["numpy"], raise_on_failure=False)
     assert 'parallel="n" is false' in str(report)

@@ -81,6 +81,10 @@ class FromDims:
         raise InferError(self.subject, rule, hint=_HINT)
 
 
+class DisagreementError(InferError):
+    """``dims=`` and what infers beside it give an output two shapes."""
+
+
 class BesideDims:
     """The rule of ``dims=`` beside a function that infers too: the function gives the dtypes.
 
@@ -103,11 +107,11 @@ class BesideDims:
 def check_agreement(
     subject: str, outputs: Sequence[Spec], shapes: Sequence[Sequence[Any]], name: str, where: object = None
 ) -> None:
-    """Raise ``InferError`` unless ``shapes``, which ``name`` gives, are those of the outputs by ``dims=``."""
+    """Raise ``DisagreementError`` unless the outputs by ``dims=`` have the shapes that ``name`` gives."""
     for number, (output, shape) in enumerate(zip(outputs, shapes, strict=True)):
         if len(output.shape) != len(shape) or not all(map(same_size, output.shape, shape)):
             rule = f"dims= gives output {number} the shape {shape_text(output.shape)}"
-            raise InferError(subject, f"{rule}, and {name} {shape_text(shape)}", where=where)
+            raise DisagreementError(subject, f"{rule}, and {name} {shape_text(shape)}", where=where)
 
 
 def _specs(value: Any) -> Iterator[Spec]:

@@ -21,8 +21,7 @@ from ...kernels.module.library import ModuleFunction
 from ...kernels.module.registrations import KEYS, Row, link, open_rows
 from ...kernels.module.signature import ModuleSignature, kinds_of
 from ...kernels.source import is_source
-from ..module.dims import check_names as check_dims_names
-from ..module.dims import read
+from ..module.dims import read_all
 from ..module.module import PlainFunction, connect, numpy_like
 from ..operator import _check_names as check_names
 from . import names
@@ -155,11 +154,10 @@ def _document(library: OperatorLibrary, docs: Mapping[str, str]) -> None:
 def _set_dims(library: OperatorLibrary, dims: Any, origin: Origin) -> None:
     """Set the dimensions of operators; raises before any of them is changed."""
     operators = {one.schema.name: one for one in library if isinstance(one, LibraryOperator)}
-    given = check_dims_names(f"{library.path.name}: dims", dims, operators, origin)
-    notations = [(operators[name], read(value, operators[name].schema, origin)) for name, value in given.items()]
-    for operator, notation in notations:
-        if (operator.operator.dims, operator.author_infer) != notation:
-            operator.set_dims(notation)
+    schemas = {name: operator.schema for name, operator in operators.items()}
+    for name, notation in read_all(f"{library.path.name}: dims", dims, schemas, {}, origin).items():
+        if (operators[name].operator.dims, operators[name].author_infer) != notation:
+            operators[name].set_dims(notation)
 
 
 def _words(name: str, flags: Any) -> list[str]:

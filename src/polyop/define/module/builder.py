@@ -137,9 +137,7 @@ class CustomOpBuilder:
             raise BuildError(f"module {self.name}", rule, where=", ".join(self.get_sources())) from None
         return str(built)
 
-    def load(
-        self, *, infer: Mapping[str, Any] | None = None, dims: Mapping[str, Any] | None = None
-    ) -> Any:
+    def load(self, *, infer: Mapping[str, Any] | None = None, dims: Mapping[str, Any] | None = None) -> Any:
         """Return the :class:`OperatorModule`, built if necessary.
 
         If the sources include pybind11, the result is a Python module of plain functions instead.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ...core.dims.claims import check_keywords
 from ...core.dims.dims import Dims
+from ...core.dims.infer import infer_from_dims
 from ...core.errors import ArgumentTypeError, InferError, SchemaError
 from ...core.limits import shown
 from ...core.schema import Schema
@@ -41,19 +42,32 @@ def read(value: Any, schema: Schema, origin: Any) -> Notation:
     return Notation(Dims.parse(text, schema, **claims, origin=origin), infer)
 
 
-def check_names(subject: str, dims: Any, names: Iterable[str], origin: Any) -> dict[str, Any]:
-    """Return ``dims`` by function; raises ``ArgumentTypeError`` or ``SchemaError`` for an unknown name."""
+def read_all(
+    subject: str, dims: Any, schemas: Mapping[str, Schema], infer: Mapping[str, Any], origin: Any
+) -> dict[str, Notation]:
+    """Return the rules of the functions that ``dims`` names.
+
+    ``schemas`` are those of all functions, ``infer`` the infer rules of some. Raises ``SchemaError``,
+    ``ArgumentTypeError`` and ``TypeError`` as :func:`read` does, ``SchemaError`` for an unknown function, or
+    for one that has an infer rule too, ``InferError`` for a dtype that is none.
+    """
     if dims is None:
         return {}
     if not isinstance(dims, Mapping):
         rule = "must be a mapping from functions to their dimensions"
         raise ArgumentTypeError(subject, rule, f"{shown(dims)} ({type(dims).__name__})", where=origin)
-    known = list(names)
-    unknown = [name for name in dims if name not in known]
-    if unknown:
-        rule = f"must name its functions over tensors: {', '.join(known) or 'none'}"
-        raise SchemaError(subject, rule, repr(unknown[0]), where=origin)
-    return dict(dims)
+    notations = {}
+    for name, value in dims.items():
+        if name not in schemas:
+            rule = f"must name functions over tensors: {', '.join(schemas) or 'none'}"
+            raise SchemaError(subject, rule, shown(name), where=origin)
+        if name in infer:
+            rule = "has a rule in infer= and one in dims=, which give its shapes twice"
+            hint = 'the dtype goes beside the dimensions: {"dims": "n -> n", "infer": "float64"}'
+            raise SchemaError(schemas[name].qualified_name, rule, where=origin, hint=hint)
+        notations[name] = read(value, schemas[name], origin)
+        infer_from_dims(notations[name].dims, schemas[name], notations[name].infer)  # refuses a wrong infer
+    return notations
 
 
 def with_marks(dims: Dims, schema: Schema) -> Dims:
@@ -70,15 +84,9 @@ def with_marks(dims: Dims, schema: Schema) -> Dims:
             continue
         name = schema.arguments[schema.alias_of(number)].name
         if str(entry) != str(entries[name]):
-            rule = f"dims= gives output {number} the entry {str(entry)!r}, and it is argument {name}, which has"
+            rule = (
+                f"dims= gives output {number} the entry {str(entry)!r}, and it is argument {name}, which has"
+            )
             raise InferError(dims.operator, f"{rule} {str(entries[name])!r}", where=dims.origin)
     text = " -> ".join(", ".join(map(str, entries)) for entries in (dims.inputs, fresh))
     return Dims.parse(text, schema, **dims.claims(), origin=dims.origin)
-
-
-def refuse_infer(name: str, infer: Any, origin: Any) -> None:
-    """Raise ``SchemaError`` if a function with dimensions has a rule of its own too."""
-    if infer is not None:
-        rule = "has a rule in infer= and one in dims=, which give its shapes twice"
-        hint = 'the dtype goes beside the dimensions: {"dims": "n -> n", "infer": "float64"}'
-        raise SchemaError(name, rule, where=origin, hint=hint)

@@ -15,7 +15,7 @@ from ...core.origin import Origin
 from ...kernels.module.kernel import plain_call
 from ...kernels.module.library import ModuleFunction, open_module
 from ..op_def.op_def import OperatorDef
-from .dims import check_names
+from .dims import read_all
 from .graph import GraphOperator, UnknownFunctionError, apply, choose, divide
 from .operator import ModuleOperator
 
@@ -77,7 +77,7 @@ class OperatorModule:
         """Open the library at ``path``, which must be the module ``name``.
 
         ``definitions`` are the operators of op_def. Raises ``LibraryError``, and ``ArgumentValueError``
-        for an infer rule of an unknown function; for ``dims`` as :mod:`~polyop.define.module.dims` does.
+        for an infer rule of an unknown function; for ``dims`` as :func:`~polyop.define.module.dims.read_all`.
         """
         self.__name__, self.path, self.graph_mode = name, path, graph_mode
         functions, operators = divide(open_module(path, name))
@@ -88,21 +88,24 @@ class OperatorModule:
             raise ArgumentValueError(
                 f"module {name}: infer", f"must name its functions: {names}", min(unknown)
             )
-        plain = [called for called, function in functions.items() if function.signature.is_plain]
-        over_tensors = [called for called in (*functions, *operators) if called not in plain]
-        notation = check_names(f"module {name}: dims", dims, over_tensors, origin)
+        over_tensors = {
+            called: function.signature.schema
+            for called, function in (*functions.items(), *operators.items())
+            if not function.signature.is_plain
+        }
+        notations = read_all(f"module {name}: dims", dims, over_tensors, rules, origin)
         options: dict[str, Any] = {"device": device, "origin": origin}
         self._functions: dict[str, Any] = {
             called: PlainFunction(function, like)
             if function.signature.is_plain
             else ModuleOperator(
-                function, path, infer=rules.get(called), dims=notation.get(called), **options
+                function, path, infer=rules.get(called), dims=notations.get(called), **options
             )
             for called, function in functions.items()
         }
         self._operators = {
             called: GraphOperator(
-                function, path, infer=rules.get(called), dims=notation.get(called), **options
+                function, path, infer=rules.get(called), dims=notations.get(called), **options
             )
             for called, function in operators.items()
         }

@@ -28,7 +28,7 @@ from ...rules.dims import with_dims_batch
 from ...rules.module.gradient import make_backward, make_saving
 from ...rules.module.recorded import Recorded
 from ...rules.module.second import saved_again
-from .dims import Notation, read, refuse_infer, with_marks
+from .dims import Notation, with_marks
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -49,13 +49,10 @@ class ModuleOperator(BoundOperator):
         *,
         device: str = "cpu",
         infer: Callable[..., Any] | str | None = None,
-        dims: Any = None,
+        dims: Notation | None = None,
         origin: Origin | None = None,
     ) -> None:
-        """Bind a function of the module at ``path``.
-
-        ``infer`` is as in :func:`polyop.operator`, ``dims`` as :func:`~polyop.define.module.dims.read` takes it.
-        """
+        """Bind a function of the module at ``path``; ``infer`` as in :func:`polyop.operator`."""
         self.signature = function.signature
         self.author_infer = infer
         schema = function.signature.schema
@@ -71,8 +68,7 @@ class ModuleOperator(BoundOperator):
             origin=origin,
         )
         if dims is not None:
-            refuse_infer(operator.name, infer, origin)
-            operator = self._with_dims(operator, read(dims, schema, origin))
+            operator = self._with_dims(operator, dims)
         super().__init__(operator)
         backward = make_backward(self)
         gradient: Any = dataclasses.replace(
@@ -91,9 +87,7 @@ class ModuleOperator(BoundOperator):
         self.author_infer = notation.infer
         kernel: Any = operator.kernels[0]
         infer = self._rule(kernel, operator.schema, notation.dims)
-        return with_dims_batch(
-            dataclasses.replace(operator, infer=infer, dims=notation.dims, batch=None)
-        )
+        return with_dims_batch(dataclasses.replace(operator, infer=infer, dims=notation.dims, batch=None))
 
     def _replace(self, operator: Operator) -> None:
         """Replace the operator, in ``torch.ops`` too."""

@@ -248,7 +248,8 @@ def _map_samples(layout: Layout, overload: Any) -> Any:
         "setup_context": staticmethod(lambda ctx, inputs, output: None),
         "vmap": staticmethod(functools.partial(batch.vmap, layout, overload)),
     }
-    return type(f"Polyop_{layout.bound.schema.name}_vmap", (torch.autograd.Function,), body).apply
+    kind: Any = type(f"Polyop_{layout.bound.schema.name}_vmap", (torch.autograd.Function,), body)
+    return kind.apply
 
 
 def _has_samples(flat: tuple[Any, ...]) -> bool:

@@ -48,9 +48,9 @@ def in_graph() -> bool:
 class CustomOpBuilder(_Builder):
     """Builds C++ sources into a module of operators; see ``polyop.CustomOpBuilder``."""
 
-    def load(self, *, infer: Mapping[str, Any] | None = None) -> Any:
+    def load(self, *, infer: Mapping[str, Any] | None = None, dims: Mapping[str, Any] | None = None) -> Any:
         """Return the module, built if it is not cached; raises what ``polyop.CustomOpBuilder`` raises."""
-        loaded = super().load(infer=infer)
+        loaded = super().load(infer=infer, dims=dims)
         if id(loaded) not in _MODULES:
             _MODULES[id(loaded)] = Module(loaded)
         return _MODULES[id(loaded)]

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ... import _core
+from ...call.batching import BatchedCall
 from ...call.bound import BoundOperator
 from ...call.host import host_of, transforming_host
 from ...call.operator import Operator
@@ -27,6 +28,7 @@ from ...core.spec import Spec, are_numbers
 from ...kernels.module.kernel import Derived, ModuleKernel
 from ...kernels.tensors import TensorKernel
 from ..dims import DimsBatch
+from ..samples import map_pairs, sample_shape
 from .recorded import Call, Recorded, failed
 from .second import OwnTensors, SecondRule
 
@@ -130,19 +132,15 @@ def _call(schema: Schema, arguments: Sequence[Any], needs_gradient: Sequence[boo
 def _specs(schema: Schema, arguments: Sequence[Any], in_dims: Sequence[Any]) -> list[Any]:
     """Return the arguments with a spec for each tensor, without the axis of the samples."""
 
-    def spec(value: Any, axis: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            return tuple(map(spec, value, axis or (None,) * len(value)))
-        if value is None:
-            return None
+    def spec(value: Any, axis: int | None) -> Spec:
         host = host_of(value)
         whole = host.spec(value) if host is not None else _spec_of(value)
-        if axis is None:
-            return whole
-        return dataclasses.replace(whole, shape=(*whole.shape[:axis], *whole.shape[axis + 1 :]))
+        return dataclasses.replace(whole, shape=sample_shape(whole, axis))
 
     rows = zip(schema.arguments, arguments, in_dims, strict=False)
-    return [spec(value, axis) if argument.type.is_tensor else value for argument, value, axis in rows]
+    return [
+        map_pairs(spec, value, axis) if argument.type.is_tensor else value for argument, value, axis in rows
+    ]
 
 
 def _spec_of(value: Any) -> Spec:
@@ -230,9 +228,7 @@ class SavingBatch(DimsBatch):
         """Take the operator, whose ``dims`` are read at each call, and the schema of ``<name>__saving``."""
         self.bound, self.schema = bound, schema
 
-    def __call__(
-        self, in_dims: Sequence[Any], inputs: Sequence[Any], call: Callable[[list[Any]], Sequence[Any]]
-    ) -> Any:
+    def __call__(self, in_dims: Sequence[Any], inputs: Sequence[Any], call: BatchedCall) -> Any:
         """Return (outputs, axes that count samples), or ``NotImplemented`` for one call per sample."""
         operator: Operator = self.bound.operator
         if operator.dims is None:

@@ -1,14 +1,17 @@
-"""The shapes that a Python kernel and the reference return, beside those of the rule, in small sizes."""
+"""The shapes that a kernel and the reference return, beside those of the rule, in small sizes."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 from ...core.dims.dims import Dims
+from ...core.dims.infer import DisagreementError
 from ...core.errors import PolyopError
+from ...kernels.base import LoopKernelBase
 from ...kernels.python import PythonKernel
-from ..case import Case, NotRunError
+from ..case import BrokenRuleError, Case, NotRunError
 from ..infer import compare_specs
 from .parts import Dimension, resized, sizes_of
 from .smallest import limited, resizable
@@ -19,7 +22,7 @@ SIZES = (1, 2, 3, 4)
 
 def compare_shapes(case: Case, dims: Dims) -> str:
     """Compare shapes, the smallest ones first; raises ``BrokenRuleError`` with the first that differs."""
-    if case.reference is None and not isinstance(case.prepare().kernel, PythonKernel):
+    if case.reference is None and not _gives_shapes(case.prepare().kernel):
         raise NotRunError("a native kernel writes into outputs of these shapes: see guard bands")
     refusals = []
     count = 0
@@ -31,6 +34,13 @@ def compare_shapes(case: Case, dims: Dims) -> str:
     if len(refusals) == count:
         raise NotRunError(refusals[-1] if refusals else "no dimension can have another size")
     return f"in {count - len(refusals)} sizes"
+
+
+def _gives_shapes(kernel: Any) -> bool:
+    """Whether a kernel, or its library, says what the shapes of its outputs are."""
+    if isinstance(kernel, PythonKernel) or kernel.allocates:
+        return True
+    return kernel.native and not isinstance(kernel, LoopKernelBase) and kernel.has_infer_shape
 
 
 def small_cases(case: Case, dims: Dims) -> Iterator[Case]:
@@ -50,9 +60,14 @@ def small_cases(case: Case, dims: Dims) -> Iterator[Case]:
 
 
 def _is_accepted(variant: Case) -> bool:
-    """Whether the rule gives outputs that have an element: a kernel may refuse a window beyond its tensor."""
+    """Whether the rule gives outputs that have an element: a kernel may refuse a window beyond its tensor.
+
+    Raises ``BrokenRuleError`` where a function that infers beside ``dims=`` gives other shapes.
+    """
     try:
         outputs = variant.prepare().outputs
+    except DisagreementError as problem:
+        raise BrokenRuleError(f"{str(problem).splitlines()[0]}, for {variant}") from problem
     except PolyopError:
         return False
     return all(0 not in spec.shape for spec in outputs)
