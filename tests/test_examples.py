@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import programs
+
 EXAMPLES = sorted((pathlib.Path(__file__).parents[1] / "examples").glob("*/main.py"))
 
 
@@ -19,6 +21,27 @@ def test_example(path):
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fsdp.py",
+        "ddp.py",
+        "ddp.py --processes 4",
+        "fsdp.py --processes 3",
+        "ddp.py --compile",
+        "fsdp.py --compile",
+    ],
+)
+def test_training_in_several_processes_has_the_losses_of_one(command):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    name, *options = command.split()
+    program = programs.start(EXAMPLES[0].parents[1] / "17_distributed" / name, *options)
+    ((code, output, problem),) = programs.outputs([program])
+    assert code == 0, problem[-3000:]
+    count = options[1] if "--processes" in options else 2
+    assert [line.split(":")[0] for line in output.splitlines()] == ["one process", f"{count} processes"]
 
 
 @pytest.mark.xdist_group("libtorch")

@@ -2,8 +2,6 @@
 
 import gc
 import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ import polyop
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-PROGRAM = pathlib.Path(__file__).parents[1] / "sources" / "fsdp_program.py"
 DTYPES = (
     "bool uint8 int16 int64 uint16 float16 bfloat16 float32 float64 complex64 complex128 float8_e4m3fn "
     "float8_e5m2"
@@ -142,14 +139,3 @@ def test_tensors_of_scripts_in_minds_style_are_resizable():
     both = Tensor([x, x])
     assert both.shape == (2, 3, 2)
     assert resizable(x, weight, both, ops.exp(x)) == [True] * 4
-
-
-def test_fsdp_trains_through_a_python_function(tmp_path):
-    command = [sys.executable, str(PROGRAM)]
-    ranks = [
-        subprocess.Popen([*command, str(rank), "2", str(tmp_path / "store")], stdout=-1, stderr=-1, text=True)
-        for rank in range(2)
-    ]
-    outputs = [process.communicate(timeout=300) for process in ranks]
-    assert [process.returncode for process in ranks] == [0, 0], outputs
-    assert [text.split() for text, _ in outputs] == [["64.0", "32.0"]] * 2

@@ -1,0 +1,56 @@
+"""Start a function in several processes, and compare their losses with those of one process."""
+
+import argparse
+import os
+import tempfile
+
+import network
+import numpy as np
+import torch
+import torch.distributed as dist
+
+
+def start(worker):
+    """Call ``worker(options)`` in processes that gloo connects; torchrun has started them already."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--compile", action="store_true", help="under torch.compile(fullgraph=True)")
+    options = parser.parse_args()
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        _connected(worker, options)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = worker, options, f"file://{folder}/store"
+        torch.multiprocessing.spawn(_spawned, arguments, nprocs=options.processes)
+
+
+def _spawned(rank, worker, options, store):
+    _connected(worker, options, init_method=store, rank=rank, world_size=options.processes)
+
+
+def _connected(worker, options, **where):
+    dist.init_process_group("gloo", **where)
+    try:
+        worker(options)
+    finally:
+        dist.destroy_process_group()
+
+
+def mean(loss):
+    """Return the mean over the processes."""
+    dist.all_reduce(loss)
+    return loss / dist.get_world_size()
+
+
+def share(tensor):
+    """Return this process's rows of a batch."""
+    return tensor.chunk(dist.get_world_size())[dist.get_rank()]
+
+
+def compare(losses):
+    """Check that the losses are those of one process with the whole batch; the first process prints them."""
+    alone = network.train(network.network(), *network.batch())
+    np.testing.assert_allclose(losses, alone, rtol=1e-5)
+    if dist.get_rank() == 0:
+        print("one process: ", *(f"{loss:.6f}" for loss in alone))
+        print(f"{dist.get_world_size()} processes: ", *(f"{loss:.6f}" for loss in losses))

@@ -1,0 +1,75 @@
+"""Trains in several processes, of which the last is lost within a kernel: ``lost_peer.py RANK WORLD STORE HOW MODEL``.
+
+A process that is not lost prints the error of its peer's loss, calls the operators again, and ends with 3.
+"""
+
+import os
+import sys
+import time
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
+
+import polyop
+
+RANK, WORLD, STORE, HOW, MODEL = int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]
+calls = []
+
+
+def scale(w):
+    calls.append(0)
+    if len(calls) == 3 and RANK == WORLD - 1:
+        print("lost", flush=True)
+        if HOW == "exits":
+            os._exit(7)
+        if HOW == "raises":
+            raise ValueError("no such scale")
+        time.sleep(600)
+    return w * 2
+
+
+scaled = polyop.operator(
+    "lost_peer::scaled(Tensor w) -> Tensor",
+    scale,
+    dims="... -> ...",
+    gradient=lambda w, out, dout: (dout * 2,),
+)
+
+
+@polyop.kernel
+def squares(x):
+    y = output_tensor(x.shape, x.dtype)  # noqa: F821 - a word of the loop language
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * x[i, j]
+    return y
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(300, 300))
+
+    def forward(self, x):
+        return squares(x @ scaled(self.weight))
+
+
+dist.init_process_group(
+    "gloo", init_method=f"file://{STORE}", rank=RANK, world_size=WORLD, timeout=timedelta(seconds=5)
+)
+net = Net()
+if MODEL == "fsdp":
+    fully_shard(net, mesh=init_device_mesh("cpu", (WORLD,)))
+else:
+    net = DistributedDataParallel(net)
+try:
+    for _ in range(5):
+        net(torch.ones(300, 300)).sum().backward()
+except RuntimeError as problem:
+    print(f"{type(problem).__name__}: {problem}")
+    assert scaled(squares(torch.full((2, 2), 3.0))).tolist() == [[18.0, 18.0]] * 2
+    sys.exit(3)
