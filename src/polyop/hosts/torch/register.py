@@ -24,6 +24,7 @@ from ...core.errors import GradientError, SchemaError
 from ...core.schema import Schema
 from ...core.untraced import untraced
 from . import batch, function, recorded, tensors
+from .distributed.offer import offer
 from .run import run
 
 _lock = threading.RLock()
@@ -63,6 +64,7 @@ def _register(bound: BoundOperator) -> Any:
     bound.__dict__["torch_library"] = library
     _implement(bound, library, overload)
     bound.__dict__["torch_overload"] = overload
+    offer(bound)
     rule = bound.operator.gradient
     if isinstance(rule, Rule) and "backward" in rule.part_kinds and not schema.name.endswith("__backward"):
         # a backward graph from PyTorch's cache names it, and nothing traces it first

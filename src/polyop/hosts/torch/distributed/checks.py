@@ -1,0 +1,63 @@
+"""What is refused: plain tensors beside DTensors, two meshes, sharded tensors of which nothing is claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.distributed.tensor import DTensor
+
+from ....call.host import tensors_of
+from ....call.operator import Operator
+from ....core.errors import HostError
+from ....sharding.of_call import is_claimed
+
+
+def mesh_of(operator: Operator, arguments: Sequence[Any]) -> Any:
+    """Return the mesh of all DTensors; raises ``HostError`` for two meshes, and for a plain tensor."""
+    rows = [
+        row
+        for position in operator.schema.tensor_positions
+        for row in tensors_of(operator, operator.schema.arguments[position], arguments[position])
+    ]
+    first, mesh = next((name, x.device_mesh) for name, x in rows if isinstance(x, DTensor))
+    for name, x in rows:
+        if not isinstance(x, DTensor):
+            if x.dim():
+                raise _plain(operator, name, x, first)
+        elif x.device_mesh != mesh:
+            rule = f"{name} must be on the mesh of {first}, {mesh}"
+            hint = "bring both to one mesh: DTensor.from_local(local, mesh, placements)"
+            raise HostError(operator.name, rule, x.device_mesh, where=operator.origin, hint=hint)
+    return mesh
+
+
+def _plain(operator: Operator, name: str, x: torch.Tensor, first: str) -> HostError:
+    rule = f"{name} must be a DTensor, as {first} is"
+    seen = f"{type(x).__name__} of shape {tuple(x.shape)}"
+    hint = (
+        f"if every device has the whole of {name}: DTensor.from_local({name}, mesh, [Replicate()]); if only "
+        f"one device has it: distribute_tensor({name}, mesh, [Replicate()]); they take one placement per "
+        "axis of the mesh"
+    )
+    return HostError(operator.name, rule, seen, where=operator.origin, hint=hint)
+
+
+def need_claims(operator: Operator, inputs: Sequence[Any]) -> None:
+    """Raise ``HostError`` if an input is sharded, and nothing says how the operator is split."""
+    if not is_claimed(operator):
+        for x in inputs:
+            if isinstance(x, DTensor) and not all(p.is_replicate() or p.is_partial() for p in x.placements):
+                raise _unclaimed(operator, x.placements)
+
+
+def _unclaimed(operator: Operator, placements: Any) -> HostError:
+    rule = "a tensor is sharded, and nothing says how the operator is split"
+    hint = (
+        'dims= with parallel= says which dimensions may be split, and batch="elementwise" that all may be; '
+        "or give it the whole tensor (x.full_tensor(), x.redistribute(mesh, [Replicate()])), or call it in "
+        "torch.distributed.tensor.experimental.local_map, which runs it on the local tensors"
+    )
+    seen = f"placements {', '.join(map(str, placements))}"
+    return HostError(operator.name, rule, seen, where=operator.origin, hint=hint)

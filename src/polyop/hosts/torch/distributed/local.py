@@ -1,0 +1,151 @@
+"""What one device computes: the operator on its slices, cut to what belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+
+from ....call.bound import BoundOperator
+from ....core.schema import Schema
+from ....core.spec import Spec
+from ....sharding.placement import Partial, Placements, Shard
+from ....sharding.plan import Plan
+from ....sharding.ranges import Slice, output_offset, slices
+from ....sharding.rule import ShardingRule
+from .. import tensors
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def per_rank(function: Function) -> Function:
+    """Return a function that runs once for each simulated device under PyTorch's ``LocalTensorMode``.
+
+    Elsewhere a process is one device, and the function runs as it is. It must not communicate.
+    """
+    try:
+        from torch.distributed._local_tensor import maybe_run_for_local_tensor
+    except ImportError:  # before PyTorch 2.10
+        return function
+    wrapped: Any = maybe_run_for_local_tensor(function)
+    return wrapped  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False)
+class LocalCall:
+    """The part of a call that runs on one device.
+
+    ``inputs`` and ``outputs`` are the placements of the flat inputs and new outputs, ``specs`` the new
+    outputs' specs of the whole. ``pieces`` has for each mesh axis what its devices compute, None where slices
+    have no halo.
+    """
+
+    bound: BoundOperator
+    overload: Any
+    inputs: tuple[Placements, ...]
+    outputs: tuple[Placements, ...]
+    specs: tuple[Spec, ...]
+    pieces: tuple[list[Slice] | None, ...]
+
+    @classmethod
+    def of(
+        cls,
+        bound: BoundOperator,
+        overload: Any,
+        rule: ShardingRule,
+        plan: Plan,
+        mesh: Sequence[int],
+        fresh: int,
+    ) -> LocalCall:
+        """Return the local part of a plan; ``fresh`` is the number of new outputs."""
+        pieces = tuple(
+            slices(rule, strategy, count) if strategy.has_halo and count > 1 else None
+            for strategy, count in zip(plan.strategies, mesh, strict=True)
+        )
+        return cls(bound, overload, plan.inputs, plan.outputs[:fresh], rule.outputs[:fresh], pieces)
+
+    def run(
+        self, coordinate: tuple[int, ...], arguments: tuple[Any, ...], inputs: Sequence[Any]
+    ) -> list[Any]:
+        """Return the new outputs that belong to the device at ``coordinate`` of the mesh."""
+        sizes = [self._size(axis, inputs) for axis in range(len(self.pieces))]
+        if 0 in sizes:
+            return [self._without_elements(k, coordinate, sizes) for k in range(len(self.outputs))]
+        schema = self.bound.schema
+        positional, keywords = schema.split(replaced(schema, arguments, inputs))
+        result = NotImplemented if keywords else self.bound.fast(*positional)
+        if result is NotImplemented:
+            result = self.overload(*positional, **keywords)
+        outputs = tensors.as_outputs(result)
+        return [self._cut(output, k, coordinate) for k, output in enumerate(outputs)]
+
+    def _size(self, axis: int, inputs: Sequence[Any]) -> int | None:
+        """Return the size of the slice along a mesh axis, with its halo; None if nothing is split."""
+        for x, placements in zip(inputs, self.inputs, strict=True):
+            placement = placements[axis]
+            if isinstance(placement, Shard):
+                size: int = x.shape[placement.dim]
+                return size
+        return None
+
+    def _cut(self, output: torch.Tensor, number: int, coordinate: tuple[int, ...]) -> torch.Tensor:
+        """Return what belongs to the device of an output of an extended slice."""
+        for pieces, place, placement in zip(self.pieces, coordinate, self.outputs[number], strict=True):
+            if pieces is not None and isinstance(placement, Shard):
+                piece = pieces[place]
+                output = output.narrow(placement.dim, output_offset(piece), piece.output.size)
+        return output.contiguous()
+
+    def _without_elements(
+        self, number: int, coordinate: tuple[int, ...], sizes: Sequence[Any]
+    ) -> torch.Tensor:
+        """Return the output of an empty slice: no elements, or what the reduction starts with."""
+        spec = self.specs[number]
+        shape, op = list(spec.shape), "sum"
+        for axis, placement in enumerate(self.outputs[number]):
+            pieces = self.pieces[axis]
+            if isinstance(placement, Shard):
+                size = sizes[axis] if pieces is None else pieces[coordinate[axis]].output.size
+                shape[placement.dim] = size
+            elif isinstance(placement, Partial):
+                op = placement.op
+        kind = tensors.TORCH_DTYPES[spec.dtype.name]
+        return torch.full(shape, _start(op, kind), dtype=kind, device=spec.device)
+
+
+def _start(op: str, kind: torch.dtype) -> Any:
+    """Return what a reduction starts with."""
+    if op == "sum":
+        return 0
+    if kind is torch.bool:
+        return op == "min"
+    if kind.is_floating_point:
+        return float("-inf") if op == "max" else float("inf")
+    return torch.iinfo(kind).min if op == "max" else torch.iinfo(kind).max
+
+
+def replaced(schema: Schema, arguments: Sequence[Any], inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the arguments with the flat ``inputs`` in place of the tensors that are present."""
+    remaining = iter(inputs)
+
+    def items(value: Any) -> Iterator[Any]:
+        return (None if item is None else next(remaining) for item in value)
+
+    result = list(arguments)
+    for position in schema.tensor_positions:
+        value = arguments[position]
+        if isinstance(value, (list, tuple)):
+            result[position] = list(items(value))
+        elif value is not None:
+            result[position] = next(remaining)
+    return tuple(result)
+
+
+@per_rank
+def run_local(
+    call: LocalCall, coordinate: tuple[int, ...], arguments: tuple[Any, ...], inputs: Sequence[Any]
+) -> list[Any]:
+    """Return the outputs of a local call; under ``LocalTensorMode``, those of each simulated device."""
+    return call.run(coordinate, arguments, inputs)

@@ -1,0 +1,49 @@
+"""Give every operator of ``torch.ops`` its rule for DTensors, once the program has imported them.
+
+Importing ``torch.distributed.tensor`` takes about as long as importing PyTorch, so polyop does not do it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from typing import Any
+
+import torch
+
+from ....call.arrival import Arrival
+from ....call.bound import BoundOperator
+
+_MODULE = "torch.distributed.tensor"
+_lock = threading.Lock()
+
+
+def offer(bound: BoundOperator) -> None:
+    """Register the rule of an operator that is in ``torch.ops``, if DTensors are imported."""
+    if _MODULE in sys.modules:
+        _offer(bound)
+
+
+def _offer(bound: BoundOperator) -> None:
+    from .dispatch import rule_of  # it imports DTensors
+
+    tensor: Any = importlib.import_module(_MODULE).DTensor
+    with _lock:
+        overload = bound.__dict__.get("torch_overload")
+        if overload is None or bound.__dict__.get("dtensor_overload") is overload:
+            return
+        library = bound.__dict__["torch_library"]
+        rule = rule_of(bound, overload)
+        torch.library.register_torch_dispatch(overload.name(), tensor, rule, lib=library)
+        bound.__dict__["dtensor_overload"] = overload
+
+
+def _arrived(module: str) -> None:
+    del module
+    for bound in BoundOperator.alive():
+        _offer(bound)
+
+
+if _MODULE not in sys.modules:
+    Arrival(_MODULE, _arrived).wait()
