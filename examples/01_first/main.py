@@ -11,9 +11,8 @@ leaky = polyop.operator(
     "first::leaky(Tensor x, float slope=0.01) -> Tensor",
     f"{here / 'leaky.c'}:leaky",  # compiled at once, kept in the build cache
     dtypes=["float32"],  # what the kernel takes; others are refused
-    infer="x",  # the output is like x
     gradient=lambda x, slope, out, dout: (dout * (x > 0) + slope * dout * (x <= 0), None),
-    batch="elementwise",
+    batch="elementwise",  # an element of the output depends on that element of x alone
 )
 # [/define]
 

@@ -8,14 +8,12 @@ import polyop
 sine = polyop.operator(
     "python::sine(Tensor x) -> Tensor",
     np.sin,
-    infer="x",
     gradient=lambda x, out, dout: (cosine(x) * dout,),
     batch="elementwise",
 )
 cosine = polyop.operator(
     "python::cosine(Tensor x) -> Tensor",
     np.cos,
-    infer="x",
     gradient=lambda x, out, dout: (-sine(x) * dout,),
     batch="elementwise",
 )

@@ -18,7 +18,6 @@ def huber_tangent(x, delta, out, tangents):  # one tangent per argument, None fo
 huber = polyop.operator(
     "rules::huber(Tensor x, float delta=1.0) -> Tensor",
     lambda x, delta: np.where(abs(x) <= delta, x * x / 2, delta * (abs(x) - delta / 2)),
-    infer="x",
     gradient=huber_gradient,
     jvp=huber_tangent,  # without it the gradient rule is transposed
     batch="elementwise",
@@ -50,11 +49,13 @@ def sort_batch(dims, inputs):  # the batch axis of each argument, or None; the a
     return sort_rows(xp.reshape(rows, (rows.shape[0], -1))), 0  # the output and its batch axis
 
 
-sort_rows = polyop.operator("rules::sort_rows(Tensor x) -> Tensor", lambda x: np.sort(x, -1), infer="x")
+sort_rows = polyop.operator(
+    "rules::sort_rows(Tensor x) -> Tensor", lambda x: np.sort(x, -1), dims="... n -> ... n"
+)
 sort_all = polyop.operator(
     "rules::sort_all(Tensor x) -> Tensor",
     lambda x: np.sort(x, None),
-    infer=lambda x: polyop.Spec((x.shape[0] * x.shape[1],), x.dtype),
+    dims="m n -> m*n",
     batch=sort_batch,
 )
 # [/batch]

@@ -90,10 +90,9 @@ def double(x):
     return y
 
 
-compiled = polyop.operator("hosts::double(Tensor x) -> Tensor", double)
-print(compiled(x))  # machine code: the NumPy host launches it
+print(double(x))  # machine code: the NumPy host launches it
 # [/loops]
-assert compiled(x) == array.array("d", [2.0, 4.0, 6.0])
+assert double(x) == array.array("d", [2.0, 4.0, 6.0])
 
 # [mixed]
 add = polyop.operator("hosts::add(Tensor x, Tensor y) -> Tensor", lambda x, y: x + y, infer="x")

@@ -49,11 +49,10 @@ def cube_loops(x):
     return y
 
 
-loops = polyop.operator("rules::cube_loops(Tensor x) -> Tensor", cube_loops)
-print(loops.gradient.backward.name)
-print(loops.gradient.loops(x))
+print(cube_loops.gradient.backward.name)
+print(cube_loops.gradient.loops(x))
 # [/derived]
-np.testing.assert_array_equal(loops.vjp(x)[1](np.ones(2))[0], [3.0, 12.0])
+np.testing.assert_array_equal(cube_loops.vjp(x)[1](np.ones(2))[0], [3.0, 12.0])
 
 # [won]
 mine = polyop.operator("rules::cube_mine(Tensor x) -> Tensor", cube_loops, gradient=cube_gradient)

@@ -52,7 +52,7 @@ if platform.machine() == "x86_64":
     op = polyop.operator(
         "targets::matmul(Tensor a, Tensor b) -> Tensor",
         compiled,
-        infer=lambda a, b: polyop.Spec((a.shape[0], b.shape[1]), a.dtype),
+        dims="i k, k j -> i j",
     )
     a = np.arange(12, dtype=np.float32).reshape(3, 4)
     np.testing.assert_array_equal(op(a, a.T.copy()), a @ a.T)

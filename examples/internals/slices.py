@@ -127,17 +127,17 @@ def scores(q, k, scale=1.0):
 
 ROWS, MATRIX, ROW = "float32[4, 6]", "float32[6, 5]", "float32[6]"
 OPERATORS = [
-    (norm, "Tensor x, Tensor weight, float eps=1e-5", (ROWS, ROW)),
-    (matmul, "Tensor x, Tensor w", (ROWS, MATRIX)),
-    (softmax, "Tensor x", (ROWS,)),
-    (column_sums, "Tensor x", (ROWS,)),
-    (cumulative_sum, "Tensor x", (ROWS,)),
-    (embedding, "Tensor index, Tensor table", ("int64[3]", MATRIX)),
-    (scatter_add, "Tensor index, Tensor x, int rows=8", ("int64[4]", ROWS)),
-    (stencil, "Tensor x", (ROW,)),
-    (window, "Tensor x, Tensor w", ("float32[9, 9]", "float32[3, 2]")),
-    (scan, "Tensor x, Tensor decay, Tensor start", (ROWS, ROW, ROW)),
-    (scores, "Tensor q, Tensor k, float scale=1.0", ("float32[2, 3, 8]", "float32[2, 4, 8]")),
+    (norm, (ROWS, ROW)),
+    (matmul, (ROWS, MATRIX)),
+    (softmax, (ROWS,)),
+    (column_sums, (ROWS,)),
+    (cumulative_sum, (ROWS,)),
+    (embedding, ("int64[3]", MATRIX)),
+    (scatter_add, ("int64[4]", ROWS)),
+    (stencil, (ROW,)),
+    (window, ("float32[9, 9]", "float32[3, 2]")),
+    (scan, (ROWS, ROW, ROW)),
+    (scores, ("float32[2, 3, 8]", "float32[2, 4, 8]")),
 ]
 SCALE = """
 #include <stdint.h>
@@ -158,10 +158,8 @@ def lines(operator, specs):
     return text[start : next(k for k, line in enumerate(text) if line.startswith("  batching"))]
 
 
-for function, arguments, specs in OPERATORS:
-    results = "(Tensor, Tensor)" if function is scan else "Tensor"
-    schema = f"slices::{function.__name__}({arguments}) -> {results}"
-    print(function.__name__, *lines(polyop.operator(schema, polyop.kernel(function)), specs), sep="\n")
+for function, specs in OPERATORS:
+    print(function.__name__, *lines(polyop.kernel(function), specs), sep="\n")
 with tempfile.TemporaryDirectory() as folder:
     source = pathlib.Path(folder) / "scale.c"
     source.write_text(SCALE)

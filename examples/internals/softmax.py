@@ -34,10 +34,9 @@ def softmax(x):
     return y
 
 
-op = polyop.operator("demo::softmax(Tensor x) -> Tensor", softmax)
 # [/softmax]
 
 if __name__ == "__main__":
     x = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
-    print(op(x).sum(1))
-    np.testing.assert_allclose(op(x), softmax.python(x), rtol=1e-6)
+    print(softmax(x).sum(1))
+    np.testing.assert_allclose(softmax(x), softmax.python(x), rtol=1e-6)

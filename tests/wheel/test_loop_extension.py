@@ -99,7 +99,11 @@ def failure(loop_project, folder, setup=("", ""), module=("", "")):
             ("", ""),
             "takes the tensors x, and 1 numbers after them, but got a signature of 2 tensors and 0 numbers",
         ),
-        (('"scale": "T[:], float"', '"scale": "T[:]"'), ("", ""), "needs the attribute factor"),
+        (
+            ('"scale": "T[:], float"', '"scale": "T[:]"'),
+            ("factor: float = 2.0", "factor: float"),
+            "needs the attribute factor",
+        ),
         (('"scale": "T[:], float"', '"scale": "T[], float"'), ("", ""), "x.shape has 0 elements"),
         (
             ("loopops.kernels", "loopops.karnels"),
@@ -124,7 +128,7 @@ def test_a_warning_names_functions_that_are_not_listed(loop_project, tmp_path):
 
 
 def test_omitted_numbers_have_their_defaults(loop_project, tmp_path, without_compilers):
-    setup, module = ('"T[:], float"', '"T[:]"'), ("scale(x, factor)", "scale(x, factor=2.0)")
+    setup, module = ('"T[:], float"', '"T[:]"'), ("factor: float = 2.0", "factor=2.0")
     assert failure(loop_project, tmp_path / "p", setup, module).returncode == 0
     [row] = [
         one

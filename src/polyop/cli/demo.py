@@ -43,7 +43,6 @@ def run(options: argparse.Namespace) -> int:
     leaky = operator(
         "demo::leaky(Tensor x) -> Tensor",
         kernel,
-        infer="x",
         gradient=lambda x, out, dout: (dout * (x > 0) + 0.01 * dout * (x <= 0),),
         batch="elementwise",
     )

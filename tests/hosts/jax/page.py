@@ -25,7 +25,6 @@ folder = pathlib.Path(tempfile.mkdtemp())
 square = polyop.operator(
     "page::square(Tensor x) -> Tensor",
     f"{folder}/square.c:square",
-    infer="x",
     gradient=lambda x, out, dout: (2 * x * dout,),
     batch="elementwise",
 )

@@ -35,7 +35,7 @@ def softmax_gradient(y, dy):
 
 
 @polyop.kernel
-def scale(x, factor):
+def scale(x, factor: float = 2.0):
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):
         y[i] = x[i] * max(factor, SMALLEST)
