@@ -19,6 +19,7 @@ from polyop.core.schema import MISSING, Argument, Return, Schema, Type, format_d
         'n::f(Tensor? x=None, int[2] k=[3, 3], float alpha=1.0, bool b=True, str s="a\\"b", int[] z=[1, 2]) -> (Tensor out, Tensor)',
         "n::f(Tensor[] xs, Tensor?[] ys, int[][] rows, ScalarType? dtype=None, float eps=1e-08) -> Tensor",
         "n::f(Tensor(a) x, Tensor(a|b) y, Tensor(b!)[] z) -> Tensor(a)",
+        "n::f(Tensor(a!) x, Tensor(aa!) y) -> (Tensor(aa!), Tensor(a!))",
     ],
 )
 def test_text_round_trips(text):
@@ -45,6 +46,8 @@ def test_text_round_trips(text):
         ("f(bool a=1.5) -> Tensor", "gives bool the default 1.5"),
         ("f(Tensor x) -> Tensor(a!)", "of no argument"),
         ("f(Tensor(A!) x) -> Tensor", "not of the form"),
+        ("f(Tensor(a b!) x) -> Tensor", "not of the form"),
+        ("f(Tensor(a!) x) -> Tensor(aa!)", "of no argument"),
         ("f(Tensor x; int y) -> Tensor", "character that no schema has"),
         ("", "needs the operator's name"),
     ],

@@ -269,11 +269,16 @@ _cells = itertools.count()
 
 
 def run_cell(names, factor, options=""):
+    """Return the kernel of a notebook's cell."""
+    return run_text(names, CELL.format(factor=factor, options=options))["scaled"]
+
+
+def run_text(names, text):
     """Run a notebook's cell as IPython does: in the names of the module, with a file of its own."""
-    text, file = CELL.format(factor=factor, options=options), f"<cell {next(_cells)} of test_kernel_operator>"
+    file = f"<cell {next(_cells)} of test_kernel_operator>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec"), names)
-    return names["scaled"]
+    return names
 
 
 def on_numpy():
@@ -311,6 +316,27 @@ def test_a_cell_that_is_run_again_replaces_the_kernel(host, options):
     assert kernels[-1].schema.qualified_name == name
     for kernel, factor in zip(kernels, (2, 2, 3), strict=True):
         assert kernel(x).tolist() == compiled(kernel)(x).tolist() == (factor * X).tolist()
+
+
+@pytest.mark.parametrize("host", [on_numpy, on_torch])
+def test_more_tensors_written_in_place_than_letters(host):
+    x, _ = host()
+    tensors = [f"x{k}" for k in range(28)]
+    lines = [f"        {name}[i] = {name}[i] + {k}" for k, name in enumerate(tensors)]
+    text = "\n".join([
+        "@polyop.kernel", f"def many({', '.join(tensors)}):", "    for i in range(x0.shape[0]):", *lines,
+        f"    return {', '.join(tensors)}", ""
+    ])  # fmt: skip
+    many = run_text({"polyop": polyop, "__name__": f"cells_many_{host.__name__}"}, text)["many"]
+    aliases = [argument.type.alias for argument in many.schema.arguments]
+    assert len(set(aliases)) == 28 and all(alias.endswith("!") for alias in aliases)
+    assert [many.schema.alias_of(k) for k in range(28)] == list(range(28))
+    values = [x + 0 for _ in tensors]
+    written = many(*values)
+    for k, (value, result) in enumerate(zip(values, written, strict=True)):
+        assert result is value and value.tolist() == (X + k).tolist()
+    if host is on_torch:
+        assert [a.alias_info.is_write for a in many.torch._schema.arguments] == [True] * 28
 
 
 def test_the_last_definition_has_the_name_whichever_is_called_first():

@@ -33,6 +33,7 @@ _LEXEMES = r"""\s*(?:
     | (?P<mark>->|::|[()\[\],=*?!|.])
     )"""
 _LIST = re.compile(r"\[([0-9]*)\]")
+_SET = r"[a-z]+(\|[a-z]+)*"
 _NUMBER = re.compile(r"[-+]?(?:(?P<int>\d+)|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?)", re.ASCII)
 
 
@@ -206,9 +207,12 @@ class _Parser:
         while not self.take(")"):
             if self.token.kind not in ("name", "mark") or self.token.text in "([,=":
                 self.fail("needs an alias such as (a!) here")
-            text += f" {self.token.text} " if self.token.text == "->" else self.token.text
+            between = (
+                " " if self.token.kind == "name" and text[-1:].isalpha() else ""
+            )  # two names: refused below
+            text += f" {self.token.text} " if self.token.text == "->" else between + self.token.text
             self.at += 1
-        if not re.fullmatch(r"[a-z](\|[a-z])*!?( -> (\*|[a-z](\|[a-z])*))?", text):
+        if not re.fullmatch(rf"{_SET}!?( -> (\*|{_SET}))?", text):
             self.fail(f"has the alias ({text}), which is not of the form (a), (a!) or (a -> *)")
         return text
 
@@ -282,11 +286,11 @@ class _Parser:
                 with_default = argument.name
             elif argument.default is MISSING and with_default and not argument.keyword_only:
                 self.fail(f"has {argument.name!r} without a default after {with_default!r} with one", 0)
-        letters = {letter for a in schema.arguments for letter in re.findall("[a-z]", a.type.alias)}
+        names = {name for a in schema.arguments for name in re.findall("[a-z]+", a.type.alias)}
         for result in schema.returns:
             if result.type.is_list and result.type.alias:
                 self.fail("returns a list that aliases an argument, which no host can express", 0)
-            if not set(re.findall("[a-z]", result.type.alias)) <= letters:
+            if not set(re.findall("[a-z]+", result.type.alias)) <= names:
                 self.fail(f"returns the alias ({result.type.alias}) of no argument", 0)
             one_list = len(schema.returns) == 1 and result.type.suffixes == ("[]",)
             if not result.type.is_tensor or (result.type.suffixes and not one_list):

@@ -8,6 +8,7 @@
     return   = type [identifier]
     type     = base [alias] {"?" | "[" [size] "]"}            (read from left to right)
     alias    = "(" set ["!"] ["->" set] ")"                   ("!": written in place)
+    set      = alias-name {"|" alias-name}  |  "*"            (lower-case letters; "*" only after "->")
     base     = "Tensor" | "int" | "SymInt" | "float" | "bool" | "str" | "complex" | "Scalar"
              | "ScalarType" | "Device" | "Layout" | "MemoryFormat" | "Generator"
     default  = int | float | "True" | "False" | "None" | string | "[" [default {"," default}] "]"
@@ -19,6 +20,8 @@ PyTorch, aten/src/ATen/native/README.md.
 
 from __future__ import annotations
 
+import itertools
+import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +44,17 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
+
+
+def alias_names() -> Iterator[str]:
+    """Yield names for the tensors of a schema that are written in place: a, b, ..., z, aa, ab, ...
+
+    >>> import itertools
+    >>> list(itertools.islice(alias_names(), 24, 29))
+    ['y', 'z', 'aa', 'ab', 'ac']
+    """
+    for length in itertools.count(1):
+        yield from map("".join, itertools.product(string.ascii_lowercase, repeat=length))
 
 
 @dataclass(frozen=True, slots=True)

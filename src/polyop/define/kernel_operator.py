@@ -29,7 +29,7 @@ from ..call.bound import BoundOperator
 from ..core.errors import ArgumentTypeError, ArgumentValueError, SchemaError
 from ..core.origin import of_function
 from ..core.parse import parse
-from ..core.schema import format_default
+from ..core.schema import alias_names, format_default
 from .operator import RESERVED_NAMESPACES, of_loop_kernel
 
 if TYPE_CHECKING:
@@ -177,8 +177,8 @@ def schema_of(function: Callable[..., Any], name: str) -> Schema:
     _check_order(name, signature, where)
     arguments = {n: _argument(name, parameters[n], signature, where) for n in signature.parameters}
     results = ["Tensor"] * len(signature.outputs)
-    for letter, (result, position) in zip("abcdefghijklmnopqrstuvwxyz", signature.inplace, strict=False):
-        results[result] = f"Tensor({letter}!)"
+    for alias, (result, position) in zip(alias_names(), signature.inplace, strict=False):
+        results[result] = f"Tensor({alias}!)"
         argument = signature.parameters[position]
         arguments[argument] = arguments[argument].replace("Tensor", results[result], 1)
     returned = results[0] if len(results) == 1 else f"({', '.join(results)})"

@@ -13,7 +13,7 @@ from ...core.errors import InferError
 from ...core.infer import DefaultRule, ShapeAndDtype, arity, is_shape
 from ...core.information.information import Information
 from ...core.parse import parse
-from ...core.schema import MISSING, Schema, format_default
+from ...core.schema import MISSING, Schema, alias_names, format_default
 from ...core.signature import Signature
 from ...core.spec import Spec
 
@@ -89,8 +89,8 @@ def derive_schema(
         kinds = {"T": "Tensor", "L": "Tensor[]"}
         arguments = [f"{kinds.get(letter, letter)} x{i}" for i, letter in enumerate(signature)]
     returns = ["Tensor"] * outputs
-    for letter, (output, argument) in zip("abcdefghijklmnopqrstuvwxyz", inplace, strict=False):
-        returns[output] = f"Tensor({letter}!)"
+    for alias, (output, argument) in zip(alias_names(), inplace, strict=False):
+        returns[output] = f"Tensor({alias}!)"
         arguments[argument] = arguments[argument].replace("Tensor", returns[output], 1)
     result = returns[0] if outputs == 1 else f"({', '.join(returns)})"
     return parse(f"custom::{name}({', '.join(arguments)}) -> {result}"), names

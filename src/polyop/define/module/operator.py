@@ -18,7 +18,7 @@ from ...core.dims.infer import infer_from_dims
 from ...core.errors import ArgumentTypeError, InferError, KernelError
 from ...core.infer import FromSpecs
 from ...core.origin import Origin
-from ...core.schema import Return, Schema
+from ...core.schema import Return, Schema, alias_names
 from ...core.spec import are_numbers
 from ...core.untraced import untraced
 from ...kernels.module.infer import ModuleBesideDims, ModuleInfer, per_argument, split
@@ -29,8 +29,6 @@ from ...rules.module.gradient import make_backward, make_saving
 from ...rules.module.recorded import Recorded
 from ...rules.module.second import saved_again
 from .dims import Notation, with_marks
-
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 class ModuleOperator(BoundOperator):
@@ -214,18 +212,19 @@ def flatten_rows(
 
 def _with_marks(schema: Schema, inputs: Any, flags: list[bool], derived: Derived) -> Schema:
     """Return the schema with an alias mark on each written argument and on each output that is one."""
-    letters: dict[int, str] = {}
+    names = alias_names()
+    marks: dict[int, str] = {}
     arguments, flat = list(schema.arguments), 0
     for position, value, flag in zip(schema.tensor_positions, inputs, flags, strict=True):
         if flag:
-            letter = f"{_LETTERS[len(letters)]}!"
-            kind = dataclasses.replace(arguments[position].type, alias=letter)
+            mark = f"{next(names)}!"
+            kind = dataclasses.replace(arguments[position].type, alias=mark)
             arguments[position] = dataclasses.replace(arguments[position], type=kind)
-            letters[flat] = letter
+            marks[flat] = mark
         flat += len(value) if isinstance(value, tuple) else 1
     tensor = Return(dataclasses.replace(schema.arguments[schema.tensor_positions[0]].type, suffixes=()))
     returns = tuple(
-        dataclasses.replace(tensor, type=dataclasses.replace(tensor.type, alias=letters.get(alias, "")))
+        dataclasses.replace(tensor, type=dataclasses.replace(tensor.type, alias=marks.get(alias, "")))
         for alias in derived.aliases
     )
     return dataclasses.replace(schema, arguments=tuple(arguments), returns=returns)

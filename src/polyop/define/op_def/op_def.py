@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.schema import MISSING, Argument, Return, Schema, Type
+from ...core.schema import MISSING, Argument, Return, Schema, Type, alias_names
 
 # dtype in op_def: base of the type in a schema
 BASES = {"int": "int", "float": "float", "bool": "bool", "number": "Scalar", "tensor": "Tensor", "str": "str"}
@@ -90,7 +90,7 @@ class OperatorDef:
         >>> str(OperatorDef("relu_", (x,), (ReturnDef("out", "tensor", "input"),), function="relu_").schema)
         'relu_(Tensor(a!) input) -> Tensor(a!)'
         """
-        marks = dict(zip(self.written_names(), "abcdefghijklmnopqrstuvwxyz", strict=False))
+        marks = dict(zip(self.written_names(), alias_names(), strict=False))
         arguments = tuple(
             Argument(a.name, _marked(a.type, marks.get(a.name)), a.default) for a in self.arguments
         )

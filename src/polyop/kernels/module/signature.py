@@ -13,7 +13,7 @@ from ...core.schema import Argument, Schema, Type
 
 TENSOR, LIST, NESTED, VALUE = "t", "l", "n", "a"  # letters that the native core knows
 
-_TENSOR = r"Tensor(\([a-z]!\))?"
+_TENSOR = r"Tensor(\([a-z]+!\))?"
 _RETURNS_TENSORS = re.compile(rf"\(\)|{_TENSOR}|Tensor\[\]|\({_TENSOR}(, {_TENSOR})*\)|object")
 
 
