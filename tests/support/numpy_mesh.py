@@ -14,7 +14,7 @@ from polyop.rules.loops.vjp import LoopVJP
 from polyop.sharding.local import input_range, local_call
 from polyop.sharding.of_call import sharding_rule
 from polyop.sharding.placement import Partial, Shard
-from polyop.sharding.plan import Plan
+from polyop.sharding.plan import Plan, combinations
 from polyop.sharding.ranges import Range, Slice, chunks, output_offset, slices
 
 COMBINE = {"sum": np.add, "max": np.maximum, "min": np.minimum}
@@ -91,15 +91,19 @@ class _Run:
     def on(self, device):
         """The outputs of one device, each cut to its chunk."""
         pieces = self.pieces(device)
-        splits = {s.name: (s, p) for s, p in zip(self.plan.strategies, pieces, strict=True) if s.name}
-        if any(not piece.output.size for _, piece in splits.values()):
+        splits = {
+            strategy.name: (axis, strategy, pieces[axis])  # of a chunk of a chunk the inner one
+            for axis, strategy in enumerate(self.plan.strategies)
+            if strategy.name
+        }
+        if any(not piece.output.size for _, _, piece in splits.values()):
             return [self.empty(k, splits) for k in range(len(self.rule.outputs))]
         inputs = [x.of(device) for x in self.flat]
         for k, spec in enumerate(self.rule.inputs):
-            for axis, strategy in enumerate(self.plan.strategies):
+            for axis, strategy, piece in splits.values():
                 placement = self.plan.inputs[k][axis]
-                if isinstance(placement, Shard) and strategy is splits[strategy.name][0]:
-                    kept = input_range(strategy, splits[strategy.name][1], spec.shape[placement.dim])
+                if isinstance(placement, Shard):
+                    kept = input_range(strategy, piece, spec.shape[placement.dim])
                     inputs[k] = inputs[k].take(range(*kept), placement.dim)
         arguments = with_tensors(self.bound.schema, self.arguments, map(np.ascontiguousarray, inputs))
         bound, values = local_call(self.bound, self.plan.strategies, pieces, arguments)
@@ -126,8 +130,8 @@ class _Run:
 
     def cut(self, number, output, splits):
         """What belongs to a device of what it computed."""
-        for strategy, piece in splits.values():
-            placement = self.placement(number, strategy)
+        for axis, _, piece in splits.values():
+            placement = self.plan.outputs[number][axis]
             if isinstance(placement, Shard):
                 offset = output_offset(piece)
                 assert offset + piece.output.size <= output.shape[placement.dim], "too few elements"
@@ -139,8 +143,8 @@ class _Run:
         spec = self.rule.outputs[number]
         shape, dtype = list(spec.shape), np.dtype(spec.dtype.name)
         value = 0
-        for strategy, piece in splits.values():
-            match self.placement(number, strategy):
+        for axis, _, piece in splits.values():
+            match self.plan.outputs[number][axis]:
                 case Shard(dim):
                     shape[dim] = piece.output.size
                 case Partial(op) if op != "sum":
@@ -150,9 +154,6 @@ class _Run:
                     )
                     value = least if op == "max" else most
         return np.full(shape, value, dtype)
-
-    def placement(self, number, strategy):
-        return self.plan.outputs[number][self.plan.strategies.index(strategy)]
 
 
 class _Addends:
@@ -169,7 +170,7 @@ class _Addends:
         )
 
     def of(self, device):
-        return self.parts[tuple(device[axis] for axis in self.axes)]
+        return self.parts[tuple(device[axis] for axis in self.axes)].copy()  # it may be written
 
 
 def _outputs(schema, arguments, result):
@@ -198,3 +199,18 @@ def gradient_call(bound, arguments, grads):
     vjp = LoopVJP(bound.operator, lambda: recorder, rule.savings, specs(tensors), attributes)
     vjp(arguments, whole_outputs(bound, arguments), grads, (True,) * len(arguments))
     return None if recorder.arguments is None else (recorder.bound, recorder.arguments)
+
+
+def check_every_strategy(bound, arguments, meshes):
+    """Assert that each combination of strategies gives the whole outputs; return how many were tried."""
+    rule, whole, tried = rule_of(bound, arguments), whole_outputs(bound, arguments), 0
+    for mesh in meshes:
+        for strategies in combinations(rule, mesh):
+            parts = run(bound, arguments, mesh, plan_with(strategies), tried)
+            for one, other in zip(parts, whole, strict=True):
+                assert one.dtype == other.dtype
+                tolerance = 1e-9 if other.dtype.itemsize == 8 else 1e-4
+                text = f"{' and '.join(map(str, strategies))} on {mesh}"
+                np.testing.assert_allclose(one, other, tolerance, tolerance, err_msg=text)
+            tried += 1
+    return tried

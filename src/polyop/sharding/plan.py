@@ -50,7 +50,7 @@ def plan(
     """
     wanted = tuple(outputs) or (None,) * len(rule.outputs)
     rows = (
-        plan_with(rule, tuple(mesh), strategies, inputs, wanted) for strategies in _combinations(rule, mesh)
+        plan_with(rule, tuple(mesh), strategies, inputs, wanted) for strategies in combinations(rule, mesh)
     )
     plans = [row for row in rows if row is not None]
     return min(
@@ -58,7 +58,7 @@ def plan(
     )
 
 
-def _combinations(rule: ShardingRule, mesh: Sequence[int]) -> Iterator[tuple[AxisStrategy, ...]]:
+def combinations(rule: ShardingRule, mesh: Sequence[int]) -> Iterator[tuple[AxisStrategy, ...]]:
     """Yield one strategy for each mesh axis, where these can be combined."""
     for strategies in itertools.product(rule.strategies, repeat=len(mesh)):
         if _can_be_combined(strategies) and all(map(_has_room, strategies, mesh)):
