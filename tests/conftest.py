@@ -27,7 +27,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     """Set the variables of the session before anything is collected; all workers inherit them."""
-    for name in ("jax", "mindspore"):
+    for name in ("jax", "mindspore", "dask", "xarray"):
         if importlib.util.find_spec(name) is None:  # files that import it cannot be searched for doctests
             source = HERE.parent / "src" / "polyop"
             own = [f"{source}/hosts/{name}/*", f"{source}/testing/frameworks/{name}.py"]

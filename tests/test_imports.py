@@ -7,6 +7,8 @@ HEAVY = (
     "torch",
     "jax",
     "mindspore",
+    "dask",
+    "xarray",
     "onnxruntime",
     "rich",
     "filelock",

@@ -49,7 +49,7 @@ INSIDE = {
 }
 """Rooms whose folders and files have an order of their own."""
 APART = {
-    "hosts": ("numpy", "torch", "jax", "mindspore"),
+    "hosts": ("numpy", "torch", "jax", "mindspore", "dask", "xarray"),
     "loops/emit": ("c", "cuda"),
     "providers": ("aten", "aclnn"),
 }
@@ -58,6 +58,8 @@ FRAMEWORKS = {
     "torch": ("hosts/torch", "providers/aten", "testing/frameworks", "mindspore"),
     "jax": ("hosts/jax", "testing/frameworks"),
     "mindspore": ("hosts/mindspore", "testing/frameworks"),
+    "dask": ("hosts/dask",),
+    "xarray": ("hosts/xarray",),
 }
 """Framework -> where it is imported."""
 SOURCE = pathlib.Path(__file__).parents[1] / "src" / "polyop"

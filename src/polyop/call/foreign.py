@@ -63,7 +63,7 @@ def call_text(bound: Any, arguments: Sequence[Any]) -> str:
     Raises ``ArgumentTypeError`` for an attribute that JSON cannot express.
     """
     operator: Operator = bound.operator
-    content = _content(operator)
+    content = content_of(operator)
     _operators[f"{operator.name} {content}"] = bound
     try:
         return json.dumps(
@@ -81,7 +81,7 @@ def text_values(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _content(operator: Operator) -> str:
+def content_of(operator: Operator) -> str:
     """Return the digest, with a number if this process had an operator of the same name and digest.
 
     The digest does not cover everything that a Python function reads, so two definitions in one process
@@ -158,7 +158,7 @@ def parse_call_text(text: str) -> tuple[Any, list[Any]]:
     """
     name, content, values = json.loads(text)
     bound = _operators.get(f"{name} {content}")
-    if bound is not None and _content(bound.operator) == content:
+    if bound is not None and content_of(bound.operator) == content:
         return bound, values
     expected = content.partition(".")[0]  # the number has no meaning in another process
     bound = registry.obtain(name)

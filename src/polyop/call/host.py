@@ -91,20 +91,27 @@ class _Row(NamedTuple):
 
     find: Callable[[], Host | None]
     packages: tuple[str, ...]
+    beside: tuple[str, ...]
 
 
 _rows: dict[str, _Row] = {}  # by framework, in the order of registration
 _loaded: dict[str, Host] = {}
 
 
-def register(framework: str, find: Callable[[], Host | None], packages: tuple[str, ...] = ()) -> None:
+def register(
+    framework: str,
+    find: Callable[[], Host | None],
+    packages: tuple[str, ...] = (),
+    beside: tuple[str, ...] = (),
+) -> None:
     """Let operators take the tensors of a framework; a framework that is known already is replaced.
 
     ``framework`` is the name of the module that programs import. ``find`` returns its host. It is
     called once that module is imported, and again only after it has returned None. ``packages`` are
-    the further top-level packages that classes of its tensors are defined in.
+    the further top-level packages that classes of its tensors are defined in. ``beside`` are the
+    frameworks whose tensors its host takes in a call that has one of its own, too.
     """
-    _rows[framework] = _Row(find, packages)
+    _rows[framework] = _Row(find, packages, beside)
     _loaded.pop(framework, None)
     _frameworks.cache_clear()
 
@@ -185,8 +192,15 @@ def _built_in(framework: str) -> Host | None:
     return host
 
 
-for _framework, _packages in (("numpy", ()), ("torch", ()), ("jax", ("jaxlib",)), ("mindspore", ())):
-    register(_framework, functools.partial(_built_in, _framework), _packages)
+for _framework, _packages, _beside in (
+    ("numpy", (), ()),
+    ("torch", (), ()),
+    ("jax", ("jaxlib",), ()),
+    ("mindspore", (), ()),
+    ("dask", (), ("numpy",)),
+    ("xarray", (), ("numpy", "dask")),
+):
+    register(_framework, functools.partial(_built_in, _framework), _packages, _beside)
 
 
 def array_namespace(*tensors: Any) -> Any:
@@ -231,10 +245,11 @@ def find_host(operator: Operator, arguments: Sequence[Any]) -> Host:
                 raise ArgumentTypeError(
                     f"{operator.name}: argument {name}", rule, seen, where=operator.origin
                 )
-            if first is not None and first[0] is not host:
+            if first is None or _takes(host, first[0]):
+                first = host, name
+            elif first[0] is not host and not _takes(first[0], host):
                 rule = f"{name} is a tensor of {host.name}, and {first[1]} one of {first[0].name}"
                 raise HostError(operator.name, rule, where=operator.origin, hint="convert one of them first")
-            first = first or (host, name)
     if first is None:
         hint = None
         if not operator.schema.tensor_positions:
@@ -242,6 +257,12 @@ def find_host(operator: Operator, arguments: Sequence[Any]) -> Host:
         rule = "needs at least one tensor to know which framework is calling"
         raise HostError(operator.name, rule, where=operator.origin, hint=hint)
     return first[0]
+
+
+def _takes(host: Host, other: Host) -> bool:
+    """Whether a host takes the tensors of another one beside its own."""
+    row = _rows.get(host.name)
+    return row is not None and other.name in row.beside
 
 
 def tensors_of(operator: Operator, argument: Argument, value: Any) -> Iterator[tuple[str, Any]]:

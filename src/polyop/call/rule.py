@@ -179,3 +179,17 @@ def check_gradient(
     if tuple(value_shape) != tuple(shape):
         rule = f"must have the input's shape {tuple(shape)}"
         raise GradientError(subject, rule, tuple(value_shape), where=where)
+
+
+def check_gradients(operator: Operator, arguments: Sequence[Any], grads: Sequence[Any]) -> None:
+    """Raise ``GradientError`` unless each gradient is None or has the shape of its argument."""
+    for argument, value, grad in zip(operator.schema.arguments, arguments, grads, strict=True):
+        if grad is None or value is None or not argument.type.is_tensor:
+            continue
+        if not argument.type.is_list:
+            check_gradient(operator, argument.name, grad, value.shape)
+            continue
+        item_grads = list_gradients(operator, argument.name, value, grad)
+        for number, (item, item_grad) in enumerate(zip(value, item_grads, strict=True)):
+            if item_grad is not None:
+                check_gradient(operator, f"{argument.name}[{number}]", item_grad, item.shape)

@@ -11,7 +11,7 @@ from .. import _core
 from ..call.host import map_tensors, specs, with_aliases
 from ..call.operator import Operator
 from ..call.overlap import check_overlap
-from ..call.rule import Rule, apply_rule, check_gradient, list_gradients, no_gradient
+from ..call.rule import Rule, apply_rule, check_gradients, no_gradient
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, HostError
 from ..core.schema import Argument
@@ -95,8 +95,7 @@ class NumpyHost:
 
         def pullback(grads: tuple[Any, ...]) -> tuple[Any, ...]:
             input_grads = apply_rule(operator, arguments, outputs, grads)
-            for argument, value, grad in zip(operator.schema.arguments, arguments, input_grads, strict=True):
-                _check_gradients(operator, argument, value, grad)
+            check_gradients(operator, arguments, input_grads)
             return input_grads
 
         return outputs, pullback
@@ -154,18 +153,6 @@ def _check_writeable(operator: Operator, name: str, value: Any) -> None:
         raise ArgumentTypeError(subject, "is written in place, so it must be an array", type(value).__name__)
     if not value.flags.writeable:
         raise ArgumentValueError(subject, "is written in place", "a read-only array", hint="pass a copy")
-
-
-def _check_gradients(operator: Operator, argument: Argument, value: Any, grad: Any) -> None:
-    if grad is None or value is None or not argument.type.is_tensor:
-        return
-    if not argument.type.is_list:
-        check_gradient(operator, argument.name, grad, value.shape)
-        return
-    item_grads = list_gradients(operator, argument.name, value, grad)
-    for number, (item, item_grad) in enumerate(zip(value, item_grads, strict=True)):
-        if item_grad is not None:
-            check_gradient(operator, f"{argument.name}[{number}]", item_grad, item.shape)
 
 
 HOST = NumpyHost()

@@ -59,8 +59,12 @@ def without_placed(rule: ShardingRule) -> ShardingRule:
 
 def is_claimed(operator: Operator) -> bool:
     """Whether anything is claimed or can be proved of the operator's dimensions."""
-    is_elementwise = isinstance(operator.batch, ElementwiseBatch)
-    return operator.dims is not None or is_elementwise or _loops(operator) is not None
+    return operator.dims is not None or is_elementwise(operator) or _loops(operator) is not None
+
+
+def is_elementwise(operator: Operator) -> bool:
+    """Whether the operator has ``batch="elementwise"``; its operands may broadcast."""
+    return isinstance(operator.batch, ElementwiseBatch)
 
 
 def _strategies(
@@ -71,7 +75,7 @@ def _strategies(
     if operator.dims is not None:
         entries = list(_entries(operator, arguments))
         yield from strategies_of_dims(operator.dims, entries, inputs, outputs, attributes)
-    elif isinstance(operator.batch, ElementwiseBatch):
+    elif is_elementwise(operator):
         yield from elementwise_strategies(inputs, outputs)
     kernel: Any = _loops(operator)
     if kernel is not None:

@@ -1,0 +1,132 @@
+"""The graph of a call: a layer that runs the operator on blocks, and a tree for each output that is partial.
+
+Axes have labels, as in ``dask.array.blockwise``: one for each cut, and one for each axis that is whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import dask.array as da
+import numpy as np
+from dask.array.utils import meta_from_array
+from dask.layers import ArrayValuesDep
+
+from ...core.spec import Spec
+from ...sharding.placement import Partial
+from .block import COMBINE, Block, Pick, Result, unchanged
+from .cuts import Cut, axis_of
+from .gather import read_blocks
+
+
+class _Output(NamedTuple):
+    """One output as blocks: its labels behind those of the cuts along which it is partial."""
+
+    name: str
+    spec: Spec
+    partial: tuple[int, ...]
+    cut_of: tuple[int | None, ...]
+    """The cut along each axis."""
+    op: str
+
+    @classmethod
+    def of(cls, name: str, number: int, spec: Spec, cuts: Sequence[Cut]) -> _Output:
+        placements = [cut.strategy.outputs[number] for cut in cuts]
+        axes = [axis_of(placement) for placement in placements]
+        partial = tuple(i for i, axis in enumerate(axes) if axis is None)
+        cut_of = tuple(axes.index(axis) if axis in axes else None for axis in range(spec.ndim))
+        op = next((one.op for one in placements if isinstance(one, Partial)), "")
+        return cls(name, spec, partial, cut_of, op)
+
+    def result(self, halos: Sequence[int]) -> Result:
+        """Return what a block keeps of it; ``halos`` are the cuts with a halo."""
+        rows = [(axis, halos.index(i)) for axis, i in enumerate(self.cut_of) if i in halos]
+        return Result(tuple(rows), len(self.partial))
+
+    def blocks(self, function: Any, arguments: Sequence[Any], cuts: Sequence[Cut], like: Any) -> Any:
+        """Return the array of what blocks keep, with an axis of size 1 for each reduction."""
+        whole = {f"out{axis}": self.spec.shape[axis] for axis, i in enumerate(self.cut_of) if i is None}
+        own = [f"out{axis}" if i is None else _label(i) for axis, i in enumerate(self.cut_of)]
+        sizes = {
+            _label(i): 1 if i in self.partial else tuple(part.size for part in cut.outputs)
+            for i, cut in enumerate(cuts)
+        }
+        return da.blockwise(
+            function,
+            [*map(_label, self.partial), *own],
+            *arguments,
+            new_axes=whole,
+            adjust_chunks=sizes,
+            dtype=self.spec.dtype.numpy,
+            meta=self.meta(like, len(self.partial)),
+            align_arrays=False,
+            token=self.name,
+        )
+
+    def combined(self, blocks: Any, like: Any) -> Any:
+        """Return the output: partial results are combined in a tree."""
+        if not self.partial:
+            return blocks
+        return da.reduction(
+            blocks,
+            chunk=unchanged,
+            aggregate=COMBINE[self.op],
+            axis=tuple(range(len(self.partial))),
+            dtype=self.spec.dtype.numpy,
+            meta=self.meta(like),
+        )
+
+    def meta(self, like: Any, more: int = 0) -> Any:
+        """Return an empty array of the type of the blocks."""
+        return meta_from_array(like, ndim=self.spec.ndim + more, dtype=self.spec.dtype.numpy)
+
+
+def outputs_of(
+    bound: Any,
+    values: tuple[Any, ...],
+    tensors: Sequence[Any],
+    specs: Sequence[Spec],
+    cuts: Sequence[Cut],
+) -> list[Any]:
+    """Return the outputs of a call; nothing runs. ``values`` are those of ``call.foreign.unflatten``."""
+    name = bound.schema.name  # as dask's dashboard shows the tasks
+    outputs = [_Output.of(name, number, spec, cuts) for number, spec in enumerate(specs)]
+    halos = [i for i, cut in enumerate(cuts) if cut.strategy.has_halo]
+    like = tensors[0]._meta  # noqa: SLF001 - the type of an array's blocks has no public name
+    results = tuple(output.result(halos) for output in outputs)
+    block = Block(bound, values, len(tensors), results)
+    arguments: list[Any] = []
+    for number, tensor in enumerate(tensors):
+        cut_of = {axis_of(cut.strategy.inputs[number]): i for i, cut in enumerate(cuts)}
+        own = {axis: cuts[i] for axis, i in cut_of.items() if axis is not None}
+        labels = [
+            _label(cut_of[axis]) if axis in own else f"in{number}.{axis}" for axis in range(tensor.ndim)
+        ]
+        arguments += [read_blocks(tensor, own), labels]
+    for i in halos:
+        ends = {(number,): trim for number, trim in enumerate(cuts[i].trims)}
+        arguments += [ArrayValuesDep(((1,) * len(ends),), ends), [_label(i)]]
+    if len(outputs) == 1:
+        (only,) = outputs
+        return [only.combined(only.blocks(block, arguments, cuts, like), like)]
+    together = [*map(_label, range(len(cuts)))]
+    all_blocks = da.blockwise(
+        block,
+        together,
+        *arguments,
+        adjust_chunks=dict.fromkeys(together, 1),
+        dtype=object,
+        meta=np.empty((0,) * len(cuts), object),
+        align_arrays=False,
+        token=name,
+    )
+    picked = [all_blocks, together]
+    return [
+        output.combined(output.blocks(Pick(number), picked, cuts, like), like)
+        for number, output in enumerate(outputs)
+    ]
+
+
+def _label(cut: int) -> str:
+    return f"cut{cut}"
