@@ -16,7 +16,7 @@ settings.register_profile("polyop", deadline=None, suppress_health_check=[Health
 settings.load_profile("polyop")
 
 HERE = pathlib.Path(__file__).parent
-collect_ignore = ["sources/lost_peer.py"]  # a program
+collect_ignore = ["sources/lost_peer.py", "sources/dask_cluster.py"]  # programs
 
 
 def pytest_addoption(parser):

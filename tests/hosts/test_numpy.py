@@ -11,6 +11,7 @@ X = np.array([[1, -2, 3], [4, 5, -6]], np.float32)
 @pytest.mark.parametrize("x", [
     X, X.T, X[:, ::-1], X[::2], np.asfortranarray(X), X.astype(">f4"), np.broadcast_to(X[0], (4, 3)),
     X[:0], np.zeros((0, 3), np.float32), np.array(3, np.float32), np.float32(3), np.ma.asarray(X).view(np.ndarray),
+    np.frombuffer(b"\0" + X.tobytes(), np.float32, offset=1).reshape(X.shape),  # not aligned
 ], ids=str)  # fmt: skip
 def test_every_layout(square, x):
     out = square(x)
@@ -97,7 +98,7 @@ def test_a_read_only_array_is_never_written(scale_):
 @pytest.mark.parametrize(("args", "words"), [
     (([1.0, 2.0],), "argument x must be a tensor|argument x: must be a tensor"),
     ((None,), "argument x: must be a tensor, but got None"),
-    ((3.0,), "argument x: must be a tensor of numpy or torch or jax or mindspore, but got builtins.float"),
+    ((3.0,), "argument x: must be a tensor of numpy or torch or jax or mindspore or dask or xarray, but got builtins.float"),
     ((), "needs argument 'x'"),
     ((X, X), "takes 1 positional arguments"),
     ((X.astype("U3"),), "must be one of bool"),

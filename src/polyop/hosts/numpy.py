@@ -44,7 +44,7 @@ class NumpyHost:
         return Spec(tuple(tensor.shape), dtype(tensor.dtype))
 
     def call(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Run the operator on arrays of any layout and byte order.
+        """Run the operator on arrays of any layout, alignment and byte order.
 
         An argument that the schema writes must be a writeable array; what was written is
         copied back when the array itself was not dense.
@@ -58,7 +58,7 @@ class NumpyHost:
         specs(self, operator, arguments)  # raises for a value without a spec
 
         def dense(name: str, value: Any, argument: Argument) -> Any:
-            array = np.asarray(value, dtype=dtype(value.dtype).numpy, order="C")
+            array = np.require(value, dtype(value.dtype).numpy, ["C", "A"])
             if argument.type.writes:
                 _check_writeable(operator, name, value)
                 if array is not value:
@@ -144,7 +144,7 @@ class NumpyHost:
 
 def _in_native_byte_order(name: str, value: Any, argument: Argument) -> Any:
     del name, argument
-    return np.asarray(value, dtype=dtype(value.dtype).numpy)
+    return np.require(value, dtype(value.dtype).numpy, ["A"])
 
 
 def _check_writeable(operator: Operator, name: str, value: Any) -> None:

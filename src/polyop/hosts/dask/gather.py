@@ -50,7 +50,8 @@ def _with_neighbours(x: Any, axis: int, cut: Cut) -> Any:
                     graph[edge] = (operator.getitem, key, part)
                     key = edge
                 pieces.append(key)
-            graph[(name, *_at(index, axis, number))] = (np.concatenate, pieces, axis)
+            block = (name, *_at(index, axis, number))
+            graph[block] = (np.concatenate, pieces, axis)
     chunks = list(x.chunks)
     chunks[axis] = tuple(read.size for read in cut.needed)
     layers = HighLevelGraph.from_collections(name, graph, dependencies=[x])
