@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import io
+import json
 import re
 import tempfile
 from collections.abc import Iterator
@@ -196,6 +197,9 @@ def _describe_record(archive: Archive, member: str, record: Any, report: Report)
         gradient = ", gradient" if one["gradient"] else ""
         keys = ", ".join(key for key in one["implementations"] if not key.startswith("Autograd"))
         report.facts.append(("operator", f"{one['schema']}  [{keys or 'no device'}{gradient}]"))
+        if "dims" in one:
+            keywords = [f"{keyword}={json.dumps(value)}" for keyword, value in one["dims"].items()]
+            report.facts.append(("dimensions", ", ".join(keywords)))
 
 
 def _dotted(version: tuple[int, ...]) -> str:

@@ -19,7 +19,7 @@ from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..loops.library.shipped import FOLDER
 from . import wrappers
 from .extension import OperatorExtension
-from .information import FILE, describe, record
+from .information import FILE, describe, record, with_dims
 from .loop_extension import LoopExtension
 from .platforms import platform_tag
 
@@ -116,7 +116,7 @@ class BuildExtension(build_ext):  # type: ignore[misc]
             torch=False,
             output=folder / f"lib{extension.name.rpartition('.')[2].lstrip('_')}.so",
         )
-        operators = describe(library, extension.names)
+        operators = with_dims(describe(library, extension.names), extension.dims)
         texts = {
             "__init__.py": wrappers.module(library.name, operators, extension.docs),
             "__init__.pyi": wrappers.stubs(library.name, operators, extension.docs),
@@ -129,10 +129,8 @@ class BuildExtension(build_ext):  # type: ignore[misc]
 
     def _build_for_pytorch(self, extension: OperatorExtension) -> Path:
         """Write the library of sources for PyTorch: a module for this Python, and this PyTorch."""
-        if extension.names or extension.docs:
-            rule = (
-                "names and docs are for sources without PyTorch's headers: a module names its own functions"
-            )
+        if extension.names or extension.docs or extension.dims:
+            rule = "names, docs and dims are for sources without PyTorch's headers: such a module has its own"
             raise ArgumentValueError(f"OperatorExtension {extension.name}", rule)
         path = self._folder(extension.name).parent / Path(self.get_ext_filename(extension.name)).name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -22,6 +22,8 @@ class OperatorExtension(Extension):  # type: ignore[misc]
                 operators as functions, their type stubs, and a record of them.
     ``names``   Python names of functions that differ from the schema's: ``{"add_custom": "my_op"}``.
     ``docs``    docstrings of the operators and their stubs, by the name of the function.
+    ``dims``    the dimensions of operators, by the name of the function, as ``load_library`` takes them:
+                ``{"my_op": {"dims": "b i, i o -> b o", "parallel": "b o"}}``.
     ``extra_compile_args``  a list, or lists for ``"cxx"`` and ``"nvcc"``.
     ``cuda_architectures``  what CUDA sources are compiled for, such as ``["sm_80", "sm_90"]``. The default
                 is the environment variable POLYOP_CUDA_ARCHITECTURES, else that of ``polyop build``.
@@ -38,6 +40,7 @@ class OperatorExtension(Extension):  # type: ignore[misc]
         extra_compile_args: Sequence[str] | Mapping[str, Sequence[str]] = (),
         names: Mapping[str, str] | None = None,
         docs: Mapping[str, str] | None = None,
+        dims: Mapping[str, Any] | None = None,
         debug: bool = False,
         cuda_architectures: Sequence[str] | None = None,
         **options: Any,
@@ -54,6 +57,7 @@ class OperatorExtension(Extension):  # type: ignore[misc]
         self.flags = _flags(name, extra_compile_args)
         self.cuda_architectures = _architectures(name, cuda_architectures)
         self.names, self.docs, self.debug = dict(names or {}), dict(docs or {}), debug
+        self.dims = dims
         super().__init__(name, [str(source) for source in sources], **options)
 
     def compile_flags(self) -> list[str]:

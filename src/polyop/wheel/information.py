@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import keyword
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from ..core.errors import ArgumentValueError
 from ..core.schema import Schema
 from ..define.library.load import checked_rows, schema_of
+from ..define.module.dims import Notation, read_all
 from ..kernels.module.library import VERSION
 from ..kernels.module.registrations import open_rows
 
@@ -24,13 +26,14 @@ class Described:
     """One operator of a library.
 
     ``function`` is its Python name. ``keys`` map each dispatch key to the place (file and line) of its
-    function, ``place`` is that of the schema.
+    function, ``place`` is that of the schema. ``notation`` is the operator in index notation, if it is given.
     """
 
     schema: Schema
     function: str
     keys: Mapping[str, str]
     place: str
+    notation: Notation | None = None
 
     @property
     def has_gradient(self) -> bool:
@@ -69,6 +72,16 @@ def describe(library: Path, names: Mapping[str, str]) -> list[Described]:
     return operators
 
 
+def with_dims(operators: Sequence[Described], dims: Mapping[str, Any] | None) -> list[Described]:
+    """Return the operators with what ``dims`` says of them, by the name of the Python function.
+
+    Raises ``SchemaError`` and ``ArgumentTypeError`` as ``load_library`` does.
+    """
+    schemas = {one.function: one.schema for one in operators if one.schema.tensor_positions}
+    notations = read_all("OperatorExtension: dims", dims, schemas, {}, None)
+    return [dataclasses.replace(one, notation=notations.get(one.function)) for one in operators]
+
+
 def _check_functions(operators: list[Described]) -> None:
     owners: dict[str, Described] = {}
     for one in operators:
@@ -97,6 +110,7 @@ def record(library: Path, operators: list[Described]) -> dict[str, Any]:
                 "place": one.place,
                 "implementations": dict(one.keys),
                 "gradient": one.has_gradient,
+                **({} if one.notation is None else {"dims": one.notation.keywords()}),
             }
             for one in operators
         ],

@@ -35,15 +35,19 @@ _FIXED = '''"""Operators of {library}, for every framework; written by polyop wh
 def module(library: str, operators: Sequence[Described], docs: Mapping[str, str]) -> str:
     """Return the text of ``__init__.py``, which loads the library and names its operators."""
     docstrings = {one.schema.name: docs[one.function] for one in operators if one.function in docs}
+    dims = {
+        one.schema.qualified_name: one.notation.keywords() for one in operators if one.notation is not None
+    }
+    arguments = [f'_pathlib.Path(__file__).with_name("{library}")']
+    arguments += [f"docs={docstrings!r}"] if docstrings else []
+    arguments += [f"dims={dims!r}"] if dims else []
     lines = [
         _FIXED.format(library=library),
         "import pathlib as _pathlib",
         "",
         "import polyop as _polyop",
         "",
-        f"library = _polyop.load_library(_pathlib.Path(__file__).with_name({library!r}), docs={docstrings!r})"
-        if docstrings
-        else f'library = _polyop.load_library(_pathlib.Path(__file__).with_name("{library}"))',
+        f"library = _polyop.load_library({', '.join(arguments)})",
         *(f'{one.function} = library["{one.schema.qualified_name}"]' for one in operators),
         "",
         f"__all__ = {[one.function for one in operators]!r}",
@@ -90,7 +94,8 @@ def _docstring(one: Described, text: str) -> str:
     body = f"{text.rstrip()}\n\n" if text else ""
     where = ", ".join(key for key in one.keys if not key.startswith("Autograd")) or "no device"
     gradient = "with a gradient" if one.has_gradient else "without a gradient"
-    whole = f"{body}``{one.schema}``\n\nFor {where}; {gradient}."
+    notation = "" if one.notation is None else f"\n\n``{one.notation.dims}``"
+    whole = f"{body}``{one.schema}``{notation}\n\nFor {where}; {gradient}."
     escaped = whole.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     first, *rest = escaped.splitlines()
     return "\n".join([f'    """{first}', *(f"    {line}" if line else "" for line in rest), '    """'])

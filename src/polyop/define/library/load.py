@@ -106,9 +106,9 @@ def load_library(
     ``namespaces``  other names for its namespaces, as ``{"myops": "myops_v1"}``, to load two versions
                     of a library into one process.
     ``docs``        docstrings, by the function's name: the operators' ``__doc__``.
-    ``dims``        the dimensions of operators, by the function's name: a text, or a mapping of the keywords
-                    ``dims``, ``parallel``, ``sum``, ``max``, ``min``, ``halo`` of :func:`polyop.operator`,
-                    and ``infer``, which gives the dtypes of the outputs.
+    ``dims``        the dimensions of operators, by the name in their schemas: a text, or a mapping of the
+                    keywords ``dims``, ``parallel``, ``sum``, ``max``, ``min``, ``halo`` of
+                    :func:`polyop.operator`, and ``infer``, which gives the dtypes of the outputs.
 
     All registrations are checked: each schema, and the C++ types of each function against its schema.
     The same library gives the same object; one that was built again replaces the operators.
@@ -153,7 +153,8 @@ def _document(library: OperatorLibrary, docs: Mapping[str, str]) -> None:
 
 def _set_dims(library: OperatorLibrary, dims: Any, origin: Origin) -> None:
     """Set the dimensions of operators; raises before any of them is changed."""
-    operators = {one.schema.name: one for one in library if isinstance(one, LibraryOperator)}
+    bound = [one for one in library if isinstance(one, LibraryOperator)]
+    operators = {name: one for one in bound for name in (one.schema.name, one.schema.qualified_name)}
     schemas = {name: operator.schema for name, operator in operators.items()}
     for name, notation in read_all(f"{library.path.name}: dims", dims, schemas, {}, origin).items():
         if (operators[name].operator.dims, operators[name].author_infer) != notation:

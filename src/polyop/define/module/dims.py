@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ...core.dims.claims import check_keywords
 from ...core.dims.dims import Dims
 from ...core.dims.infer import infer_from_dims
+from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError, InferError, SchemaError
 from ...core.limits import shown
 from ...core.schema import Schema
@@ -18,6 +19,18 @@ class Notation(NamedTuple):
 
     dims: Dims
     infer: Any = None
+
+    def keywords(self) -> dict[str, Any]:
+        """Return the value that :func:`read` takes: texts, numbers, tuples and dictionaries alone."""
+        keywords = {"dims": self.dims.text, **self.dims.claims()}
+        return keywords if self.infer is None else {**keywords, "infer": _named(self.infer)}
+
+
+def _named(infer: Any) -> Any:
+    """Return dtypes as names; a text is one, or the name of an argument."""
+    if isinstance(infer, (tuple, list)):
+        return tuple(map(_named, infer))
+    return infer if isinstance(infer, str) else dtype(infer).name
 
 
 def read(value: Any, schema: Schema, origin: Any) -> Notation:
