@@ -1,5 +1,6 @@
 """``dims=`` of libraries: the shapes, the checks and ``vmap``, for operators in Python."""
 
+import pathlib
 import warnings
 
 import jax
@@ -125,3 +126,75 @@ def test_check_tries_the_claims(shared):
     )
     report = check(lib.running, hosts=["numpy"], raise_on_failure=False)
     assert 'parallel="n" is false' in str(report)
+
+
+# -- C++ libraries
+
+FILE = pathlib.Path(__file__).parents[3] / "examples" / "11_operator_library" / "ops.cpp"
+OPERATORS = {"my_op": {"dims": "n, n -> n", "parallel": "n"}, "myops_dims::soften": "... -> ..."}
+
+
+@pytest.fixture
+def cpp():
+    """Return the C++ library of the example under a name of its own, with dimensions."""
+    return polyop.load_library(FILE, namespaces={"myops": "myops_dims"}, dims=OPERATORS)
+
+
+def test_a_cpp_library_has_checks_symbols_and_vmap(torch, compiled, cpp):
+    with pytest.raises(InferError, match="myops_dims::my_op: dimension n is 3 in argument other and 2 in"):
+        cpp.my_op(np.ones(2), np.ones(3))
+    step = compiled(cpp.my_op)
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        for n in (2, 5):
+            torch.testing.assert_close(step(torch.ones(n), torch.ones(n)), torch.full((n,), 2.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FallbackWarning)
+        y = torch.vmap(cpp.my_op)(torch.ones(4, 3), torch.ones(4, 3))
+        assert torch.vmap(cpp.soften)(torch.ones(4, 3)).shape == (4, 3)
+    torch.testing.assert_close(y, torch.full((4, 3), 2.0))
+    t = torch.ones(4, 3, requires_grad=True)
+    torch.vmap(cpp.my_op)(t, t).sum().backward()
+    torch.testing.assert_close(t.grad, torch.full((4, 3), 2.0))
+
+
+def test_a_later_load_changes_dimensions_and_one_without_keeps_them(cpp):
+    other = {"namespaces": {"myops": "myops_dims"}}
+    assert polyop.load_library(FILE, **other) is cpp
+    assert str(cpp.my_op.operator.dims) == 'dims="n, n -> n", parallel="n"'
+    polyop.load_library(FILE, **other, dims={"soften": "n -> n"})
+    with pytest.raises(InferError, match="but its entry 'n' has 1"):
+        cpp.soften(x)
+
+
+FALSE = {
+    "a shape": (
+        "n -> n+1",
+        r"dims= gives output 0 the shape \(4,\), and myops_dims::soften of ops.so \(3,\)",
+    ),
+    "a dtype": (
+        {"dims": "n -> n", "infer": "int32"},
+        "the dtype int32, and myops_dims::soften of ops.so float64",
+    ),
+}
+
+
+@pytest.mark.parametrize(("dims", "message"), FALSE.values(), ids=FALSE)
+def test_dims_that_contradict_the_cpp_function_are_refused(dims, message):
+    ops = polyop.load_library(FILE, namespaces={"myops": "myops_dims"}, dims={"soften": dims})
+    with pytest.raises(InferError, match=message) as excinfo:
+        ops.soften(np.ones(3))
+    assert f"defined at {__file__}:" in str(excinfo.value)
+
+
+def test_an_unknown_operator_is_refused_and_nothing_is_changed(cpp):
+    wrong = {"my_op": "m, m -> m", "softened": "n -> n"}
+    with pytest.raises(SchemaError, match="must name functions over tensors: my_op, .*but got 'softened'"):
+        polyop.load_library(FILE, namespaces={"myops": "myops_dims"}, dims=wrong)
+    assert str(cpp.my_op.operator.dims) == 'dims="n, n -> n", parallel="n"'
+
+
+def test_check_of_a_cpp_library_has_rows_of_dims(cpp):
+    report = check(cpp.my_op, np.ones(3), np.ones(3), hosts=["numpy"])
+    rows = {row[0]: row[2] for row in report.rows}
+    for name in ("refusals", "shapes", "parallel", "gradient"):
+        assert rows[f"dims, {name}"] == "passed"

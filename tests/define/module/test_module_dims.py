@@ -104,7 +104,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("dims", "message"), WRONG.values(), ids=WRONG)
 def test_dims_that_contradict_the_function_are_refused_at_the_call(dims, message):
-    wrong = CustomOpBuilder("module_dims_wrong", FILE).load(dims=dims)
+    wrong = CustomOpBuilder("module_dims_other", FILE).load(dims=dims)
     with pytest.raises(InferError, match=message) as excinfo:
         wrong.linear(ones(2, 3), ones(3, 3))
     assert f"defined at {__file__}:" in str(excinfo.value)
@@ -130,16 +130,16 @@ REFUSED = {
 @pytest.mark.parametrize(("dims", "error", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_contradicts_is_refused_when_the_module_is_loaded(dims, error, message):
     with pytest.raises(error, match=message):
-        CustomOpBuilder("module_dims_refused", FILE).load(dims=dims)
+        CustomOpBuilder("module_dims_other", FILE).load(dims=dims)
 
 
 def test_a_rule_in_infer_and_one_in_dims_are_refused():
     with pytest.raises(SchemaError, match="has a rule in infer= and one in dims="):
-        CustomOpBuilder("module_dims_refused", FILE).load(dims={"square": "n -> n"}, infer={"square": "x"})
+        CustomOpBuilder("module_dims_other", FILE).load(dims={"square": "n -> n"}, infer={"square": "x"})
 
 
 def test_an_entry_of_a_result_that_is_an_argument_has_to_be_its_own():
-    wrong = CustomOpBuilder("module_dims_wrong", FILE).load(dims={"scale_": "n -> 2*n"})
+    wrong = CustomOpBuilder("module_dims_other", FILE).load(dims={"scale_": "n -> 2*n"})
     with pytest.raises(
         InferError, match=r"gives output 0 the entry '2\*n', and it is argument x, which has 'n'"
     ):
@@ -147,7 +147,7 @@ def test_an_entry_of_a_result_that_is_an_argument_has_to_be_its_own():
 
 
 def test_other_dims_replace_the_operators():
-    builder = CustomOpBuilder("module_dims_again", FILE)
+    builder = CustomOpBuilder("module_dims_other", FILE)
     first = builder.load(dims={"square": "n -> n"})
     assert builder.load(dims={"square": "n -> n"}) is first
     again = builder.load(dims={"square": "... -> ..."})
@@ -294,7 +294,7 @@ FALSE = {
 @pytest.mark.parametrize(("dims", "message"), FALSE.values(), ids=FALSE)
 def test_check_reports_dims_that_are_false(dims, message):
     (name,) = dims
-    wrong = CustomOpBuilder("module_dims_wrong", FILE).load(dims=dims)
+    wrong = CustomOpBuilder("module_dims_other", FILE).load(dims=dims)
     samples = {"shorter": (ones(5),), "first": (ones(3), 2), "running_product": (ones(3),)}[name]
     report = check(getattr(wrong, name), *samples, hosts=["numpy"], raise_on_failure=False)
     assert not report.ok
