@@ -21,7 +21,7 @@ LINE = re.compile(
 SHAPE = re.compile(r"(?P<dtype>[a-z]+\d*\w*)\[(?P<sizes>[\d,]*)\]")
 LISTED = re.compile(r"replica_groups=\{\{([\d,]*)\}")
 IOTA = re.compile(r"replica_groups=\[\d+,(\d+)\]<=")
-MESH = re.compile(r"replica_groups=mesh\[(?P<axes>[^\]]*)\] \{(?P<used>[^}]*)\}")
+MESH = re.compile(r"replica_groups=mesh\[(?P<axes>[^\]]*)\](?:, device_ids=.*?)? \{(?P<used>[^}]*)\}")
 
 
 class HloCollective(NamedTuple):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..core.spec import Spec
 from .placement import REPLICATE, Partial, Placement, Placements, Shard
-from .rule import AxisStrategy, ShardingRule
+from .rule import AxisStrategy, ShardingRule, sizes_along
 from .transition import Collective, is_possible, local_bytes, transition
 
 
@@ -41,28 +41,51 @@ def plan(
     mesh: Sequence[int],
     inputs: Sequence[Placements],
     outputs: Sequence[Placements | None] = (),
+    *,
+    equal_chunks: bool = False,
 ) -> Plan:
     """Return the plan that moves the fewest bytes.
 
     ``mesh`` has the number of devices along each of its axes. ``inputs`` are the placements that the flat
     inputs have; ``outputs`` are those that the results must get, or None where any will do. Of two plans with
-    equal bytes, one with fewer partial outputs and fewer changes comes first.
+    equal bytes, one with fewer partial outputs and fewer changes comes first: a device does not compute more
+    of an output than it gets.
+
+    ``equal_chunks`` says that a framework cuts inputs into equal chunks only. Then a dimension may be split
+    along several mesh axes as along one, also with a halo.
     """
     wanted = tuple(outputs) or (None,) * len(rule.outputs)
-    rows = (
-        plan_with(rule, tuple(mesh), strategies, inputs, wanted) for strategies in combinations(rule, mesh)
-    )
+    choices = combinations(rule, mesh, equal_chunks=equal_chunks)
+    rows = (plan_with(rule, tuple(mesh), strategies, inputs, wanted) for strategies in choices)
     plans = [row for row in rows if row is not None]
-    return min(
-        plans, key=lambda one: (one.bytes, *_later_bytes(one, rule, mesh, wanted), _changes(one, inputs))
-    )
+
+    def cost(one: Plan) -> tuple[int, ...]:
+        later = _later_bytes(one, rule, mesh, wanted)
+        return (one.bytes, *later, _changes(one.outputs, wanted), _changes(inputs, one.inputs))
+
+    return min(plans, key=cost)
 
 
-def combinations(rule: ShardingRule, mesh: Sequence[int]) -> Iterator[tuple[AxisStrategy, ...]]:
+def combinations(
+    rule: ShardingRule, mesh: Sequence[int], *, equal_chunks: bool = False
+) -> Iterator[tuple[AxisStrategy, ...]]:
     """Yield one strategy for each mesh axis, where these can be combined."""
     for strategies in itertools.product(rule.strategies, repeat=len(mesh)):
-        if _can_be_combined(strategies) and all(map(_has_room, strategies, mesh)):
+        if not _can_be_combined(strategies, equal_chunks=equal_chunks):
+            continue
+        if equal_chunks and _is_uneven(rule, strategies, mesh):
+            continue
+        if all(map(_has_room, strategies, mesh)):
             yield strategies
+
+
+def _is_uneven(rule: ShardingRule, strategies: Sequence[AxisStrategy], mesh: Sequence[int]) -> bool:
+    """Whether an input is split into chunks of different sizes."""
+    counts: dict[str, int] = {}
+    for strategy, count in zip(strategies, mesh, strict=True):
+        counts[strategy.name] = counts.get(strategy.name, 1) * count
+    sizes = ((s, size) for s in strategies if s.name for size in sizes_along(s.inputs, rule.inputs))
+    return any(size % counts[strategy.name] for strategy, size in sizes)
 
 
 def _has_room(strategy: AxisStrategy, count: int) -> bool:
@@ -70,7 +93,7 @@ def _has_room(strategy: AxisStrategy, count: int) -> bool:
     return not strategy.name or count == 1 or strategy.size > 1
 
 
-def _can_be_combined(strategies: Sequence[AxisStrategy]) -> bool:
+def _can_be_combined(strategies: Sequence[AxisStrategy], *, equal_chunks: bool) -> bool:
     """Whether strategies hold together: a slice knows its place along one axis, a halo is cut once.
 
     A maximum of sums is not the sum of maxima, so an output is combined in one way.
@@ -79,7 +102,7 @@ def _can_be_combined(strategies: Sequence[AxisStrategy]) -> bool:
     if sum(strategy.placed for strategy in split) > 1:
         return False
     names = [strategy.name for strategy in split]
-    if any(names.count(s.name) > 1 and (s.has_halo or s.placed) for s in split):
+    if any(names.count(s.name) > 1 and ((s.has_halo and not equal_chunks) or s.placed) for s in split):
         return False
     columns = zip(*(strategy.outputs for strategy in strategies), strict=True)
     return all(len({one.op for one in column if isinstance(one, Partial)}) <= 1 for column in columns)
@@ -138,8 +161,10 @@ def _later_bytes(
     return sum(collective.bytes for collective in collectives), len(collectives)
 
 
-def _changes(one: Plan, inputs: Sequence[Placements]) -> int:
-    return sum(a != b for pair in zip(inputs, one.inputs, strict=True) for a, b in zip(*pair, strict=True))
+def _changes(sources: Sequence[Placements], targets: Sequence[Placements | None]) -> int:
+    """Return how many placements differ; None may be any."""
+    rows = [(a, b) for a, b in zip(sources, targets, strict=True) if b is not None]
+    return sum(a != b for source, target in rows for a, b in zip(source, target, strict=True))
 
 
 def spec_bytes(spec: Spec) -> int:

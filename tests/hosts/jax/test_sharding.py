@@ -87,8 +87,8 @@ np.testing.assert_array_equal(sharded, z)
 
 
 WORDS = (
-    r"HostError: sharded::rows: an operand is sharded, and nothing says how the operator is split, but got "
-    r"P(?:artitionSpec)?\('a',.*\n\s+defined at .*program.py:\d+\n\s+call it inside jax.shard_map"
+    r"HostError: sharded::rows: argument x is sharded along dimension 0, and nothing says how the operator is "
+    r"split there, but got P(?:artitionSpec)?\('a',.*\n\s+defined at .*program.py:\d+\n\s+call it inside jax.shard_map"
 )
 
 
@@ -155,7 +155,7 @@ with jax.set_mesh(explicit):
     try:
         jax.jit(rows)(sharded)
     except polyop.PolyopError as problem:
-        assert "sharded::rows: an operand is sharded, and nothing says how the operator is split" in str(problem), problem
+        assert "sharded::rows: argument x is sharded along dimension 0, and nothing says how" in str(problem), problem
     else:
         raise AssertionError
 """, **FOUR)  # fmt: skip
@@ -250,10 +250,24 @@ with jax.set_mesh(explicit):
     y = jax.jit(linear)(split(x, "a"), split(w, None, "b"))
     assert jax.typeof(y).sharding.spec == P("a", "b"), jax.typeof(y)
     np.testing.assert_allclose(y, x @ w)
-    try:
-        jax.jit(linear)(split(x, None, "a"), split(w))
-    except polyop.PolyopError as problem:
-        assert "sharded::linear: an operand is sharded" in str(problem), problem
-    else:
-        raise AssertionError
+    for x_spec, w_spec, spec in [((None, "a"), (), P(None, None)), (("b", "a"), ("a",), P("b", None)),
+                                 (("b", ("a",)), ("a",), P("b", None))]:
+        y = jax.jit(linear)(split(x, *x_spec), split(w, *w_spec))  # slices of i are added
+        assert jax.typeof(y).sharding.spec == spec, jax.typeof(y)
+        np.testing.assert_allclose(y, x @ w)
+    one = np.arange(8.0)
+    refused = [
+        (lambda: scan(split(x, None, "a"), [split(one)]), "argument x is sharded along dimension 1, and nothing"),
+        (lambda: scan(split(x), [split(one), split(one, "a")]), "argument weights[1] is sharded along dimension 0"),
+        (lambda: linear(split(x, "a"), split(w, None, "a")), "dimensions b and o are split along one axis, but got a and a"),
+        (lambda: linear(split(x, None, "b"), split(w, "a")),
+         "argument x and argument w are split along different axes in dimension i, but got b and a"),
+    ]
+    for call, words in refused:
+        try:
+            call()
+        except polyop.PolyopError as problem:
+            assert words in str(problem), problem
+        else:
+            raise AssertionError(words)
 """, **FOUR)  # fmt: skip

@@ -1,11 +1,12 @@
-"""Operators on sharded arrays: one call per shard along parallel dimensions, else an error.
+"""Operators on sharded arrays: XLA's partitioner asks here how a call is split over the devices of a mesh.
 
-XLA's partitioner asks here how a call is split. For a plain custom call it would silently gather
-all operands on every device.
+For a plain custom call it would silently gather all operands on every device.
 """
 
 from __future__ import annotations
 
+import functools
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,66 +14,148 @@ import jax
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import NamedSharding, PartitionSpec
 
-from ...call.operator import Operator
-from ...core.errors import HostError
-from .dimensions import dimensions_of
+from ...call.host import specs
+from ...core.errors import FallbackWarning, HostError
+from ...sharding.of_call import sharding_rule
+from ...sharding.placement import Shard
+from ...sharding.plan import plan
+from ...sharding.rule import ShardingRule, replicated
+from . import tensors
 from .emit import emit
+from .layout import Layout
+from .sharded_call import ShardedCall
+from .sharding_errors import sharding_error
+from .shardy import shardy_rule
 from .site import Site
-from .types import explicit_axes, is_split
+
+_PLACES = 16
+"""On how many devices slices may have to know their place: a program has one call for each place."""
 
 
-def lower(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the outputs of a call, lowered to custom calls, for any number of devices."""
-    if jax.device_count() == 1:
-        return emit(site, *flat)
-    dimensions = dimensions_of(site, flat)
+def rule_of(site: Site, flat: Sequence[Any], devices: int) -> ShardingRule:
+    """Return in which ways a call is split over a number of devices; one with symbolic sizes is not.
 
-    def partition(mesh: Any, operands: Any, results: Any) -> Any:
-        first = results[0]
-        if dimensions is not None and isinstance(first.sharding, NamedSharding):
-            axes = axes_by_name(dimensions.outputs[:1], results[:1])
-            shardings = [NamedSharding(mesh, spec) for spec in dimensions.specs(axes)]
-        elif dimensions is not None and dimensions.are_equal:  # the mesh is partly manual
-            shardings = [first.sharding] * (len(operands) + len(results))
-        else:
-            for value in operands:
-                if not value.sharding.is_fully_replicated:
-                    raise sharding_error(site.operator, value.sharding)
-            shardings = [value.sharding for value in (*operands, *results)]
-        count = len(operands)
-        return (
-            mesh,
-            lambda *shards: emit(site.base, *shards),
-            tuple(shardings[count:]),
-            tuple(shardings[:count]),
-        )
+    Slices that have to know their place are left out for many devices.
+    """
+    outputs = tuple(site.outputs(flat))
+    inputs = tuple(tensors.spec(x) for x in flat)
+    strategies = [replicated(len(inputs), len(outputs))]
+    if all(isinstance(size, int) for x in (*inputs, *outputs) for size in x.shape):
+        arguments = specs(tensors, site.operator, site.unflatten(flat))  # type: ignore[arg-type]
+        fresh = outputs[: len(outputs) - len(site.aliases(flat))]
+        splits = sharding_rule(site.operator, arguments, fresh).splits
+        strategies += [strategy for strategy in splits if devices <= _PLACES or not strategy.placed]
+    return ShardingRule(site.operator.name, inputs, outputs, tuple(strategies))
 
-    def infer_shardings(mesh: Any, operands: Any, results: Any) -> tuple[Any, ...]:
-        """Return the shardings of the results, for GSPMD (JAX's partitioner before Shardy)."""
-        named = all(isinstance(value.sharding, NamedSharding) for value in operands)
-        if dimensions is None or not named:
-            return _as_operands(mesh, operands, results)
-        specs = dimensions.specs(axes_by_name(dimensions.inputs, operands))
-        return tuple(NamedSharding(mesh, spec) for spec in specs[len(operands) :])
 
+def lower(site: Site, flat: Sequence[Any], devices: int) -> tuple[Any, ...]:
+    """Return the outputs of a call, lowered for a program that XLA splits over ``devices``."""
+    rule = rule_of(site, flat, devices)
     wrapped = custom_partitioning(lambda *operands: emit(site, *operands))
-    wrapped.def_partition(
-        partition,
-        infer_sharding_from_operands=None if jax.config.jax_use_shardy_partitioner else infer_shardings,
-        sharding_rule=None if dimensions is None else dimensions.rule(),
-        need_replication_factors=() if dimensions is None else dimensions.replicated(),
-    )
+    partition = functools.partial(_partition, site, rule)
+    if not jax.config.jax_use_shardy_partitioner:
+        infer = functools.partial(_result_shardings, site, rule)
+        wrapped.def_partition(partition, infer_sharding_from_operands=infer)
+    elif rule.splits:
+        wrapped.def_partition(partition, **shardy_rule(rule)._asdict())
+    else:
+        wrapped.def_partition(partition)
     return tuple(wrapped(*flat))
 
 
-def axes_by_name(names: Sequence[Sequence[str]], values: Sequence[Any]) -> dict[str, Any]:
-    """Return the mesh axes of each dimension that is split; the first tensor that has it wins."""
-    axes: dict[str, Any] = {}
-    for dimensions, value in zip(names, values, strict=True):
-        for name, split in zip(dimensions, value.sharding.spec, strict=False):
-            if split is not None:
-                axes.setdefault(name, split)
-    return axes
+def _partition(site: Site, rule: ShardingRule, mesh: Any, operands: Any, results: Any) -> Any:
+    """Return what ``custom_partitioning`` needs: the mesh, the program of a device, and the shardings."""
+    if not _are_named((*operands, *results)):
+        return _partly_manual(site, rule, mesh, operands, results)
+    if not rule.splits and not site.operator.part_of:
+        _check_whole(site, operands)
+    call = _sharded_call(site, rule, mesh, operands, results)
+    _warn_gathered(call, operands)
+    return mesh, call, _shardings(call, call.outputs, results), _shardings(call, call.plan.inputs, operands)
+
+
+def _result_shardings(
+    site: Site, rule: ShardingRule, mesh: Any, operands: Any, results: Any
+) -> tuple[Any, ...]:
+    """Return the shardings of the results, for GSPMD (JAX's partitioner before Shardy)."""
+    if not _are_named(operands):
+        full = [x.sharding for x in operands if x.shape == results[0].shape]
+        return (full[0] if full else NamedSharding(mesh, PartitionSpec()),) * len(results)
+    call = _sharded_call(site, rule, mesh, operands, None)
+    return _shardings(call, call.outputs, results)
+
+
+def _sharded_call(
+    site: Site, rule: ShardingRule, mesh: Any, operands: Sequence[Any], results: Sequence[Any] | None
+) -> ShardedCall:
+    """Return the call with the cheapest plan; ``results`` have the shardings that XLA wants, if any."""
+    values = [*operands, *(results or ())]
+    layout = Layout.of(mesh, [value.sharding.spec for value in values])
+    placements = [layout.placements(value.sharding.spec) for value in values]
+    inputs, wanted = placements[: len(operands)], placements[len(operands) :]
+    cheapest = plan(rule, layout.sizes, inputs, wanted, equal_chunks=True)
+    return ShardedCall.of(site, rule, layout, cheapest, wanted or cheapest.outputs)
+
+
+def _shardings(call: ShardedCall, placements: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:
+    rows = zip(placements, values, strict=True)
+    return tuple(call.layout.sharding(row, len(value.shape)) for row, value in rows)
+
+
+def _are_named(values: Sequence[Any]) -> bool:
+    """Whether all shardings are known by the names of mesh axes; on a partly manual mesh they are not."""
+    return all(isinstance(value.sharding, NamedSharding) for value in values)
+
+
+def _partly_manual(site: Site, rule: ShardingRule, mesh: Any, operands: Any, results: Any) -> Any:
+    """Return what ``custom_partitioning`` needs on a partly manual mesh: all tensors are split alike."""
+    first = results[0]
+    if not _is_split_alike(rule):
+        _check_whole(site, operands)
+    shardings = [first.sharding] * (len(operands) + len(results))
+    if not _is_split_alike(rule):
+        shardings = [value.sharding for value in (*operands, *results)]
+    count = len(operands)
+    run = functools.partial(emit, site.base)
+    return mesh, run, tuple(shardings[count:]), tuple(shardings[:count])
+
+
+def _is_split_alike(rule: ShardingRule) -> bool:
+    """Whether every dimension of all tensors may be split, and all have the same dimensions."""
+    rank = len(rule.outputs[0].shape)
+    alike = {Shard(dim) for dim in range(rank)}
+    shapes = {spec.shape for spec in (*rule.inputs, *rule.outputs)}
+    for strategy in rule.splits:
+        placements = {*strategy.inputs, *strategy.outputs}
+        if len(placements) == 1 and not strategy.has_halo:
+            alike -= placements
+    return len(shapes) == 1 and not alike
+
+
+def _check_whole(site: Site, operands: Sequence[Any]) -> None:
+    """Raise ``HostError`` if an operand is sharded: nothing says how the call is split."""
+    for number, value in enumerate(operands):
+        if not value.sharding.is_fully_replicated:
+            raise sharding_error(site, number, value.sharding)
+
+
+_warned: set[str] = set()
+
+
+def _warn_gathered(call: ShardedCall, operands: Sequence[Any]) -> None:
+    """Warn once if a derived operator gathers operands, because nothing proves how it is split."""
+    operator = call.site.operator
+    for operand, needed in zip(operands, call.plan.inputs, strict=True):
+        present = call.layout.placements(operand.sharding.spec)
+        for before, after in zip(present, needed, strict=True):
+            if before == after or not isinstance(before, Shard) or operator.name in _warned:
+                continue
+            if call.rule.splits:
+                continue
+            _warned.add(operator.name)
+            text = f"{operator.name}: each device gathers the whole of sharded operands"
+            reason = "nothing proves how it is split; polyop explain says why"
+            warnings.warn(f"{text}: {reason}", FallbackWarning, stacklevel=2)
 
 
 def need_one_device(context: Any, site: Site) -> None:
@@ -80,19 +163,19 @@ def need_one_device(context: Any, site: Site) -> None:
 
     The partitioner never asks how a call without outputs is split.
     """
-    axes = context.module_context.axis_context
-    devices = getattr(axes, "num_devices", None) or 1
-    manual = getattr(axes, "manual_axes", None)
-    if devices > 1 or (manual is not None and set(manual) != set(axes.mesh.axis_names)):
+    if devices_of(context) > 1:
         rule = "has no outputs, and the program runs on several devices"
         hint = "call it inside jax.shard_map, over all axes of the mesh: it runs once per shard"
         raise HostError(site.operator.name, rule, where=site.operator.origin, hint=hint)
 
 
-def _as_operands(mesh: Any, operands: Any, results: Any) -> tuple[Any, ...]:
-    """Return the shardings of the results, for GSPMD (JAX's partitioner before Shardy)."""
-    full = [x.sharding for x in operands if x.shape == results[0].shape]
-    return (full[0] if full else NamedSharding(mesh, PartitionSpec()),) * len(results)
+def devices_of(context: Any) -> int:
+    """Return over how many devices XLA splits the program; 1 where the whole mesh is manual."""
+    axes = context.module_context.axis_context
+    manual = getattr(axes, "manual_axes", None)
+    if manual is None:
+        return getattr(axes, "num_devices", None) or 1
+    return 1 if set(manual) == set(axes.mesh.axis_names) else int(axes.mesh.size)
 
 
 def needs_devices(*primitives: Any) -> None:
@@ -100,33 +183,3 @@ def needs_devices(*primitives: Any) -> None:
     from jax._src import dispatch
 
     dispatch.prim_requires_devices_during_lowering.update(primitives)
-
-
-def result_axes(site: Site, flat: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Return the mesh axes along which each dimension of each output is split, on an explicit mesh.
-
-    An empty list means that no operand is split. Raises ``HostError`` if one is split along a dimension
-    that the operator needs the whole of.
-    """
-    if not any(map(is_split, flat)):
-        return []
-    dimensions = dimensions_of(site, flat)
-    if dimensions is None:
-        raise sharding_error(site.operator, next(filter(is_split, flat)).sharding)
-    axes = explicit_axes(site.operator, flat, dimensions.inputs)
-    if not dimensions.parallel.issuperset(axes):
-        raise sharding_error(site.operator, next(filter(is_split, flat)).sharding)
-    return [tuple(axes.get(name) for name in names) for names in dimensions.outputs]
-
-
-def sharding_error(operator: Operator, sharding: Any) -> HostError:
-    """Return the error for a sharded operand of an operator that needs the whole of it."""
-    hint = (
-        "call it inside jax.shard_map, which runs it once per shard, or give it the whole array "
-        '(jax.device_put, jax.lax.with_sharding_constraint); batch="elementwise" declares that an element '
-        "of the outputs depends on the same element of the inputs only, and dims= with parallel= which "
-        "dimensions may be split"
-    )
-    rule = "an operand is sharded, and nothing says how the operator is split"
-    seen = getattr(sharding, "spec", sharding)
-    return HostError(operator.name, rule, seen, where=operator.origin, hint=hint)

@@ -18,9 +18,10 @@ from jax.interpreters import ad, batching, mlir
 
 from . import debug, rules, tensors
 from .emit import emit, keep_alive
+from .explicit import result_axes
 from .linearization import Linearization, linearize
 from .lru_cache import LruCache
-from .partition import lower, need_one_device, needs_devices, result_axes
+from .partition import devices_of, lower, need_one_device, needs_devices
 from .site import Site
 from .types import result_type, unified, zeros
 
@@ -66,12 +67,16 @@ def _types(*flat: Any, site: Site) -> list[Any]:
     return [result_type(flat[0], output.shape, output.dtype, split) for output, split in rows]
 
 
-_lower_call = mlir.lower_fun(lambda *flat, site: lower(site, flat), multiple_results=True)
+_lower_call = mlir.lower_fun(lambda *flat, site: emit(site, *flat), multiple_results=True)
+_lower_split = mlir.lower_fun(lambda *flat, site, devices: lower(site, flat, devices), multiple_results=True)
 
 
 def _lower(context: Any, *flat: Any, site: Site) -> Any:
     keep_alive(context, site)
-    return _lower_call(context, *flat, site=site)
+    devices = devices_of(context)
+    if devices == 1:
+        return _lower_call(context, *flat, site=site)
+    return _lower_split(context, *flat, site=site, devices=devices)
 
 
 operator_p.def_impl(_run)

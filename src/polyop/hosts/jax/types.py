@@ -9,9 +9,6 @@ import jax
 from jax.interpreters import ad
 from jax.sharding import NamedSharding, PartitionSpec
 
-from ...call.operator import Operator
-from ...core.errors import HostError
-
 
 def result_type(operand: Any, shape: Sequence[Any], dtype: Any, axes: Sequence[Any] = ()) -> Any:
     """Return the type of a result of this shape that varies over the same mesh axes as an operand.
@@ -51,32 +48,3 @@ def _vary(value: Any, axes: tuple[Any, ...]) -> Any:
 def zeros(kind: Any) -> Any:
     """Return zeros of a type, with its sharding and varying axes."""
     return ad.instantiate_zeros(ad.Zero(kind))
-
-
-def explicit_axes(
-    operator: Operator, operands: Sequence[Any], names: Sequence[Sequence[str]]
-) -> dict[str, Any]:
-    """Return the mesh axes of each dimension that is split in the operands, which have explicit shardings.
-
-    ``names`` has the dimensions of each operand. Raises ``HostError`` if two operands are split differently.
-    """
-    result: dict[str, Any] = {}
-    for operand, dimensions in zip(operands, names, strict=True):
-        for number, (name, axes) in enumerate(zip(dimensions, _axes(operand), strict=False)):
-            if axes is None:
-                continue
-            if result.setdefault(name, axes) != axes:
-                rule = f"two operands are split along different axes in dimension {number}"
-                seen = f"{result[name]} and {axes}"
-                hint = "bring them together with jax.reshard"
-                raise HostError(operator.name, rule, seen, where=operator.origin, hint=hint)
-    return result
-
-
-def is_split(operand: Any) -> bool:
-    """Whether any dimension of an operand is split along a mesh axis."""
-    return any(axes is not None for axes in _axes(operand))
-
-
-def _axes(operand: Any) -> tuple[Any, ...]:
-    return () if operand.sharding.mesh.empty else tuple(operand.sharding.spec)
