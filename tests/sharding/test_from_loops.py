@@ -21,11 +21,9 @@ def operators():
     scope = {}
     exec(compile(EXAMPLE.read_text().partition("SCALE = ")[0], str(EXAMPLE), "exec"), scope)
     rows = {}
-    for function, signature, specs in scope["OPERATORS"]:
-        results = "(Tensor, Tensor)" if function.__name__ == "scan" else "Tensor"
-        schema = f"twelve_sharded::{function.__name__}({signature}) -> {results}"
-        tensors = tuple(array(spec, seed) for seed, spec in enumerate(specs))
-        bound = polyop.operator(schema, polyop.kernel(function))
+    for function, specs in scope["OPERATORS"]:
+        bound = polyop.kernel(function)
+        tensors = [array(spec, seed) for seed, spec in enumerate(specs)]
         rows[function.__name__] = (bound, (*tensors, *(a.default for _, a in bound.schema.attributes())))
     return rows
 

@@ -1,5 +1,7 @@
 """Operators with claims of their dimensions, in NumPy, each with arguments of a call."""
 
+import functools
+
 import numpy as np
 
 import polyop
@@ -145,16 +147,11 @@ def _broadcast(x, y):
     return polyop.Spec(np.broadcast_shapes(x.shape, y.shape), x.dtype)
 
 
+@functools.cache
 def samples():
-    """Yield each operator, the arguments of a call, and the strategies that split a dimension."""
+    """Return for each operator the arguments of a call, and the strategies that split a dimension."""
+    rows = []
     for schema, kernel, claims, arguments, strategies in ROWS:
-        name = schema.partition("(")[0]
-        known = polyop.find(f"claimed::{name}") if f"claimed::{name}" in _defined else None
-        if known is None:
-            rules = {**claims, **({"infer": _broadcast} if claims.get("infer") == "broadcast" else {})}
-            known = polyop.operator(f"claimed::{schema}", kernel, **rules)
-            _defined.add(f"claimed::{name}")
-        yield known, arguments, strategies
-
-
-_defined = set()
+        own = {**claims, "infer": _broadcast} if claims.get("infer") == "broadcast" else claims
+        rows.append((polyop.operator(f"claimed::{schema}", kernel, **own), arguments, strategies))
+    return rows

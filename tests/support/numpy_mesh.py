@@ -9,8 +9,7 @@ import itertools
 import numpy as np
 
 from polyop.call.foreign import flatten, text_values, unflatten, written_tensors
-from polyop.rules.loops.parts import joined, specs, split
-from polyop.rules.loops.vjp import LoopVJP
+from polyop.rules.loops.parts import joined, specs
 from polyop.sharding.local import input_range, local_call
 from polyop.sharding.of_call import sharding_rule
 from polyop.sharding.placement import Partial, Shard
@@ -180,25 +179,12 @@ def _outputs(schema, arguments, result):
     return [*results, *written_tensors(schema, arguments)]
 
 
-class _Recorder:
-    """Stands for ``f__backward``, and keeps the arguments of its call."""
-
-    def __init__(self, bound):
-        self.bound, self.operator, self.arguments = bound, bound.operator, None
-
-    def __call__(self, *arguments):
-        self.arguments = arguments
-        return self.bound(*arguments)
-
-
 def gradient_call(bound, arguments, grads):
     """The operator ``f__backward`` and the arguments with which it is called; None where none is computed."""
-    rule = bound.operator.gradient
-    recorder = _Recorder(rule.backward)
-    tensors, attributes = split(bound.schema, arguments)
-    vjp = LoopVJP(bound.operator, lambda: recorder, rule.savings, specs(tensors), attributes)
-    vjp(arguments, whole_outputs(bound, arguments), grads, (True,) * len(arguments))
-    return None if recorder.arguments is None else (recorder.bound, recorder.arguments)
+    call = bound.operator.gradient.at(arguments).part_call(
+        arguments, whole_outputs(bound, arguments), grads, (True,) * len(arguments)
+    )
+    return (call.part, call.arguments) if call.arguments else None
 
 
 def check_every_strategy(bound, arguments, meshes):
