@@ -97,5 +97,6 @@ def compare():
 
 if __name__ == "__main__":
     compare()
-    # the kernels of docs/guides/loop-kernels.md, which check themselves
-    subprocess.run([sys.executable, pathlib.Path(__file__).with_name("language.py")], check=True)
+    # the code of docs/guides/loop-kernels.md and docs/reference/kernel-operators.md, which checks itself
+    for name in ("language.py", "operators.py"):
+        subprocess.run([sys.executable, pathlib.Path(__file__).with_name(name)], check=True)

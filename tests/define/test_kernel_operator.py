@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import polyop
+from polyop.call.explain import explain
 from polyop.testing import check
 
 X = np.arange(6, dtype=np.float32)
@@ -346,6 +347,28 @@ def test_the_last_definition_has_the_name_whichever_is_called_first():
     assert last(X).tolist() == (3 * X).tolist() and last.name == "cells_in_order::scaled"
 
 
+@pytest.mark.parametrize("first_used", [True, False])
+def test_two_modules_that_derive_one_name(first_used):
+    """As a.b and a_b do: one of them gets a number, with a warning that shows both."""
+    first = run_cell({"polyop": polyop, "__name__": f"cells.derive{first_used}"}, 2)
+    if first_used:
+        first(X)
+    last = run_cell({"polyop": polyop, "__name__": f"cells_derive{first_used}"}, 3)
+    named, numbered, factor = (first, last, 3) if first_used else (last, first, 2)
+    name = f"cells_derive{first_used}::scaled"
+    with pytest.warns(UserWarning, match="chooses a name") as caught:
+        assert numbered(X).tolist() == numbered(X).tolist() == (factor * X).tolist()
+    (warning,) = caught
+    text = str(warning.message)
+    assert text.startswith(f"{name}: the module {named.defined_in} has an operator {name}, defined at <cell")
+    assert f"so the one of the module {numbered.defined_in}, defined at <cell" in text
+    assert f"is called {name}_2; @polyop.kernel(name=" in text and text.count("<cell") == 2
+    assert named(X).tolist() == ((5 - factor) * X).tolist()
+    assert (named.name, numbered.name) == (name, f"{name}_2")
+    assert f"\n  name        the module {named.defined_in} has" in explain(numbered)
+    assert "\n  name  " not in explain(named)
+
+
 def test_two_modules_cannot_choose_one_name():
     first, second = ({"polyop": polyop, "__name__": f"cells_of_module_{k}"} for k in (1, 2))
     options = '(name="kernel_cells::taken")'
@@ -365,7 +388,8 @@ def test_an_operator_of_the_same_name_keeps_it():
     names = {"polyop": polyop, "__name__": "cells_with_operator"}
     kernel = run_cell(names, 2)
     op = polyop.operator("cells_with_operator::scaled(Tensor x) -> Tensor", kernel)
-    assert kernel(X).tolist() == op(X).tolist() == (2 * X).tolist()
+    with pytest.warns(UserWarning, match="cells_with_operator::scaled, defined at .*test_kernel_operator.py"):
+        assert kernel(X).tolist() == op(X).tolist() == (2 * X).tolist()
     assert op.name == "cells_with_operator::scaled" and kernel.name == "cells_with_operator::scaled_2"
 
 

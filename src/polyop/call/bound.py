@@ -51,6 +51,8 @@ class BoundOperator(_core.Call):
     is_module = False
     defined_in = ""
     """The name of the module that defined it, for other processes."""
+    name_note = ""
+    """Why it has another name than the one that follows from its definition."""
     torch_overload: Any
     """The operator in ``torch.ops``, once the PyTorch host has registered it."""
 

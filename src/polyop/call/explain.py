@@ -39,6 +39,7 @@ def explain(
         module.refine_schema(arguments)  # as the first call does: it marks written arguments in the schema
     operator = bound.operator
     lines = [str(operator), f"  defined at  {operator.origin}"]
+    lines += [f"  name        {bound.name_note}"] if bound.name_note else []
     lines += [f"  about       {line}" for line in operator.doc.strip().splitlines()[:1]]
     lines += [f"  kernel      none: {problem}"] if problem else _kernels(bound, arguments)
     lines += [f"  attributes  {name} = {value!r}" for name, value in operator.attributes.items()]

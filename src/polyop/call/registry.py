@@ -68,6 +68,12 @@ def has_name(kernel: Any) -> bool:
         return _declared.get(kernel.name) is kernel and (old is None or _is_redefinition(old, kernel))
 
 
+def other_module(kernel: Any) -> Any:
+    """Return the operator of another module that has the name which a loop kernel reserved, or None."""
+    other = _named.get(kernel.name) or _declared.get(kernel.name)
+    return None if other is None or other.defined_in == kernel.defined_in else other
+
+
 def _is_redefinition(old: Any, new: Any) -> bool:
     """Whether the new operator is the last definition of a loop kernel, and the old one is an earlier."""
     is_last = _declared.get(new.name) is new

@@ -19,6 +19,7 @@ import keyword
 import math
 import re
 import threading
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +114,7 @@ class KernelOperator(BoundOperator):
                 return  # another thread was faster
             has_name = registry.has_name(self)
             namespace, name = self._reserved_name.split("::")
+            other = None if has_name else registry.other_module(self)
             if not has_name:
                 name = registry.unique(namespace, name)
             self.python.compile_attrs = self.compile_attrs  # type: ignore[attr-defined]  # perhaps changed
@@ -126,6 +128,20 @@ class KernelOperator(BoundOperator):
                 raise
             if not has_name:
                 registry.add_generated(self)
+            if other is not None:
+                self._warn_of(other)
+
+    def _warn_of(self, other: BoundOperator) -> None:
+        """Warn that an operator of another module has the name, as ``a.b`` and ``a_b`` derive the same."""
+        self.name_note = (
+            f"the module {other.defined_in} has an operator {self._reserved_name}, "
+            f"defined at {other.origin}; "
+            f"so the one of the module {self.defined_in}, defined at {self.origin}, is called {self.name}"
+        )
+        warnings.warn(
+            f'{self._reserved_name}: {self.name_note}; @polyop.kernel(name="...") chooses a name',
+            stacklevel=2,
+        )
 
 
 def check_name(name: Any) -> None:
