@@ -171,6 +171,7 @@ def test_vmap_of_a_whole_dimension_is_a_loop_that_says_so(host):
 
 
 def test_torch_compiles_once_for_all_sizes(multiply):
+    torch.compiler.reset()
     compiled = torch.compile(multiply, dynamic=True, fullgraph=True, backend="eager")
     with torch._dynamo.config.patch(error_on_recompile=True):
         for b, i, o in [(2, 3, 4), (5, 6, 7), (8, 3, 9)]:

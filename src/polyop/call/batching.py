@@ -5,14 +5,15 @@ An author's rule calls operators itself. A :class:`Rule` of polyop also gets the
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.errors import GradientError
+from ..core.errors import FallbackWarning, GradientError
 from ..core.origin import of_function
 from .operator import Operator
-from .rule import Rule
+from .rule import CUSTOM, Rule
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,29 @@ def answer(call: BatchedCall, in_dims: Sequence[Any], inputs: Sequence[Any]) -> 
     if rule is None:
         return NotImplemented
     return rule(in_dims, inputs, *((call,) if isinstance(rule, Rule) else ()))
+
+
+_warned: set[tuple[str, str]] = set()
+
+
+def warn_of_loop(operator: Operator, host: str) -> None:
+    """Warn that ``vmap`` calls an operator for each sample, and say what does better; once in a host."""
+    if (host, operator.name) in _warned:
+        return
+    _warned.add((host, operator.name))
+    shown = operator.name.removesuffix("__saving").removesuffix("__backward")
+    text = f"{shown}: vmap runs one call per sample"
+    if operator.name.endswith("__backward"):
+        text += " of its gradient"
+    elif _is_recorded(operator):  # a C++ module or library, or a part of one
+        text += "; give dims= where it is loaded to do better" if operator.dims is None else ""
+    elif operator.schema.namespace != CUSTOM and not operator.part_of:  # Custom has no such parameter
+        text += "; give batch= ('elementwise' or a rule) to do better"
+    warnings.warn(text, FallbackWarning, stacklevel=3)
+
+
+def _is_recorded(operator: Operator) -> bool:
+    return isinstance(operator.gradient, Rule) and operator.gradient.is_recorded
 
 
 def rule_outputs(

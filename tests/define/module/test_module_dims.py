@@ -231,6 +231,21 @@ def test_forward_of_vmap_of_the_gradient_is_one_call_where_it_saves_arguments_al
     assert per_call == {"square": 1 + 2, "running_product": 2 * 2 + 2}  # Forward, then Backward per sample
 
 
+def test_the_warning_says_what_does_better(host):
+    """Nothing, where dims= are there; a module has no batch=."""
+    xp, transforms, vmap = host
+    with_dims = CustomOpBuilder("module_dims_other", FILE).load(dims={"square": "n -> n"})
+    with pytest.warns(FallbackWarning, match="other::square: vmap runs one call per sample$"):
+        vmap(with_dims.square, (0,))(xp.ones((2, 3)))
+    with pytest.warns(
+        FallbackWarning, match="running_product: vmap runs one call per sample; give dims= where it"
+    ):
+        vmap(with_dims.running_product, (0,))(xp.ones((2, 3)))
+    with pytest.warns(FallbackWarning, match="square: vmap runs one call per sample") as warned:
+        vmap(transforms.grad(lambda x: with_dims.square(x).sum()), (0,))(xp.ones((2, 3)))
+    assert str(warned.list[-1].message).endswith("one call per sample of its gradient")
+
+
 # -- sizes that are symbols
 
 

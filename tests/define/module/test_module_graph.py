@@ -8,7 +8,14 @@ import warnings
 import numpy as np
 import pytest
 
-from polyop.core.errors import ArgumentValueError, FallbackWarning, GradientError, KernelError, LibraryError
+from polyop.core.errors import (
+    ArgumentValueError,
+    FallbackWarning,
+    GradientError,
+    InferError,
+    KernelError,
+    LibraryError,
+)
 from polyop.define.module.builder import CustomOpBuilder
 from polyop.define.module.graph import GraphOnly
 
@@ -361,3 +368,20 @@ def test_f9_a_device_task_in_a_graph(tasks):
     x, y = torch.tensor([2.0, 3.0], requires_grad=True), torch.tensor([5.0, 7.0], requires_grad=True)
     compiled(lambda x, y: tasks.mul(x, y).sum())(x, y).backward()
     assert (x.grad.tolist(), y.grad.tolist()) == ([5, 7], [2, 3])
+
+
+def test_an_operator_of_op_def_has_the_dimensions_that_load_gives(monkeypatch):
+    monkeypatch.setenv("POLYOP_ASCEND", "rehearse")
+    sources = paths("add.cpp", "module.cpp")
+    builder = CustomOpBuilder("graph_dims", sources, backend="Ascend", op_def=paths("add.yaml"))
+    dims = {"dims": "..., ... -> ...", "parallel": "..."}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        ops = builder.load(dims={"add4": dims})
+    np.testing.assert_array_equal(ops.add4(X, Y, 1), X + Y)
+    with pytest.raises(InferError, match=r"dimensions \.\.\. are \(1,\) in argument other and \(3,\) in"):
+        ops.add4(X, Y[:1], 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FallbackWarning)
+        out = torch.vmap(lambda x, y: ops.add4(x, y, 1))(torch.ones(2, 3).half(), torch.ones(2, 3).half())
+    torch.testing.assert_close(out, torch.full((2, 3), 2.0).half())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,8 +13,8 @@ import numpy as np
 from ...call import batching
 from ...call.batching import BatchedCall
 from ...call.operator import Operator
-from ...call.rule import CUSTOM, apply_rule, check_gradient, list_gradients, no_gradient, saving_of
-from ...core.errors import FallbackWarning, GradientError
+from ...call.rule import apply_rule, check_gradient, list_gradients, no_gradient, saving_of
+from ...core.errors import GradientError
 from ...core.origin import of_function
 from ...core.spec import Spec
 from ...rules.module.recorded import Recorded
@@ -194,7 +193,7 @@ def batched(call: Call, site: Site, size: int, flat: Sequence[Any], dims: Sequen
     answer = batching.answer(batched_call, site.by_argument(dims), site.unflatten(_as_jax(flat)))
     if answer is not NotImplemented:
         return batching.rule_outputs(site.operator, answer, len(_samples(site, flat, dims)), size)
-    _warn_once(site.operator)
+    batching.warn_of_loop(site.operator, "jax")
     first = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(flat, dims, strict=True)]
 
     def call_one(sample: Sequence[Any]) -> tuple[Any, ...]:
@@ -213,17 +212,3 @@ def _samples(site: Site, flat: Sequence[Any], dims: Sequence[Any]) -> Sequence[S
         x.shape if d is None else (*x.shape[:d], *x.shape[d + 1 :]) for x, d in zip(flat, dims, strict=True)
     ]
     return site.outputs([jax.ShapeDtypeStruct(s, x.dtype) for s, x in zip(shapes, flat, strict=True)])
-
-
-_warned: set[str] = set()
-
-
-def _warn_once(operator: Operator) -> None:
-    if operator.name in _warned:
-        return
-    _warned.add(operator.name)
-    shown = operator.name.removesuffix("__saving").removesuffix("__backward")
-    text = f"{shown}: vmap runs one call per sample"
-    if operator.schema.namespace != CUSTOM:  # Custom has no parameter batch=
-        text += "; give batch= ('elementwise' or a rule) to do better"
-    warnings.warn(text, FallbackWarning, stacklevel=2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import torch
@@ -11,16 +10,12 @@ from ...call import batching
 from ...call.batching import BatchedCall
 from ...call.bound import BoundOperator
 from ...call.host import map_tensors
-from ...call.operator import Operator
 from ...call.prepare import normalise
-from ...call.rule import CUSTOM
 from ...core.arguments import bind
-from ...core.errors import FallbackWarning, GradientError
+from ...core.errors import GradientError
 from ...core.untraced import untraced
 from . import tensors
 from .layout import Layout
-
-_warned: set[str] = set()
 
 
 @untraced
@@ -72,7 +67,7 @@ def register_loop(bound: BoundOperator, overload: Any, library: Any, name: str) 
 
 
 def _loop(layout: Layout, overload: Any, size: int, dims: Any, flat: Any) -> tuple[Any, Any]:
-    _warn_once(layout.bound.operator)
+    batching.warn_of_loop(layout.bound.operator, "torch")
     batched = [isinstance(d, int) and isinstance(x, torch.Tensor) for x, d in zip(flat, dims, strict=True)]
     moved = [x.movedim(d, 0) if b else x for x, d, b in zip(flat, dims, batched, strict=True)]
     samples = []
@@ -85,17 +80,6 @@ def _loop(layout: Layout, overload: Any, size: int, dims: Any, flat: Any) -> tup
     else:
         stacked = tuple(torch.stack(one) for one in zip(*samples, strict=True))
     return _packed(layout, list(stacked), [0] * len(stacked))
-
-
-def _warn_once(operator: Operator) -> None:
-    name = operator.name
-    if name not in _warned:
-        _warned.add(name)
-        shown = name.removesuffix("__saving").removesuffix("__backward")
-        text = f"{shown}: vmap runs one call per sample"
-        if operator.schema.namespace != CUSTOM:  # Custom has no such parameter
-            text += "; give batch= ('elementwise' or a rule) to do better"
-        warnings.warn(text, FallbackWarning, stacklevel=2)
 
 
 def _samples(layout: Layout, flat: Any, dims: Any) -> tuple[Any, ...]:
