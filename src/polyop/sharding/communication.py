@@ -99,10 +99,10 @@ def communication(
 ) -> Communication:
     """Return what a call moves; see ``BoundOperator.communication``."""
     axes = mesh_axes(mesh)
-    if bound.is_module:
-        problem = "is a C++ module, whose dimensions nobody claims"
-        raise ArgumentTypeError(bound.name, problem, where=bound.operator.origin)
     arguments = _arguments(bound, shapes, dtype, attributes or {})
+    if bound.is_module:
+        module: Any = bound
+        module.refine_schema(arguments)  # as the first call does: it marks written arguments in the schema
     inputs = tuple(_inputs(bound, axes, arguments, placements))
     rule = without_placed(sharding_rule(bound.operator, arguments))
     names = _output_names(bound, rule.outputs)
