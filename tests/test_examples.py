@@ -44,6 +44,17 @@ def test_training_in_several_processes_has_the_losses_of_one(command):
     assert [line.split(":")[0] for line in output.splitlines()] == ["one process", f"{count} processes"]
 
 
+@pytest.mark.parametrize("command", ["torch_main.py", "torch_main.py --mesh 4 1"])
+def test_the_plate_on_four_devices_is_that_of_one_process(command):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    name, *options = command.split()
+    program = programs.start(EXAMPLES[0].parents[1] / "19_heat" / name, *options)
+    ((code, output, problem),) = programs.outputs([program])
+    assert code == 0, problem[-3000:]
+    assert output.splitlines()[-1].startswith("4 ")
+    assert output.endswith("as in one process\n")
+
+
 @pytest.mark.xdist_group("libtorch")
 def test_the_aten_project_as_its_readme_says(tmp_path):
     pytest.importorskip("torch", reason="PyTorch is not installed")

@@ -6,7 +6,7 @@ import numpy as np
 
 import polyop
 
-ROWS, COLUMNS, STEPS, ROUNDS, RATE = 24, 20, 8, 30, 0.5
+ROWS, COLUMNS, STEPS, ROUNDS, RATE = 24, 20, 8, 15, 0.5
 
 
 # [kernel]

@@ -27,7 +27,7 @@ def worker(sizes):
             u = step(u)
         loss = ((u - goal) ** 2).sum()
         (gradient,) = torch.autograd.grad(loss, start)
-        losses.append(float(loss.full_tensor()))
+        losses.append(float(loss.detach().full_tensor()))
         start = (start - RATE * gradient).detach().requires_grad_()
     # [/torch]
     alone, losses_alone = fit(target())
@@ -60,6 +60,7 @@ if __name__ == "__main__":
     if "TORCHELASTIC_RUN_ID" in os.environ:  # torchrun has started the processes
         connected(None, sizes)
     else:
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # in each process, as torchrun does
         with tempfile.TemporaryDirectory() as folder:
             arguments = sizes, f"file://{folder}/store"
             torch.multiprocessing.spawn(spawned, arguments, nprocs=sizes[0] * sizes[1])

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ..core.spec import Spec
 from .placement import REPLICATE, Partial, Placement, Placements, Shard
+from .ranges import halo_size
 from .rule import AxisStrategy, ShardingRule, sizes_along
 from .transition import Collective, is_possible, local_bytes, transition
 
@@ -125,7 +126,7 @@ def plan_with(
     collectives: list[Collective] = []
     for number, (spec, source, target) in enumerate(zip(rule.inputs, inputs, needed, strict=True)):
         collectives += transition(f"input {number}", spec_bytes(spec), mesh, source, target)
-        collectives += _halo(f"input {number}", spec, mesh, strategies, target)
+        collectives += _halo(f"input {number}", rule, spec, mesh, strategies, target)
     for number, (spec, result, want) in enumerate(zip(rule.outputs, results, wanted, strict=True)):
         if want is not None:
             collectives += transition(f"output {number}", spec_bytes(spec), mesh, result, want)
@@ -138,15 +139,21 @@ def _columns(rows: Sequence[tuple[Placement, ...]], count: int) -> tuple[Placeme
 
 
 def _halo(
-    tensor: str, spec: Spec, mesh: Sequence[int], strategies: Sequence[AxisStrategy], placements: Placements
+    tensor: str,
+    rule: ShardingRule,
+    spec: Spec,
+    mesh: Sequence[int],
+    strategies: Sequence[AxisStrategy],
+    placements: Placements,
 ) -> Iterator[Collective]:
-    """Yield the exchange of neighbours along each mesh axis that needs one."""
+    """Yield the exchange of neighbours along each mesh axis that needs one; a later one has the corners."""
+    local = local_bytes(spec_bytes(spec), mesh, placements)
     for axis, (strategy, placement) in enumerate(zip(strategies, placements, strict=True)):
         if strategy.has_halo and isinstance(placement, Shard) and mesh[axis] > 1:
-            rows = spec.shape[placement.dim]
-            each = local_bytes(spec_bytes(spec), mesh, placements) // max(1, -(-rows // mesh[axis]))
-            width = min(strategy.before + strategy.after, rows)
-            yield Collective("permute", axis, tensor, width * each)
+            rows = -(-spec.shape[placement.dim] // mesh[axis])
+            received = halo_size(rule, strategy, mesh[axis]) * local // max(1, rows)
+            yield Collective("permute", axis, tensor, received)
+            local += received
 
 
 def _later_bytes(

@@ -71,6 +71,12 @@ def slices(rule: ShardingRule, strategy: AxisStrategy, count: int) -> list[Slice
     ]
 
 
+def halo_size(rule: ShardingRule, strategy: AxisStrategy, count: int) -> int:
+    """Return how many positions the device with the largest halo gets from others."""
+    rows = zip(slices(rule, strategy, count), chunks(strategy.size, count), strict=True)
+    return max(piece.input.size - piece.input.intersect(have).size for piece, have in rows)
+
+
 def needed(own: Range, before: int, after: int, size: int) -> Range:
     """Return the positions that a slice reads: its own, and its neighbours as far as there are any."""
     return Range(max(0, own.begin - before), min(size, own.end + after))
