@@ -330,13 +330,23 @@ def test_bytes_of_any_layout(first, second, b, i, o, x, w):
     cost = linear.communication(mesh, placements=[x, w], shapes=shapes)
     assert all(one.bytes >= 0 for one in (*cost.forward, *cost.backward))
     assert all(mesh[one.axis] > 1 for one in (*cost.forward, *cost.backward))
-    wide = linear.communication(mesh, placements=[x, w], shapes=shapes, dtype="float64")
-    assert wide.bytes >= cost.bytes
     gathered = linear.communication(mesh, placements=[None, None], shapes=shapes)
     assert gathered.bytes == 0
     whole = FLOAT * (b * i + i * o)
     padded = first * second * (first + b) * (second + i + o)  # uneven parts are rounded up
     assert sum(one.bytes for one in cost.forward if one.kind == "all-gather") <= whole + FLOAT * padded
+
+
+@given(st.integers(1, 4), st.integers(1, 4), SIZES, SIZES, SIZES, layouts(2), layouts(2))
+def test_bytes_are_proportional_to_the_size_of_an_element(first, second, b, i, o, x, w):
+    even = (first * second) ** 2  # nothing is rounded
+    shapes = [(b * even, i * even), (i * even, o * even)]
+    narrow, wide = (
+        linear.communication({"a": first, "b": second}, placements=[x, w], shapes=shapes, dtype=kind)
+        for kind in ("float32", "float64")
+    )
+    assert wide.bytes == 2 * narrow.bytes
+    assert wide.memory == 2 * narrow.memory
 
 
 @given(st.integers(2, 64), SIZES, layouts(2))
