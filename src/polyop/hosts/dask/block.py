@@ -13,6 +13,9 @@ from ...call.foreign import content_of, unflatten
 from ...call.host import find_host
 from ...call.operator import Operator
 from ...call.pickled import reference
+from ...sharding.local import local_call
+from ...sharding.ranges import Slice, output_offset
+from ...sharding.rule import AxisStrategy
 
 Definition = tuple[Callable[..., Any], tuple[str, str, str]]
 """What finds the operator in any process, and its arguments: name, digest, module."""
@@ -22,53 +25,60 @@ Definition = tuple[Callable[..., Any], tuple[str, str, str]]
 class Result:
     """What is kept of one output.
 
-    ``trims`` has pairs: an axis, and the number of its halo. ``partial`` counts the reductions.
+    ``trims`` has pairs: an axis, and the number of its slice. ``partial`` counts the reductions.
     """
 
     trims: tuple[tuple[int, int], ...]
     partial: int
 
-    def of(self, output: Any, halos: Sequence[tuple[int, int]]) -> Any:
+    def of(self, output: Any, slices: Sequence[Slice]) -> Any:
         """Return the elements that belong to the block, behind one axis for each reduction."""
         index = [slice(None)] * output.ndim
         for axis, number in self.trims:
-            begin, size = halos[number]
-            index[axis] = slice(begin, begin + size)
+            begin = output_offset(slices[number])
+            index[axis] = slice(begin, begin + slices[number].output.size)
         kept = output[tuple(index)]
         return kept.reshape((1,) * self.partial + kept.shape)
 
 
 class Block:
-    """The operator on blocks, which come in the order of its tensors, followed by the trims of each halo.
+    """The operator on blocks, which come in the order of its tensors, followed by slices where it needs them.
 
     In another process the operator is looked up when the task runs, so a scheduler needs no operator.
     """
 
     def __init__(
-        self, bound: Any, values: tuple[Any, ...], tensors: int, results: tuple[Result, ...]
+        self,
+        bound: Any,
+        values: tuple[Any, ...],
+        results: tuple[Result, ...],
+        strategies: tuple[AxisStrategy, ...],
     ) -> None:
-        """Keep the operator; ``values`` are those of ``call.foreign.unflatten``."""
-        self.bound, self.values, self.tensors, self.results = bound, values, tensors, results
+        """Keep the operator; ``values`` are those of ``call.foreign.unflatten``, ``strategies`` of slices."""
+        self.bound, self.values, self.results, self.strategies = bound, values, results, strategies
 
     def __call__(self, *blocks: Any) -> Any:
         """Return the output, or a tuple of several; raises ``HostError`` where there is no such operator."""
         bound = _restored(self.bound) if isinstance(self.bound, tuple) else self.bound
-        tensors = [_opened(block) for block in blocks[: self.tensors]]
-        arguments = unflatten(bound.schema, self.values, tensors)
-        outputs = find_host(bound.operator, arguments).call(bound, arguments)
-        halos = [_opened(block) for block in blocks[self.tensors :]]
-        kept = tuple(result.of(output, halos) for result, output in zip(self.results, outputs, strict=True))
+        opened = [*map(_opened, blocks)]
+        count = len(opened) - len(self.strategies)
+        slices = opened[count:]
+        arguments = unflatten(bound.schema, self.values, opened[:count])
+        part, values = local_call(bound, self.strategies, slices, arguments)
+        outputs = find_host(part.operator, values).call(part, values)
+        kept = tuple(result.of(output, slices) for result, output in zip(self.results, outputs, strict=True))
         return kept[0] if len(kept) == 1 else kept
 
     def __reduce__(self) -> Any:
         """Pickle with the definition in place of the operator."""
         bound = self.bound if isinstance(self.bound, tuple) else _definition(self.bound)
-        return Block, (bound, self.values, self.tensors, self.results)
+        return Block, (bound, self.values, self.results, self.strategies)
 
     def __dask_tokenize__(self) -> Any:
         """Return what identifies the task: the digest of the operator stands for its code."""
         operator = self.bound.operator
-        return "polyop", operator.name, content_of(operator), self.values, self.tensors, self.results
+        identity = operator.name, content_of(operator)
+        return "polyop", *identity, self.values, self.results, tuple(map(str, self.strategies))
 
 
 _definitions: weakref.WeakKeyDictionary[Operator, Definition] = weakref.WeakKeyDictionary()

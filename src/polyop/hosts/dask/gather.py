@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import dask.array as da
@@ -13,6 +13,8 @@ import numpy as np
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
+from ...sharding.local import input_range
+from ...sharding.ranges import Range
 from .cuts import Cut
 
 
@@ -21,53 +23,62 @@ def read_blocks(x: Any, cuts: Mapping[int, Cut]) -> Any:
 
     An axis without a cut is one chunk. With a halo, the blocks overlap.
     """
-    sizes = [
-        tuple(own.size for own in cuts[axis].own) if axis in cuts else (size,)
+    owns = {axis: _own(cut, x.shape[axis]) for axis, cut in cuts.items()}
+    chunks = tuple(
+        tuple(own.size for own in owns[axis]) if axis in owns else (size,)
         for axis, size in enumerate(x.shape)
-    ]
-    if x.chunks != tuple(sizes):
-        x = x.rechunk(tuple(sizes))
+    )
+    if x.chunks != chunks:
+        x = x.rechunk(chunks)
     for axis, cut in cuts.items():
-        if cut.strategy.has_halo:
-            x = _with_neighbours(x, axis, cut)
+        reads = [input_range(cut.strategy, one, owns[axis][-1].end) for one in cut.slices]
+        if reads != owns[axis]:
+            x = _with_neighbours(x, axis, owns[axis], reads)
     return x
 
 
-def _with_neighbours(x: Any, axis: int, cut: Cut) -> Any:
+def _own(cut: Cut, size: int) -> list[Range]:
+    """Return the elements that belong to blocks, of an input that may be shorter than the dimension."""
+    whole = Range(0, size)
+    owns = [one.own.intersect(whole) for one in cut.slices if one.own.begin < size] or [whole]
+    return [*owns[:-1], Range(owns[-1].begin, size)]
+
+
+def _with_neighbours(x: Any, axis: int, owns: Sequence[Range], reads: Sequence[Range]) -> Any:
     """Return ``x`` with blocks that overlap along one axis. Only the edges of neighbours are sent."""
-    name = f"halo-{tokenize(x.name, axis, cut.own, cut.needed)}"
+    name = f"halo-{tokenize(x.name, axis, owns, reads)}"
     rows = [range(count) for count in x.numblocks]
     rows[axis] = range(1)
     graph: dict[Any, Any] = {}
     for index in itertools.product(*rows):
-        for number in range(len(cut.own)):
+        for number, read in enumerate(reads):
             pieces = []
-            for source, begin, end in _pieces(cut, number):
+            for source, part in _pieces(owns, read):
                 key = (x.name, *_at(index, axis, source))
-                if source != number:
-                    part = tuple(slice(begin, end) if a == axis else slice(None) for a in range(x.ndim))
-                    edge = (f"edge-{name}", *_at(index, axis, source), begin, end)
-                    graph[edge] = (operator.getitem, key, part)
+                if part != Range(0, owns[source].size):
+                    cut = tuple(slice(*part) if a == axis else slice(None) for a in range(x.ndim))
+                    edge = (f"edge-{name}", *_at(index, axis, source), *part)
+                    graph[edge] = (operator.getitem, key, cut)
                     key = edge
                 pieces.append(key)
             block = (name, *_at(index, axis, number))
             graph[block] = (np.concatenate, pieces, axis)
     chunks = list(x.chunks)
-    chunks[axis] = tuple(read.size for read in cut.needed)
+    chunks[axis] = tuple(read.size for read in reads)
     layers = HighLevelGraph.from_collections(name, graph, dependencies=[x])
     return da.Array(layers, name, tuple(chunks), meta=x)
 
 
-def _pieces(cut: Cut, number: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the blocks that one block reads, and which of their elements, counted in that block."""
-    read = cut.needed[number]
-    first = bisect_right([own.begin for own in cut.own], read.begin) - 1
-    for source in range(first, len(cut.own)):
-        part = cut.own[source].intersect(read)
-        if not part.size:
+def _pieces(owns: Sequence[Range], read: Range) -> Iterator[tuple[int, Range]]:
+    """Yield the blocks that one block reads, and which of their elements; an empty part if it reads none."""
+    first = max(0, bisect_right([own.begin for own in owns], read.begin) - 1)
+    for source in range(first, len(owns)):
+        own = owns[source]
+        part = own.intersect(read)
+        if part.size or source == first:
+            yield source, Range(part.begin - own.begin, part.end - own.begin)
+        if own.end >= read.end:
             return
-        begin = cut.own[source].begin
-        yield source, part.begin - begin, part.end - begin
 
 
 def _at(index: tuple[int, ...], axis: int, number: int) -> tuple[int, ...]:

@@ -39,9 +39,9 @@ class _Output(NamedTuple):
         op = next((one.op for one in placements if isinstance(one, Partial)), "")
         return cls(name, spec, partial, cut_of, op)
 
-    def result(self, halos: Sequence[int]) -> Result:
-        """Return what a block keeps of it; ``halos`` are the cuts with a halo."""
-        rows = [(axis, halos.index(i)) for axis, i in enumerate(self.cut_of) if i in halos]
+    def result(self, placed: Sequence[int]) -> Result:
+        """Return what a block keeps of it; ``placed`` are the cuts whose slices a block is told."""
+        rows = [(axis, placed.index(i)) for axis, i in enumerate(self.cut_of) if i in placed]
         return Result(tuple(rows), len(self.partial))
 
     def blocks(self, function: Any, arguments: Sequence[Any], cuts: Sequence[Cut], like: Any) -> Any:
@@ -49,7 +49,7 @@ class _Output(NamedTuple):
         whole = {f"out{axis}": self.spec.shape[axis] for axis, i in enumerate(self.cut_of) if i is None}
         own = [f"out{axis}" if i is None else _label(i) for axis, i in enumerate(self.cut_of)]
         sizes = {
-            _label(i): 1 if i in self.partial else tuple(part.size for part in cut.outputs)
+            _label(i): 1 if i in self.partial else tuple(one.output.size for one in cut.slices)
             for i, cut in enumerate(cuts)
         }
         return da.blockwise(
@@ -92,10 +92,10 @@ def outputs_of(
     """Return the outputs of a call; nothing runs. ``values`` are those of ``call.foreign.unflatten``."""
     name = bound.schema.name  # as dask's dashboard shows the tasks
     outputs = [_Output.of(name, number, spec, cuts) for number, spec in enumerate(specs)]
-    halos = [i for i, cut in enumerate(cuts) if cut.strategy.has_halo]
+    placed = [i for i, cut in enumerate(cuts) if cut.has_place]
     like = tensors[0]._meta  # noqa: SLF001 - the type of an array's blocks has no public name
-    results = tuple(output.result(halos) for output in outputs)
-    block = Block(bound, values, len(tensors), results)
+    results = tuple(output.result(placed) for output in outputs)
+    block = Block(bound, values, results, tuple(cuts[i].strategy for i in placed))
     arguments: list[Any] = []
     for number, tensor in enumerate(tensors):
         cut_of = {axis_of(cut.strategy.inputs[number]): i for i, cut in enumerate(cuts)}
@@ -104,9 +104,9 @@ def outputs_of(
             _label(cut_of[axis]) if axis in own else f"in{number}.{axis}" for axis in range(tensor.ndim)
         ]
         arguments += [read_blocks(tensor, own), labels]
-    for i in halos:
-        ends = {(number,): trim for number, trim in enumerate(cuts[i].trims)}
-        arguments += [ArrayValuesDep(((1,) * len(ends),), ends), [_label(i)]]
+    for i in placed:
+        slices = {(number,): one for number, one in enumerate(cuts[i].slices)}
+        arguments += [ArrayValuesDep(((1,) * len(slices),), slices), [_label(i)]]
     if len(outputs) == 1:
         (only,) = outputs
         return [only.combined(only.blocks(block, arguments, cuts, like), like)]
