@@ -1,4 +1,7 @@
-"""The twelve operators of docs/internals/slices.md, with sample inputs whose sizes eight devices divide.
+"""The twelve operators of docs/internals/slices.md, with sample inputs.
+
+The sizes are such that eight devices divide them; those of ``uneven=True`` are such that four devices get slices
+of different sizes, and some of them none.
 
 The loop kernels are the functions of examples/internals/slices.py; the twelfth operator is C code with dims=.
 """
@@ -27,6 +30,20 @@ SCHEMAS = {  # by the name of the function: its arguments; the shapes of its ten
     "scan": ("Tensor x, Tensor decay, Tensor start", [(8, 16), (16,), (16,)]),
     "scores": ("Tensor q, Tensor k, float scale=1.0", [(8, 8, 16), (8, 8, 16)]),
 }
+UNEVEN = {
+    "norm": [(7, 6), (6,)],
+    "matmul": [(7, 6), (6, 5)],
+    "softmax": [(7, 6)],
+    "column_sums": [(5, 6)],
+    "cumulative_sum": [(5, 6)],
+    "embedding": [None, (6, 5)],
+    "scatter_add": [None, (7, 6)],
+    "stencil": [(9,)],
+    "window": [(9, 8), (3, 2)],
+    "scan": [(4, 6), (6,), (6,)],
+    "scores": [(2, 3, 6), (2, 5, 6)],
+    "scale": [(7, 6)],
+}
 
 
 class Sample(NamedTuple):
@@ -38,9 +55,17 @@ class Sample(NamedTuple):
     differentiable: tuple
 
 
-@functools.cache
-def twelve_operators():
+def twelve_operators(*, uneven=False):
     """Return the samples; the operators are defined at the first call, as ``twelve::<name>``."""
+    shapes = UNEVEN if uneven else {name: rows for name, (_, rows) in SCHEMAS.items()} | {"scale": [(8, 16)]}
+    rows = enumerate(_operators().items())
+    return tuple(
+        Sample(name, operator, *_inputs(shapes[name], number, uneven)) for number, (name, operator) in rows
+    )
+
+
+@functools.cache
+def _operators():
     tree = ast.parse(EXAMPLE.read_text())
     names, assigned = {"math": math}, {}
     for node in tree.body:
@@ -49,26 +74,27 @@ def twelve_operators():
             exec(code, names)  # noqa: S102
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
             assigned[node.targets[0].id] = node.value.value
-    samples = []
-    for number, (name, (arguments, shapes)) in enumerate(SCHEMAS.items()):
+    operators = {}
+    for name, (arguments, _) in SCHEMAS.items():
         results = "(Tensor, Tensor)" if name == "scan" else "Tensor"
         schema = f"twelve::{name}({arguments}) -> {results}"
-        operator = polyop.operator(schema, polyop.kernel(names[name]))
-        samples.append(Sample(name, operator, *_inputs(shapes, number)))
-    scale = polyop.operator(
+        operators[name] = polyop.operator(schema, polyop.kernel(names[name]))
+    operators["scale"] = polyop.operator(
         "twelve::scale(Tensor x) -> Tensor",
         polyop.source(code=assigned["SCALE"], language="c", function="scale"),
         dims="... -> ...",
         parallel="...",
         gradient=lambda x, out, dout: (2 * dout,),
     )
-    return (*samples, Sample("scale", scale, *_inputs([(8, 16)], len(samples))))
+    return operators
 
 
-def _inputs(shapes, seed):
+def _inputs(shapes, seed, uneven):
     draw = np.random.default_rng(seed)
     inputs = [
-        draw.integers(0, 8, 8) if shape is None else draw.uniform(0.5, 1.5, shape).astype(np.float32)
+        draw.integers(0, *((6, 7) if uneven else (8, 8)))
+        if shape is None
+        else draw.uniform(0.5, 1.5, shape).astype(np.float32)
         for shape in shapes
     ]
     return tuple(inputs), tuple(i for i, shape in enumerate(shapes) if shape is not None)

@@ -43,6 +43,7 @@ def plan(
     inputs: Sequence[Placements],
     outputs: Sequence[Placements | None] = (),
     *,
+    fixed: Sequence[int] = (),
     equal_chunks: bool = False,
 ) -> Plan:
     """Return the plan that moves the fewest bytes.
@@ -52,13 +53,18 @@ def plan(
     equal bytes, one with fewer partial outputs and fewer changes comes first: a device does not compute more
     of an output than it gets.
 
+    ``fixed`` are the numbers of inputs that must stay as they are: those that are written in place. Raises
+    ``LookupError`` if one has to be moved.
+
     ``equal_chunks`` says that a framework cuts inputs into equal chunks only. Then a dimension may be split
     along several mesh axes as along one, also with a halo.
     """
     wanted = tuple(outputs) or (None,) * len(rule.outputs)
     choices = combinations(rule, mesh, equal_chunks=equal_chunks)
     rows = (plan_with(rule, tuple(mesh), strategies, inputs, wanted) for strategies in choices)
-    plans = [row for row in rows if row is not None]
+    plans = [row for row in rows if row is not None and all(row.inputs[k] == inputs[k] for k in fixed)]
+    if not plans:
+        raise LookupError(f"{rule.operator}: no strategy leaves the inputs {list(fixed)} where they are")
 
     def cost(one: Plan) -> tuple[int, ...]:
         later = _later_bytes(one, rule, mesh, wanted)

@@ -113,6 +113,9 @@ class TorchHost:
 
     def zeros(self, spec: Spec, like: torch.Tensor) -> torch.Tensor:
         """Return a tensor of zeros where ``like`` is."""
+        if tensors.is_distributed(like):
+            zeros: torch.Tensor = like.new_zeros(spec.shape, dtype=tensors.TORCH_DTYPES[spec.dtype.name])
+            return zeros
         return tensors.empty(spec, like.device).zero_()
 
     def copy(self, tensor: torch.Tensor) -> torch.Tensor:

@@ -156,6 +156,11 @@ def is_traced(tensor: torch.Tensor) -> bool:
     return faked or type(tensor).__name__ == "FunctionalTensor" or wrapped(tensor)
 
 
+def is_distributed(tensor: Any) -> bool:
+    """Whether a tensor is a DTensor, without importing them."""
+    return type(tensor).__name__ == "DTensor"
+
+
 def as_outputs(result: Any) -> tuple[Any, ...]:
     """Return what an overload gave as a tuple of tensors."""
     if isinstance(result, (tuple, list)):

@@ -12,6 +12,9 @@ from ....call.host import tensors_of
 from ....call.operator import Operator
 from ....core.errors import HostError
 from ....sharding.of_call import is_claimed
+from ....sharding.placement import Placements, placements_text
+from ....sharding.plan import Plan, plan
+from ....sharding.rule import ShardingRule
 
 
 def mesh_of(operator: Operator, arguments: Sequence[Any]) -> Any:
@@ -24,7 +27,7 @@ def mesh_of(operator: Operator, arguments: Sequence[Any]) -> Any:
     first, mesh = next((name, x.device_mesh) for name, x in rows if isinstance(x, DTensor))
     for name, x in rows:
         if not isinstance(x, DTensor):
-            if x.dim():
+            if x.dim() and not operator.part_of:  # autograd gives parts the whole zeros of unused outputs
                 raise _plain(operator, name, x, first)
         elif x.device_mesh != mesh:
             rule = f"{name} must be on the mesh of {first}, {mesh}"
@@ -61,3 +64,25 @@ def _unclaimed(operator: Operator, placements: Any) -> HostError:
     )
     seen = f"placements {', '.join(map(str, placements))}"
     return HostError(operator.name, rule, seen, where=operator.origin, hint=hint)
+
+
+def plan_of(
+    operator: Operator,
+    rule: ShardingRule,
+    mesh: tuple[int, ...],
+    placements: Sequence[Placements],
+    written: Sequence[int],
+) -> Plan:
+    """Return the plan of a call; raises ``HostError`` if an input that is written would have to be moved."""
+    fixed = [placements[k] for k in written]
+    wanted = (*(None,) * (len(rule.outputs) - len(written)), *fixed)
+    try:
+        return plan(rule, mesh, placements, wanted, fixed=written)
+    except LookupError:
+        rule_text = "writes a tensor in place, and cannot do that where its elements are"
+        seen = " and ".join(map(placements_text, fixed))
+        hint = (
+            "redistribute the tensor first, to a layout of "
+            f"{'; '.join(map(str, rule.strategies))}; or return a new tensor"
+        )
+        raise HostError(operator.name, rule_text, seen, where=operator.origin, hint=hint) from None

@@ -17,11 +17,11 @@ from ....call.host import map_tensors
 from ....call.prepare import normalise
 from ....core.schema import Schema
 from ....sharding.of_call import sharding_rule
-from ....sharding.placement import REPLICATE
-from ....sharding.plan import Plan, plan
-from ....sharding.rule import ShardingRule
+from ....sharding.placement import REPLICATE, Placements
+from ....sharding.rule import AxisStrategy, ShardingRule
 from .. import tensors
 from . import checks, layouts
+from . import symbolic as symbolic_sizes
 from .halo import Exchange, exchanges
 from .local import LocalCall, run_local
 
@@ -36,8 +36,6 @@ class Division:
 
     bound: BoundOperator
     mesh: Any
-    rule: ShardingRule
-    plan: Plan
     targets: tuple[Any, ...]
     exchanges: tuple[Exchange, ...]
     local: LocalCall
@@ -76,17 +74,21 @@ def divide(bound: BoundOperator, overload: Any, arguments: tuple[Any, ...]) -> D
     """Return how a call is run; raises ``HostError`` if it cannot be."""
     operator, schema = bound.operator, bound.schema
     mesh = checks.mesh_of(operator, arguments)
-    specs = map_tensors(operator, arguments, lambda name, value, argument: tensors.spec(value))
-    rule = _without_placed(sharding_rule(operator, normalise(operator, specs)))
+    shape = tuple(mesh.shape)
     inputs = list(flatten(schema, arguments))
     checks.need_claims(operator, inputs)
-    replicated = (REPLICATE,) * mesh.ndim
-    placements = [layouts.own_placements(x._spec) if isinstance(x, DTensor) else replicated for x in inputs]
-    written = list(_written_inputs(schema, arguments))
-    wanted = [None] * (len(rule.outputs) - len(written)) + [placements[k] for k in written]
-    chosen = plan(rule, tuple(mesh.shape), placements, wanted)
-    targets = tuple(_target(x, mesh, needed) for x, needed in zip(inputs, chosen.inputs, strict=True))
-    fresh = rule.outputs[: len(rule.outputs) - len(written)]
+    specs = normalise(
+        operator, map_tensors(operator, arguments, lambda name, value, argument: tensors.spec(value))
+    )
+    fresh = operator.infer(specs)
+    global_inputs = list(flatten(schema, specs))
+    symbolic = symbolic_sizes.is_symbolic(global_inputs)
+    rule = sharding_rule(operator, symbolic_sizes.with_numbers(operator, specs) if symbolic else specs)
+    written = tuple(_written_inputs(schema, arguments))
+    placements = [_placements(x, mesh) for x in inputs]
+    chosen = checks.plan_of(operator, _usable(rule, written), shape, placements, written)
+    if symbolic:
+        symbolic_sizes.add_conditions(chosen, global_inputs)
     results = tuple(
         layouts.spec_with(mesh, placed, layouts.dense_meta(spec.shape, tensors.TORCH_DTYPES[spec.dtype.name]))
         for spec, placed in zip(fresh, chosen.outputs, strict=False)
@@ -94,18 +96,28 @@ def divide(bound: BoundOperator, overload: Any, arguments: tuple[Any, ...]) -> D
     return Division(
         bound,
         mesh,
-        rule,
-        chosen,
-        targets,
-        tuple(exchanges(rule, chosen, tuple(mesh.shape))),
-        LocalCall.of(bound, overload, rule, chosen, tuple(mesh.shape), len(fresh)),
+        tuple(_target(x, mesh, needed) for x, needed in zip(inputs, chosen.inputs, strict=True)),
+        tuple(exchanges(rule, chosen, shape)),
+        LocalCall.of(bound, overload, rule, chosen, shape, fresh),
         results,
     )
 
 
-def _without_placed(rule: ShardingRule) -> ShardingRule:
-    strategies = tuple(strategy for strategy in rule.strategies if not strategy.placed)
-    return dataclasses.replace(rule, strategies=strategies)
+def _placements(x: Any, mesh: Any) -> Placements:
+    return layouts.own_placements(x._spec) if isinstance(x, DTensor) else (REPLICATE,) * mesh.ndim
+
+
+def _usable(rule: ShardingRule, written: Sequence[int]) -> ShardingRule:
+    """Return the rule with the strategies that write a tensor where it is: without a halo around it."""
+
+    def stays(strategy: AxisStrategy) -> bool:
+        results = strategy.outputs[len(strategy.outputs) - len(written) :]
+        return all(strategy.inputs[k] == result for k, result in zip(written, results, strict=True))
+
+    if not written:
+        return rule
+    kept = tuple(one for one in rule.strategies if not one.has_halo and not one.placed and stays(one))
+    return dataclasses.replace(rule, strategies=kept)
 
 
 def _target(x: Any, mesh: Any, placements: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import torch
 from torch.distributed import _functional_collectives as collectives
 
+from ....core.errors import FallbackWarning
+from ....sharding.local import input_range
 from ....sharding.placement import Shard
 from ....sharding.plan import Plan
 from ....sharding.ranges import Range, chunks, slices, transfers
@@ -34,9 +37,16 @@ class Exchange:
         """Return the local tensor with its halo; it need not be dense."""
         place = coordinate[self.axis]
         count = len(self.have)
+        if not self.moves:
+            return _joined(self, place, local, local.narrow(self.dim, 0, 0).movedim(self.dim, 0))
         sent, *sizes = _to_send(self, place, local)
         received = collectives.all_to_all_single(sent, sizes[:count], sizes[count:], (mesh, self.axis))
         return _joined(self, place, local, collectives.wait_tensor(received))
+
+    @property
+    def moves(self) -> bool:
+        """Whether any device sends anything; else elements that it does not need are only cut off."""
+        return any(any(self.sent(place)) for place in range(len(self.have)))
 
     def received(self, place: int) -> list[int]:
         """Return how many elements a device receives from each device."""
@@ -74,13 +84,29 @@ def _joined(exchange: Exchange, place: int, local: torch.Tensor, received: torch
 def exchanges(rule: ShardingRule, plan: Plan, mesh: Sequence[int]) -> Iterator[Exchange]:
     """Yield the exchanges of a plan, axis after axis: a later one sends the corners of an earlier one."""
     for axis, (strategy, count) in enumerate(zip(plan.strategies, mesh, strict=True)):
-        if not strategy.has_halo or count == 1:
+        if count == 1 or not (strategy.has_halo or strategy.placed):
             continue
-        need = [piece.input for piece in slices(rule, strategy, count)]
-        have = chunks(strategy.size, count)
-        if need == have:
-            continue
-        rows = tuple(map(tuple, transfers(have, need)))
+        pieces = slices(rule, strategy, count)
         for number, placement in enumerate(strategy.inputs):
             if isinstance(placement, Shard):
-                yield Exchange(number, axis, placement.dim, tuple(have), rows)
+                size = rule.inputs[number].shape[placement.dim]
+                need = [input_range(strategy, piece, size) for piece in pieces]
+                have = chunks(size, count)
+                rows = tuple(map(tuple, transfers(have, need)))
+                exchange = Exchange(number, axis, placement.dim, tuple(have), rows)
+                if exchange.moves:
+                    _warn_of_gather(rule.operator, strategy.name, size, need)
+                if need != have:
+                    yield exchange
+
+
+_given_warnings: set[tuple[str, str]] = set()
+
+
+def _warn_of_gather(operator: str, name: str, size: int, need: Sequence[Range]) -> None:
+    """Give a ``FallbackWarning``, once for each dimension, if every device receives the whole of it."""
+    whole = all(one.size in (0, size) for one in need)
+    if whole and (operator, name) not in _given_warnings:
+        _given_warnings.add((operator, name))
+        text = f"{operator}: the halo along {name} is wider than the slices of it: each device gets the whole"
+        warnings.warn(FallbackWarning(f"{text}. Split it over fewer devices."), stacklevel=2)

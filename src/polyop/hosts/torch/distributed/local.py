@@ -11,10 +11,11 @@ import torch
 from ....call.bound import BoundOperator
 from ....core.schema import Schema
 from ....core.spec import Spec
+from ....sharding.local import local_call
 from ....sharding.placement import Partial, Placements, Shard
 from ....sharding.plan import Plan
 from ....sharding.ranges import Slice, output_offset, slices
-from ....sharding.rule import ShardingRule
+from ....sharding.rule import AxisStrategy, ShardingRule
 from .. import tensors
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -39,11 +40,12 @@ class LocalCall:
 
     ``inputs`` and ``outputs`` are the placements of the flat inputs and new outputs, ``specs`` the new
     outputs' specs of the whole. ``pieces`` has for each mesh axis what its devices compute, None where slices
-    have no halo.
+    have no halo and need not know their place.
     """
 
     bound: BoundOperator
     overload: Any
+    strategies: tuple[AxisStrategy, ...]
     inputs: tuple[Placements, ...]
     outputs: tuple[Placements, ...]
     specs: tuple[Spec, ...]
@@ -59,30 +61,35 @@ class LocalCall:
         mesh: Sequence[int],
         fresh: int,
     ) -> LocalCall:
-        """Return the local part of a plan; ``fresh`` is the number of new outputs."""
+        """Return the local part of a plan; ``fresh`` are the specs of the new outputs."""
         pieces = tuple(
-            slices(rule, strategy, count) if strategy.has_halo and count > 1 else None
+            slices(rule, strategy, count) if count > 1 and (strategy.has_halo or strategy.placed) else None
             for strategy, count in zip(plan.strategies, mesh, strict=True)
         )
-        return cls(bound, overload, plan.inputs, plan.outputs[:fresh], rule.outputs[:fresh], pieces)
+        outputs = plan.outputs[: len(fresh)]
+        return cls(bound, overload, plan.strategies, plan.inputs, outputs, tuple(fresh), pieces)
 
     def run(
         self, coordinate: tuple[int, ...], arguments: tuple[Any, ...], inputs: Sequence[Any]
     ) -> list[Any]:
         """Return the new outputs that belong to the device at ``coordinate`` of the mesh."""
-        sizes = [self._size(axis, inputs) for axis in range(len(self.pieces))]
+        own = [None if row is None else row[k] for row, k in zip(self.pieces, coordinate, strict=True)]
+        sizes = [self._size(axis, piece, inputs) for axis, piece in enumerate(own)]
         if 0 in sizes:
-            return [self._without_elements(k, coordinate, sizes) for k in range(len(self.outputs))]
-        schema = self.bound.schema
-        positional, keywords = schema.split(replaced(schema, arguments, inputs))
-        result = NotImplemented if keywords else self.bound.fast(*positional)
+            return [self._without_elements(k, sizes) for k in range(len(self.outputs))]
+        arguments = replaced(self.bound.schema, arguments, inputs)
+        bound, arguments = local_call(self.bound, self.strategies, own, arguments)
+        positional, keywords = bound.schema.split(arguments)
+        result = NotImplemented if keywords else bound.fast(*positional)
         if result is NotImplemented:
-            result = self.overload(*positional, **keywords)
-        outputs = tensors.as_outputs(result)
-        return [self._cut(output, k, coordinate) for k, output in enumerate(outputs)]
+            overload = self.overload if bound is self.bound else bound.torch
+            result = overload(*positional, **keywords)
+        return [self._cut(output, k, own) for k, output in enumerate(tensors.as_outputs(result))]
 
-    def _size(self, axis: int, inputs: Sequence[Any]) -> int | None:
-        """Return the size of the slice along a mesh axis, with its halo; None if nothing is split."""
+    def _size(self, axis: int, piece: Slice | None, inputs: Sequence[Any]) -> int | None:
+        """Return how many elements the device computes along a mesh axis; None if nothing is split."""
+        if piece is not None:
+            return piece.output.size
         for x, placements in zip(inputs, self.inputs, strict=True):
             placement = placements[axis]
             if isinstance(placement, Shard):
@@ -90,24 +97,19 @@ class LocalCall:
                 return size
         return None
 
-    def _cut(self, output: torch.Tensor, number: int, coordinate: tuple[int, ...]) -> torch.Tensor:
+    def _cut(self, output: torch.Tensor, number: int, own: Sequence[Slice | None]) -> torch.Tensor:
         """Return what belongs to the device of an output of an extended slice."""
-        for pieces, place, placement in zip(self.pieces, coordinate, self.outputs[number], strict=True):
-            if pieces is not None and isinstance(placement, Shard):
-                piece = pieces[place]
+        for piece, placement in zip(own, self.outputs[number], strict=True):
+            if piece is not None and isinstance(placement, Shard):
                 output = output.narrow(placement.dim, output_offset(piece), piece.output.size)
         return output.contiguous()
 
-    def _without_elements(
-        self, number: int, coordinate: tuple[int, ...], sizes: Sequence[Any]
-    ) -> torch.Tensor:
+    def _without_elements(self, number: int, sizes: Sequence[Any]) -> torch.Tensor:
         """Return the output of an empty slice: no elements, or what the reduction starts with."""
         spec = self.specs[number]
         shape, op = list(spec.shape), "sum"
-        for axis, placement in enumerate(self.outputs[number]):
-            pieces = self.pieces[axis]
+        for size, placement in zip(sizes, self.outputs[number], strict=True):
             if isinstance(placement, Shard):
-                size = sizes[axis] if pieces is None else pieces[coordinate[axis]].output.size
                 shape[placement.dim] = size
             elif isinstance(placement, Partial):
                 op = placement.op
