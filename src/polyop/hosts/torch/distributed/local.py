@@ -59,7 +59,7 @@ class LocalCall:
         rule: ShardingRule,
         plan: Plan,
         mesh: Sequence[int],
-        fresh: int,
+        fresh: Sequence[Spec],
     ) -> LocalCall:
         """Return the local part of a plan; ``fresh`` are the specs of the new outputs."""
         pieces = tuple(
