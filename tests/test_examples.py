@@ -27,11 +27,16 @@ def test_example(path):
     "command",
     [
         "fsdp.py",
-        "ddp.py",
-        "ddp.py --processes 4",
         "fsdp.py --processes 3",
-        "ddp.py --compile",
         "fsdp.py --compile",
+        "ddp.py --processes 4",
+        "ddp.py --compile",
+        "tensor_parallel.py",
+        "tensor_parallel.py --processes 4",
+        "tensor_parallel.py --compile",
+        "sequence_parallel.py",
+        "sequence_parallel.py --processes 4",
+        "sequence_parallel.py --compile",
     ],
 )
 def test_training_in_several_processes_has_the_losses_of_one(command):

@@ -15,10 +15,10 @@ from torch.distributed.tensor import DTensor
 def worker(options):
     model = network.network()
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
-    for block in model.blocks:
+    for layer in model:
         if options.compile:
-            block.compile(fullgraph=True)
-        fully_shard(block, mesh=mesh)
+            layer.compile(fullgraph=True)
+        fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh)
     x, y = network.batch()
     losses = network.train(model, processes.share(x), processes.share(y), processes.mean)

@@ -53,39 +53,55 @@ unit_rows = polyop.operator(
 # [/operators]
 
 
-class Block(torch.nn.Module):
-    """Norm, gated layer, sum: a C kernel and a loop kernel."""
+class Norm(torch.nn.Module):
+    """The loop kernel and its scale."""
 
     def __init__(self):
         super().__init__()
         self.scale = torch.nn.Parameter(torch.ones(WIDTH))
+
+    def forward(self, x):
+        return rms_norm(x, self.scale)
+
+
+class GatedLayer(torch.nn.Module):
+    """The C kernel between linear layers."""
+
+    def __init__(self):
+        super().__init__()
         self.gate = torch.nn.Linear(WIDTH, HIDDEN)
         self.value = torch.nn.Linear(WIDTH, HIDDEN)
         self.down = torch.nn.Linear(HIDDEN, WIDTH)
 
     def forward(self, x):
-        rows = rms_norm(x, self.scale)
-        return x + self.down(gated(self.gate(rows), self.value(rows)))
+        return self.down(gated(self.gate(x), self.value(x)))
 
 
-class Network(torch.nn.Module):
-    """Two blocks, and a last layer whose weight a Python function reads."""
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = Norm()
+        self.gated = GatedLayer()
+
+    def forward(self, x):
+        return x + self.gated(self.norm(x))
+
+
+class Head(torch.nn.Module):
+    """A layer whose weight a Python function reads."""
 
     def __init__(self):
         super().__init__()
-        self.blocks = torch.nn.ModuleList([Block(), Block()])
-        self.last = torch.nn.Parameter(torch.randn(4, WIDTH))
+        self.weight = torch.nn.Parameter(torch.randn(4, WIDTH))
 
     def forward(self, x):
-        for block in self.blocks:
-            x = block(x)
-        return x @ unit_rows(self.last).T
+        return x @ unit_rows(self.weight).T
 
 
 def network():
     """Return the network; its parameters are the same in every process."""
     torch.manual_seed(0)
-    return Network()
+    return torch.nn.Sequential(Block(), Block(), Head())
 
 
 def batch():

@@ -8,6 +8,7 @@ import network
 import numpy as np
 import torch
 import torch.distributed as dist
+from torch.distributed.tensor.debug import CommDebugMode
 
 
 def start(worker):
@@ -45,6 +46,13 @@ def mean(loss):
 def share(tensor):
     """Return this process's rows of a batch."""
     return tensor.chunk(dist.get_world_size())[dist.get_rank()]
+
+
+def collectives(model, x):
+    """Return how often each collective runs, forwards and backwards."""
+    with CommDebugMode() as mode:
+        model(x.clone().requires_grad_()).sum().backward()
+    return {str(name).split(".")[-1]: count for name, count in mode.get_comm_counts().items()}
 
 
 def compare(losses):
