@@ -152,12 +152,17 @@ def _halo(
     strategies: Sequence[AxisStrategy],
     placements: Placements,
 ) -> Iterator[Collective]:
-    """Yield the exchange of neighbours along each mesh axis that needs one; a later one has the corners."""
+    """Yield the exchange of neighbours along each dimension that needs one; a later one has the corners.
+
+    A dimension that is split along several mesh axes is named by the first of them.
+    """
     local = local_bytes(spec_bytes(spec), mesh, placements)
     for axis, (strategy, placement) in enumerate(zip(strategies, placements, strict=True)):
-        if strategy.has_halo and isinstance(placement, Shard) and mesh[axis] > 1:
-            rows = -(-spec.shape[placement.dim] // mesh[axis])
-            received = halo_size(rule, strategy, mesh[axis]) * local // max(1, rows)
+        axes = [i for i, other in enumerate(strategies) if other == strategy and mesh[i] > 1]
+        if strategy.has_halo and isinstance(placement, Shard) and axes[:1] == [axis]:
+            count = math.prod(mesh[i] for i in axes)
+            rows = -(-spec.shape[placement.dim] // count)
+            received = halo_size(rule, strategy, count) * local // max(1, rows)
             yield Collective("permute", axis, tensor, received)
             local += received
 

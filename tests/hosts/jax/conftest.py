@@ -10,7 +10,7 @@ import pytest
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 
 
-collect_ignore = ["page.py"]  # a program
+collect_ignore = ["page.py", "mesh_table.py", "mesh_process.py"]  # programs
 
 
 @pytest.fixture(autouse=True)
