@@ -130,7 +130,7 @@ class BuildExtension(build_ext):  # type: ignore[misc]
     def _build_for_pytorch(self, extension: OperatorExtension) -> Path:
         """Write the library of sources for PyTorch: a module for this Python, and this PyTorch."""
         if extension.names or extension.docs or extension.dims:
-            rule = "names, docs and dims are for sources without PyTorch's headers: such a module has its own"
+            rule = "names, docs and dims are not for PyTorch's sources: a module names its own functions"
             raise ArgumentValueError(f"OperatorExtension {extension.name}", rule)
         path = self._folder(extension.name).parent / Path(self.get_ext_filename(extension.name)).name
         path.parent.mkdir(parents=True, exist_ok=True)
