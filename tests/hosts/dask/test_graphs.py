@@ -114,8 +114,9 @@ def test_a_chunked_dimension_that_must_be_whole_is_gathered_with_one_warning(see
     x = da.ones((4, 6), chunks=(2, 3))
     with pytest.warns(
         polyop.FallbackWarning, match=r"running_\d+: the chunks of argument x along axis 1 are gathered"
-    ):
+    ) as given:
         result = op(x, da.ones(6, chunks=6))
+    assert [warning.filename for warning in given] == [__file__]
     compute(result)
     assert seen == [(2, 6)] * 2
     with warnings.catch_warnings():
@@ -147,6 +148,25 @@ def test_a_loop_kernel_and_its_gradient_need_no_claims():
     assert isinstance(grad, da.Array) and out.chunks == grad.chunks == ((7, 20, 1, 22),)
     np.testing.assert_allclose(compute(out), expected, rtol=1e-14)
     np.testing.assert_allclose(compute(grad), expected_pull(np.ones(50))[0], rtol=1e-14)
+
+
+def test_a_block_that_knows_its_place_is_not_gathered():
+    @polyop.kernel
+    def mean(x):
+        y = output_tensor((1,), x.dtype)
+        y[0] = 0.0
+        for i in range(x.shape[0]):
+            y[0] += x[i] / x.shape[0]
+        return y
+
+    x = np.random.default_rng(0).standard_normal(50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", polyop.FallbackWarning)
+        out, pull = mean.vjp(da.from_array(x, chunks=9))
+        (grad,) = pull(da.ones(1, chunks=1))
+    np.testing.assert_allclose(compute(out), [x.mean()], rtol=1e-14)
+    np.testing.assert_allclose(compute(grad), np.full(50, 1 / 50), rtol=1e-14)
+    assert grad.chunks == ((9, 9, 9, 9, 9, 5),)
 
 
 def test_an_authors_gradient_rule_runs_on_dask_arrays():

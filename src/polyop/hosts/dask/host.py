@@ -15,6 +15,7 @@ from ...call.host import host_of, map_tensors, specs, tensors_of
 from ...call.operator import Operator
 from ...call.rule import Rule, apply_rule, check_gradients, no_gradient
 from ...core.errors import ArgumentTypeError, ArgumentValueError, FallbackWarning, UnsupportedError
+from ...core.origin import caller
 from ...core.schema import Argument
 from ...core.spec import Spec
 from ...sharding.of_call import is_claimed, sharding_rule
@@ -159,9 +160,11 @@ def _warn_of_gathering(operator: Operator, arguments: Sequence[Any], axes: Seque
             _gathered.add(row)
             text = (
                 f"{operator.name}: the chunks of argument {names[number]} along axis {axis} are gathered "
-                "into one, because nothing is claimed or proved of this dimension; polyop explain shows why"
+                "into one, because nothing is claimed or proved of this dimension; claim it with dims=, or "
+                "rechunk the array before the call"
             )
-            warnings.warn(text, FallbackWarning, stacklevel=2)
+            place = caller()
+            warnings.warn_explicit(text, FallbackWarning, place.file, place.line)
 
 
 HOST = DaskHost()
