@@ -37,6 +37,8 @@ def test_example(path):
         "sequence_parallel.py",
         "sequence_parallel.py --processes 4",
         "sequence_parallel.py --compile",
+        "fsdp_of_tensor_parallel.py --processes 4",
+        "fsdp_of_tensor_parallel.py --processes 4 --compile",
     ],
 )
 def test_training_in_several_processes_has_the_losses_of_one(command):

@@ -37,15 +37,17 @@ def _connected(worker, options, **where):
         dist.destroy_process_group()
 
 
-def mean(loss):
-    """Return the mean over the processes."""
-    dist.all_reduce(loss)
-    return loss / dist.get_world_size()
+def mean(loss, mesh=None):
+    """Return the mean over the processes, or over those of a mesh."""
+    group = None if mesh is None else mesh.get_group()
+    dist.all_reduce(loss, group=group)
+    return loss / dist.get_world_size(group)
 
 
-def share(tensor):
+def share(tensor, mesh=None):
     """Return this process's rows of a batch."""
-    return tensor.chunk(dist.get_world_size())[dist.get_rank()]
+    group = None if mesh is None else mesh.get_group()
+    return tensor.chunk(dist.get_world_size(group))[dist.get_rank(group)]
 
 
 def collectives(model, x):

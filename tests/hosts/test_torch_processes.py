@@ -12,7 +12,7 @@ LOST_PEER = pathlib.Path(__file__).parents[1] / "sources" / "lost_peer.py"
 HOW = {"exits": (7, "peer"), "raises": (1, "peer"), "stalls": (-9, "Timed out waiting 5000ms")}
 
 
-@pytest.mark.parametrize("model", ["ddp", "fsdp"])
+@pytest.mark.parametrize("model", ["ddp", "fsdp", "dtensor"])
 @pytest.mark.parametrize("how", HOW)
 def test_a_lost_peer_is_an_error_of_the_others(how, model, tmp_path):
     ranks = [programs.start(LOST_PEER, rank, 3, tmp_path / "store", how, model) for rank in range(3)]

@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 import polyop
@@ -36,6 +37,7 @@ scaled = polyop.operator(
     "lost_peer::scaled(Tensor w) -> Tensor",
     scale,
     dims="... -> ...",
+    parallel="...",
     gradient=lambda w, out, dout: (dout * 2,),
 )
 
@@ -62,13 +64,19 @@ dist.init_process_group(
     "gloo", init_method=f"file://{STORE}", rank=RANK, world_size=WORLD, timeout=timedelta(seconds=5)
 )
 net = Net()
-if MODEL == "fsdp":
-    fully_shard(net, mesh=init_device_mesh("cpu", (WORLD,)))
-else:
+x = torch.ones(300, 300)
+if MODEL == "ddp":
     net = DistributedDataParallel(net)
+else:
+    mesh = init_device_mesh("cpu", (WORLD,))
+    if MODEL == "fsdp":
+        fully_shard(net, mesh=mesh)
+    else:  # the product is partial, so squares begins with a reduce-scatter
+        net.weight = torch.nn.Parameter(distribute_tensor(net.weight, mesh, [Shard(0)]))
+        x = distribute_tensor(x, mesh, [Replicate()])
 try:
     for _ in range(5):
-        net(torch.ones(300, 300)).sum().backward()
+        net(x).sum().backward()
 except RuntimeError as problem:
     print(f"{type(problem).__name__}: {problem}")
     assert scaled(squares(torch.full((2, 2), 3.0))).tolist() == [[18.0, 18.0]] * 2
