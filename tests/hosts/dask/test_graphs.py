@@ -3,7 +3,10 @@
 # ruff: noqa: F821 - the words of loop kernels
 
 import itertools
+import os
 import pickle
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -38,6 +41,13 @@ def sums(seen):
         return x.sum(0)
 
     return define("sums", kernel, dims="m n -> n", parallel="n", sum="m")
+
+
+def doubled(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = 2.0 * x[i]
+    return y
 
 
 def compute(array):
@@ -129,6 +139,10 @@ def test_explain_names_operators_without_claims(sums):
     op = define("unclaimed", lambda x: x, infer="x")
     assert "dask        present; fallback: chunks are gathered" in explain(op)
     assert "dask        present; one call per chunk\n" in explain(sums) + "\n"
+    loops = polyop.operator("dask_graphs::doubled(Tensor x) -> Tensor", polyop.kernel(doubled))
+    assert "dask        present; one call per chunk along what slices can be cut; others are" in explain(
+        loops
+    )
 
 
 def test_a_loop_kernel_and_its_gradient_need_no_claims():
@@ -217,6 +231,26 @@ def test_refusals(sums, kernels):
     add = define("add(Tensor x, Tensor y) -> Tensor", np.add, infer="x")
     with pytest.raises(HostError, match="y is a tensor of torch, and x one of dask"):
         add(x, torch.ones(4, 4))
+
+
+def test_query_planning_is_refused_where_it_does_not_work():
+    program = """
+import dask.array as da, numpy as np, polyop
+halo = polyop.operator("q::halo(Tensor x) -> Tensor", np.negative, dims="n -> n", halo={"n": (1, 1)})
+sums = polyop.operator("q::sums(Tensor x) -> Tensor", lambda x: x.sum(0), dims="n -> ", sum="n")
+print(sums(da.arange(10, chunks=3)).compute())
+halo(da.arange(10, chunks=3))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, "DASK_ARRAY__QUERY_PLANNING": "True"},
+    )  # fmt: skip
+    assert done.stdout.split() == ["45"], done.stderr
+    assert (
+        "UnsupportedError: dask: cannot add the edges" in done.stderr
+        and "before dask.array is" in done.stderr
+    )
 
 
 def test_an_error_of_a_kernel_is_raised_when_the_result_is_computed():

@@ -13,6 +13,7 @@ import numpy as np
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
+from ...core.errors import UnsupportedError
 from ...sharding.local import input_range
 from ...sharding.ranges import Range
 from .cuts import Cut
@@ -45,7 +46,14 @@ def _own(cut: Cut, size: int) -> list[Range]:
 
 
 def _with_neighbours(x: Any, axis: int, owns: Sequence[Range], reads: Sequence[Range]) -> Any:
-    """Return ``x`` with blocks that overlap along one axis. Only the edges of neighbours are sent."""
+    """Return ``x`` with blocks that overlap along one axis. Only the edges of neighbours are sent.
+
+    Raises ``UnsupportedError`` for arrays of dask's experimental ``array.query-planning``.
+    """
+    if not hasattr(x, "__dask_layers__"):
+        rule = "cannot add the edges of neighbours to arrays while array.query-planning is on"
+        hint = 'dask.config.set({"array.query-planning": False}) before dask.array is imported'
+        raise UnsupportedError("dask", rule, hint=hint)
     name = f"halo-{tokenize(x.name, axis, owns, reads)}"
     rows = [range(count) for count in x.numblocks]
     rows[axis] = range(1)

@@ -18,7 +18,7 @@ from ...core.errors import ArgumentTypeError, ArgumentValueError, FallbackWarnin
 from ...core.origin import caller
 from ...core.schema import Argument
 from ...core.spec import Spec
-from ...sharding.of_call import is_claimed, sharding_rule
+from ...sharding.of_call import is_claimed, is_elementwise, sharding_rule
 from .cuts import cuts_of, gathered
 from .graph import outputs_of
 
@@ -44,6 +44,8 @@ class DaskHost:
             return "present; refused: it writes an argument in place, or has no output"
         if not is_claimed(operator):
             return "present; fallback: chunks are gathered, because nothing is claimed of its dimensions"
+        if operator.dims is None and not is_elementwise(operator):
+            return "present; one call per chunk along what slices can be cut; others are gathered"
         whole = operator.dims.whole if operator.dims is not None else ()
         if whole:
             return f"present; one call per chunk; fallback: chunks are gathered along {', '.join(whole)}"
