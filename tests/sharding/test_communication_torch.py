@@ -1,10 +1,8 @@
 """``op.communication`` beside what DTensors move: the collectives that PyTorch runs, and their bytes."""
 
-# ruff: noqa: F821 - the words of the loop language
-
+import dataclasses
 import math
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -20,54 +18,9 @@ from torch.distributed.tensor import (  # noqa: E402
 )
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
-import polyop  # noqa: E402
+import measured_operators  # noqa: E402
+from measured_operators import MATRICES, by_kind, linear  # noqa: E402
 from polyop.sharding import placement as own  # noqa: E402
-
-ROWS, INNER, COLUMNS = 64, 32, 16
-linear = polyop.operator(
-    "measured::linear(Tensor x, Tensor w) -> Tensor",
-    lambda x, w: np.zeros((x.shape[0], w.shape[1]), x.dtype),  # a fake process group moves no values
-    dims="b i, i o -> b o",
-    parallel="b o",
-    sum="i",
-    gradient=lambda x, w, y, d_y: (d_y @ w.T, x.T @ d_y),
-)
-
-
-@polyop.kernel
-def norm(x, w, eps: float = 1e-5):
-    out = output_tensor(x.shape, x.dtype)
-    for i in range(x.shape[0]):
-        total = 0.0
-        for j in range(x.shape[1]):
-            total += x[i, j] * x[i, j]
-        scale = 1.0 / sqrt(total / x.shape[1] + eps)
-        for j in range(x.shape[1]):
-            out[i, j] = x[i, j] * scale * w[j]
-    return out
-
-
-@polyop.kernel
-def smooth(x):
-    out = output_tensor(x.shape, x.dtype)
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            if i == 0 or j == 0 or i == x.shape[0] - 1 or j == x.shape[1] - 1:
-                out[i, j] = x[i, j]
-            else:
-                out[i, j] = x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1]
-    return out
-
-
-@polyop.kernel
-def column_sums(x):
-    out = output_tensor((x.shape[1],), x.dtype)
-    for j in range(x.shape[1]):
-        total = 0.0
-        for i in range(x.shape[0]):
-            total += x[i, j]
-        out[j] = total
-    return out
 
 
 class Received(TorchDispatchMode):
@@ -115,87 +68,55 @@ def devices(request):
     dist.destroy_process_group()
 
 
-S0, S1, R = Shard(0), Shard(1), Replicate()
-MATRICES = [(ROWS, INNER), (INNER, COLUMNS)]
-CASES = {
-    "data parallel": (linear, MATRICES, [[S0], [R]]),
-    "column parallel": (linear, MATRICES, [[R], [S1]]),
-    "row parallel": (linear, MATRICES, [[S1], [S0]]),
-    "replicated": (linear, MATRICES, [[R], [R]]),
-    "norm": (norm, [(ROWS, INNER), (INNER,)], [[S0], [R]]),
-    "norm along its row": (norm, [(ROWS, INNER), (INNER,)], [[S1], [R]]),
-    "rows of a stencil": (smooth, [(ROWS, INNER)], [[S0]]),
-    "columns of a stencil": (smooth, [(ROWS, INNER)], [[S1]]),
-    "sums of split columns": (column_sums, [(ROWS, INNER)], [[S0]]),
-    "sums of whole columns": (column_sums, [(ROWS, INNER)], [[S1]]),
-}
-ON_TWO_AXES = {
-    "data and column parallel": (linear, MATRICES, [[S0, R], [R, S1]]),
-    "data and row parallel": (linear, MATRICES, [[S0, S1], [R, S0]]),
-    "blocks of a stencil": (smooth, [(ROWS, INNER)], [[S0, S1]]),
-    "norm": (norm, [(ROWS, INNER), (INNER,)], [[S0, R], [R, R]]),
-}
-
-
 def theirs(placements):
     names = {
         own.Shard: lambda p: Shard(p.dim),
-        own.Replicate: lambda p: R,
+        own.Replicate: lambda p: Replicate(),
         own.Partial: lambda p: Partial(p.op),
     }
     return [names[type(p)](p) for p in placements]
 
 
-def measure(operator, mesh, shapes, placements, outputs):
+def measure(operator, mesh, cost):
     """Return what is received forward and backward; gradients are brought to the layouts of the tensors."""
+    layouts = [theirs(tensor.placements) for tensor in cost.inputs]
     tensors = [
-        distribute_tensor(torch.randn(shape), mesh, row).requires_grad_()
-        for shape, row in zip(shapes, placements, strict=True)
+        distribute_tensor(torch.randn(tensor.spec.shape), mesh, row).requires_grad_()
+        for tensor, row in zip(cost.inputs, layouts, strict=True)
     ]
     with Received() as forward:
-        result = operator(*tensors).redistribute(mesh, outputs)
+        result = operator(*tensors).redistribute(mesh, theirs(cost.outputs[0].placements))
     gradient = torch.ones_like(result)
     with Received() as backward:
         gradients = torch.autograd.grad(result, tensors, gradient)
-        for one, row in zip(gradients, placements, strict=True):
+        for one, row in zip(gradients, layouts, strict=True):
             one.redistribute(mesh, row)
     return forward.by_kind, backward.by_kind
 
 
-def by_kind(collectives, sizes):
+def on_cpu(collectives, sizes):
     """Return the bytes by kind; on CPUs PyTorch runs an all-to-all as an all-gather, and cuts it."""
-    total = {}
-    for one in collectives:
-        on_cpu = "all-gather", one.bytes * sizes[one.axis]
-        kind, received = on_cpu if one.kind == "all-to-all" else (one.kind, one.bytes)
-        if received:
-            total[kind] = total.get(kind, 0) + received
-    return total
+    return by_kind(
+        dataclasses.replace(one, kind="all-gather", bytes=one.bytes * sizes[one.axis])
+        if one.kind == "all-to-all"
+        else one
+        for one in collectives
+    )
 
 
-def compare(operator, mesh, shapes, placements):
+@pytest.mark.parametrize("name", [*measured_operators.CASES, *measured_operators.ON_TWO_AXES])
+def test_bytes(devices, name):
+    rows = {row[0]: row[1:] for row in measured_operators.cases(devices)}
+    axes, operator, shapes, placements = rows[name]
+    mesh = init_device_mesh("cpu", tuple(axes.values()), mesh_dim_names=tuple(axes))
     cost = operator.communication(mesh, placements=placements, shapes=shapes)
-    outputs = theirs(cost.outputs[0].placements)
-    forward, backward = measure(operator, mesh, shapes, placements, outputs)
-    assert by_kind(cost.forward, cost.mesh) == forward
-    assert by_kind(cost.backward, cost.mesh) == backward
-
-
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_bytes_on_one_axis(devices, case):
-    compare(case[0], init_device_mesh("cpu", (devices,), mesh_dim_names=("data",)), *case[1:])
+    forward, backward = measure(operator, mesh, cost)
+    assert on_cpu(cost.forward, cost.mesh) == forward
+    assert on_cpu(cost.backward, cost.mesh) == backward
 
 
 def test_bytes_of_a_weight_that_has_to_move(devices):
     """Only forward: PyTorch splits each product of the author's gradient by itself."""
     mesh = init_device_mesh("cpu", (devices,), mesh_dim_names=("data",))
-    cost = linear.communication(mesh, placements=[[S0], [S0]], shapes=MATRICES)
-    outputs = theirs(cost.outputs[0].placements)
-    forward, _ = measure(linear, mesh, MATRICES, [[S0], [S0]], outputs)
-    assert by_kind(cost.forward, cost.mesh) == forward
-
-
-@pytest.mark.parametrize("case", ON_TWO_AXES.values(), ids=ON_TWO_AXES)
-def test_bytes_on_two_axes(devices, case):
-    shape = {2: (1, 2), 4: (2, 2), 8: (4, 2)}[devices]
-    compare(case[0], init_device_mesh("cpu", shape, mesh_dim_names=("data", "model")), *case[1:])
+    cost = linear.communication(mesh, placements=[("data",), ("data",)], shapes=MATRICES)
+    assert on_cpu(cost.forward, cost.mesh) == measure(linear, mesh, cost)[0]
