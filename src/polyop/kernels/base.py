@@ -51,6 +51,14 @@ class KernelBase:
 class LoopKernelBase(KernelBase, ABC):
     """A loop kernel, the author's or a derived one; ``isinstance`` works without importing the compiler."""
 
+    @property
+    def linear_tensors(self) -> int:
+        """In how many of its last tensors, taken together, the kernel is linear by construction.
+
+        A gradient is linear in the gradients of the outputs, and a tangent in the tangents.
+        """
+        return 0
+
     @abstractmethod
     def on(self, device: str) -> Any:
         """Return the kernel of the same loops for another device."""

@@ -283,11 +283,6 @@ class LoopKernel(LoopKernelBase):
         del inputs, attributes
         return {}
 
-    @property
-    def linear_tensors(self) -> int:
-        """In how many of its last tensors, taken together, the kernel is linear by construction."""
-        return 0
-
     def kernel_and_sizes(
         self, inputs: Sequence[Any], attributes: Mapping[str, Any]
     ) -> tuple[Kernel, Callable[[], Mapping[Any, Any]]]:

@@ -35,7 +35,23 @@ def test_a_product_is_computed_where_its_tensors_are(devices, x_placements, w_pl
     torch.testing.assert_close(y.full_tensor().reconcile(), X @ W)
 
 
-def test_a_plain_tensor_is_refused(devices):
+@polyop.kernel(name="dtensors::scale")
+def scale(x, w):
+    y = output_tensor(x.shape, x.dtype)  # noqa: F821
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = tanh(x[i, j]) * w[i, j]  # noqa: F821
+    return y
+
+
+@pytest.mark.parametrize("operator", [linear, scale])
+@pytest.mark.parametrize("needs_gradient", [False, True])
+def test_a_plain_tensor_is_refused(devices, operator, needs_gradient):
     mesh = init_device_mesh("cpu", (4,))
-    with pytest.raises(HostError, match=r"dtensors::linear: w must be a DTensor, as x is, but got Tensor of"):
-        linear(distribute_tensor(X, mesh, [Shard(0)]), W)
+    x = distribute_tensor(X, mesh, [Shard(0)]).requires_grad_(needs_gradient)
+    name = operator.name
+    with pytest.raises(
+        HostError, match=rf"{name}: w must be a DTensor, as x is, but got LocalTensor of"
+    ) as error:
+        operator(x, torch.zeros(7, 6))
+    assert "DTensor.from_local(w, mesh, [Replicate()])" in str(error.value)

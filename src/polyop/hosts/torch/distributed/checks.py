@@ -11,6 +11,7 @@ from torch.distributed.tensor import DTensor
 from ....call.host import tensors_of
 from ....call.operator import Operator
 from ....core.errors import HostError
+from ....kernels.base import LoopKernelBase
 from ....sharding.of_call import is_claimed
 from ....sharding.placement import Placements, placements_text
 from ....sharding.plan import Plan, plan
@@ -24,16 +25,28 @@ def mesh_of(operator: Operator, arguments: Sequence[Any]) -> Any:
         for position in operator.schema.tensor_positions
         for row in tensors_of(operator, operator.schema.arguments[position], arguments[position])
     ]
+    derivatives = _derivatives(operator)
     first, mesh = next((name, x.device_mesh) for name, x in rows if isinstance(x, DTensor))
     for name, x in rows:
         if not isinstance(x, DTensor):
-            if x.dim() and not operator.part_of:  # autograd gives parts the whole zeros of unused outputs
+            if x.dim() and name not in derivatives:
                 raise _plain(operator, name, x, first)
         elif x.device_mesh != mesh:
             rule = f"{name} must be on the mesh of {first}, {mesh}"
             hint = "bring both to one mesh: DTensor.from_local(local, mesh, placements)"
             raise HostError(operator.name, rule, x.device_mesh, where=operator.origin, hint=hint)
     return mesh
+
+
+def _derivatives(operator: Operator) -> set[str]:
+    """Return the arguments of a derived operator that are gradients of outputs, or tangents.
+
+    Autograd gives whole zeros for an output that is not used.
+    """
+    schema = operator.schema
+    names = [schema.arguments[i].name for i in schema.tensor_positions]
+    kernels = [kernel for kernel in operator.kernels if isinstance(kernel, LoopKernelBase)]
+    return {*names[len(names) - kernels[0].linear_tensors :]} if kernels else set()
 
 
 def _plain(operator: Operator, name: str, x: torch.Tensor, first: str) -> HostError:
@@ -44,7 +57,8 @@ def _plain(operator: Operator, name: str, x: torch.Tensor, first: str) -> HostEr
         f"one device has it: distribute_tensor({name}, mesh, [Replicate()]); they take one placement per "
         "axis of the mesh"
     )
-    return HostError(operator.name, rule, seen, where=operator.origin, hint=hint)
+    subject = operator.part_of or operator.name  # the author called the operator that the part belongs to
+    return HostError(subject, rule, seen, where=operator.origin, hint=hint)
 
 
 def need_claims(operator: Operator, inputs: Sequence[Any]) -> None:
