@@ -75,6 +75,11 @@ mesh = jax.make_mesh((jax.device_count(),), ("batch",), axis_types=(AxisType.Aut
 rows = jax.device_put(np.ones((8, 3), np.float32), NamedSharding(mesh, P("batch")))
 print(jax.jit(square)(rows).sharding)  # elementwise: each device runs the kernel on its rows
 
+total = polyop.operator(
+    "page::total(Tensor x) -> Tensor", lambda x: x.sum(0), dims="m n -> n", parallel="n", sum="m"
+)
+print(jax.jit(total)(rows))  # each device adds its rows; one all-reduce adds those sums
+
 softmax = polyop.operator(
     "page::softmax(Tensor x) -> Tensor", lambda x: np.exp(x) / np.exp(x).sum(1, keepdims=True), infer="x"
 )
@@ -82,3 +87,4 @@ by_rows = jax.shard_map(softmax, mesh=mesh, in_specs=P("batch"), out_specs=P("ba
 print(jax.jit(by_rows)(rows).sharding)
 # [/shard]
 np.testing.assert_allclose(jax.jit(by_rows)(rows), np.full((8, 3), 1 / 3), rtol=1e-6)
+np.testing.assert_array_equal(jax.jit(total)(rows), np.full(3, 8, np.float32))
