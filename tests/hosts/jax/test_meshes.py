@@ -171,6 +171,29 @@ for function in (sliced.mean, sliced.positions, sliced.neighbours_summed, sliced
 """, warnings="ignore", **EIGHT)  # fmt: skip
 
 
+def test_a_gather_for_lack_of_a_way_to_split_is_warned_of_once(process):
+    assert process("""
+import warnings
+import jax, numpy as np, polyop
+from jax.sharding import NamedSharding, PartitionSpec as P, AxisType
+from loop_samples import sliced
+assert jax.device_count() == 32
+mesh = jax.make_mesh((32,), ("a",), axis_types=(AxisType.Auto,))
+op = polyop.operator("meshes::positions(Tensor x) -> Tensor", polyop.kernel(sliced.positions))
+x = np.ones(64, np.float32)
+for _ in range(2):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        y = jax.jit(lambda x: op(x) + 0)(jax.device_put(x, NamedSharding(mesh, P("a"))))
+        np.testing.assert_array_equal(y, np.arange(64))
+    print(*(str(one.message) for one in seen if issubclass(one.category, polyop.FallbackWarning)), sep="\\n")
+print("end")
+""", **EIGHT | {"XLA_FLAGS": "--xla_force_host_platform_device_count=32"}) == (
+        "meshes::positions: each device gathers the whole of sharded operands: it cannot be split on this mesh; "
+        "polyop explain says why\n\nend\n"
+    )  # fmt: skip
+
+
 def test_transforms_of_split_calls(process):
     process(DEFINE + """
 x, w = draw(4, 8, 16), jnp.asarray(draw(16, 8))

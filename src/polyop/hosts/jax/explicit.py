@@ -12,7 +12,7 @@ from ...core.errors import HostError
 from ...sharding.placement import Shard
 from ...sharding.rule import ShardingRule
 from .layout import axis_names
-from .partition import rule_of
+from .partition import on_mesh, rule_of
 from .sharding_errors import operand_name, sharding_error
 from .site import Site
 
@@ -25,7 +25,7 @@ def result_axes(site: Site, flat: Sequence[Any]) -> list[tuple[Any, ...]]:
     """
     if not any(map(_is_split, flat)):
         return []
-    rule = rule_of(site, flat, flat[0].sharding.mesh.size)
+    rule = on_mesh(rule_of(site, flat), flat[0].sharding.mesh)
     axes = _axes_by_dimension(site, rule, flat)
     splits = [strategy for strategy in rule.splits if strategy.name in axes]
     return [

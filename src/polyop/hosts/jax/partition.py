@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -32,11 +33,8 @@ _PLACES = 16
 """On how many devices slices may have to know their place: a program has one call for each place."""
 
 
-def rule_of(site: Site, flat: Sequence[Any], devices: int) -> ShardingRule:
-    """Return in which ways a call is split over a number of devices; one with symbolic sizes is not.
-
-    Slices that have to know their place are left out for many devices.
-    """
+def rule_of(site: Site, flat: Sequence[Any]) -> ShardingRule:
+    """Return in which ways a call is split; a call with symbolic sizes is not."""
     outputs = tuple(site.outputs(flat))
     inputs = tuple(tensors.spec(x) for x in flat)
     strategies = [replicated(len(inputs), len(outputs))]
@@ -44,13 +42,21 @@ def rule_of(site: Site, flat: Sequence[Any], devices: int) -> ShardingRule:
         arguments = specs(tensors, site.operator, site.unflatten(flat))  # type: ignore[arg-type]
         fresh = outputs[: len(outputs) - len(site.aliases(flat))]
         splits = sharding_rule(site.operator, arguments, fresh).splits
-        strategies += [strategy for strategy in splits if devices <= _PLACES or not strategy.placed]
+        strategies += splits
     return ShardingRule(site.operator.name, inputs, outputs, tuple(strategies))
 
 
-def lower(site: Site, flat: Sequence[Any], devices: int) -> tuple[Any, ...]:
-    """Return the outputs of a call, lowered for a program that XLA splits over ``devices``."""
-    rule = rule_of(site, flat, devices)
+def on_mesh(rule: ShardingRule, mesh: Any) -> ShardingRule:
+    """Return the rule on a mesh: slices do not know their place where there are many devices."""
+    if mesh.size <= _PLACES:
+        return rule
+    strategies = tuple(strategy for strategy in rule.strategies if not strategy.placed)
+    return replace(rule, strategies=strategies)
+
+
+def lower(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the outputs of a call, lowered for a program that XLA splits over devices."""
+    rule = rule_of(site, flat)
     wrapped = custom_partitioning(lambda *operands: emit(site, *operands))
     partition = functools.partial(_partition, site, rule)
     if not jax.config.jax_use_shardy_partitioner:
@@ -69,7 +75,7 @@ def _partition(site: Site, rule: ShardingRule, mesh: Any, operands: Any, results
         return _partly_manual(site, rule, mesh, operands, results)
     if not rule.splits and not site.operator.part_of:
         _check_whole(site, operands)
-    call = _sharded_call(site, rule, mesh, operands, results)
+    call = _sharded_call(site, on_mesh(rule, mesh), mesh, operands, results)
     _warn_gathered(call, operands)
     return mesh, call, _shardings(call, call.outputs, results), _shardings(call, call.plan.inputs, operands)
 
@@ -81,7 +87,7 @@ def _result_shardings(
     if not _are_named(operands):
         full = [x.sharding for x in operands if x.shape == results[0].shape]
         return (full[0] if full else NamedSharding(mesh, PartitionSpec()),) * len(results)
-    call = _sharded_call(site, rule, mesh, operands, None)
+    call = _sharded_call(site, on_mesh(rule, mesh), mesh, operands, None)
     return _shardings(call, call.outputs, results)
 
 
@@ -143,19 +149,19 @@ _warned: set[str] = set()
 
 
 def _warn_gathered(call: ShardedCall, operands: Sequence[Any]) -> None:
-    """Warn once if a derived operator gathers operands, because nothing proves how it is split."""
-    operator = call.site.operator
-    for operand, needed in zip(operands, call.plan.inputs, strict=True):
-        present = call.layout.placements(operand.sharding.spec)
-        for before, after in zip(present, needed, strict=True):
-            if before == after or not isinstance(before, Shard) or operator.name in _warned:
-                continue
-            if call.rule.splits:
-                continue
-            _warned.add(operator.name)
-            text = f"{operator.name}: each device gathers the whole of sharded operands"
-            reason = "nothing proves how it is split; polyop explain says why"
-            warnings.warn(f"{text}: {reason}", FallbackWarning, stacklevel=2)
+    """Warn once if operands are gathered because there is no way to split the call on this mesh.
+
+    Nothing is proved of a derived operator, or slices would have to know their place on many devices.
+    """
+    name = call.site.operator.name
+    if call.rule.splits or name in _warned:
+        return
+    if all(operand.sharding.is_fully_replicated for operand in operands):
+        return
+    _warned.add(name)
+    text = f"{name}: each device gathers the whole of sharded operands"
+    reason = "it cannot be split on this mesh; polyop explain says why"
+    warnings.warn(f"{text}: {reason}", FallbackWarning, stacklevel=2)
 
 
 def need_one_device(context: Any, site: Site) -> None:
@@ -163,19 +169,19 @@ def need_one_device(context: Any, site: Site) -> None:
 
     The partitioner never asks how a call without outputs is split.
     """
-    if devices_of(context) > 1:
+    if is_split_by_xla(context):
         rule = "has no outputs, and the program runs on several devices"
         hint = "call it inside jax.shard_map, over all axes of the mesh: it runs once per shard"
         raise HostError(site.operator.name, rule, where=site.operator.origin, hint=hint)
 
 
-def devices_of(context: Any) -> int:
-    """Return over how many devices XLA splits the program; 1 where the whole mesh is manual."""
+def is_split_by_xla(context: Any) -> bool:
+    """Whether XLA splits the program that is lowered over devices, along one axis of a mesh at least."""
     axes = context.module_context.axis_context
     manual = getattr(axes, "manual_axes", None)
-    if manual is None:
-        return getattr(axes, "num_devices", None) or 1
-    return 1 if set(manual) == set(axes.mesh.axis_names) else int(axes.mesh.size)
+    if manual is not None:
+        return set(manual) != set(axes.mesh.axis_names)
+    return (getattr(axes, "num_devices", None) or 1) > 1
 
 
 def needs_devices(*primitives: Any) -> None:

@@ -21,7 +21,7 @@ from .emit import emit, keep_alive
 from .explicit import result_axes
 from .linearization import Linearization, linearize
 from .lru_cache import LruCache
-from .partition import devices_of, lower, need_one_device, needs_devices
+from .partition import is_split_by_xla, lower, need_one_device, needs_devices
 from .site import Site
 from .types import result_type, unified, zeros
 
@@ -68,15 +68,13 @@ def _types(*flat: Any, site: Site) -> list[Any]:
 
 
 _lower_call = mlir.lower_fun(lambda *flat, site: emit(site, *flat), multiple_results=True)
-_lower_split = mlir.lower_fun(lambda *flat, site, devices: lower(site, flat, devices), multiple_results=True)
+_lower_split = mlir.lower_fun(lambda *flat, site: lower(site, flat), multiple_results=True)
 
 
 def _lower(context: Any, *flat: Any, site: Site) -> Any:
     keep_alive(context, site)
-    devices = devices_of(context)
-    if devices == 1:
-        return _lower_call(context, *flat, site=site)
-    return _lower_split(context, *flat, site=site, devices=devices)
+    lowering = _lower_split if is_split_by_xla(context) else _lower_call
+    return lowering(context, *flat, site=site)
 
 
 operator_p.def_impl(_run)
