@@ -51,10 +51,10 @@ def test_training_in_several_processes_has_the_losses_of_one(command):
     assert [line.split(":")[0] for line in output.splitlines()] == ["one process", f"{count} processes"]
 
 
-@pytest.mark.parametrize("command", ["torch_main.py", "torch_main.py --mesh 4 1"])
+@pytest.mark.parametrize("command", ["jax_main.py", "torch_main.py", "torch_main.py --mesh 4 1"])
 def test_the_plate_on_four_devices_is_that_of_one_process(command):
-    pytest.importorskip("torch", reason="PyTorch is not installed")
     name, *options = command.split()
+    pytest.importorskip(name.partition("_")[0], reason="the framework is not installed")
     program = programs.start(EXAMPLES[0].parents[1] / "19_heat" / name, *options)
     ((code, output, problem),) = programs.outputs([program])
     assert code == 0, problem[-3000:]

@@ -19,7 +19,7 @@ from ..call.rule import Rule, saving_of
 from ..call.uses import Uses, used_by_rule
 from ..core.spec import Spec
 from ..rules.loops.rules import DerivedRule
-from .of_call import sharding_rule, without_placed
+from .of_call import sharding_rule
 from .placement import REPLICATE, Partial, Placement, Placements, Shard
 from .plan import Plan, plan, plan_with, spec_bytes
 from .rule import AxisStrategy, ShardingRule
@@ -98,7 +98,7 @@ class Call:
             rows = zip(tensors, call.arguments[: len(tensors)], strict=True)
             read = [tensor for tensor, argument in rows if tensor is not None and argument is not None]
             targets = [t if flag else None for t, flag in zip(wanted, call.plan.computed, strict=True)]
-            rule = without_placed(sharding_rule(call.part.operator, call.arguments))
+            rule = sharding_rule(call.part.operator, call.arguments)
             chosen = plan(rule, self.mesh, [t.placements for t in read], _layouts(targets))
             yield from by_name(chosen, read, targets)
 
@@ -106,7 +106,7 @@ class Call:
         """Return what the operator gives beside the outputs, laid out as its own plan does."""
         if operator is self.operator:
             return []
-        rule = without_placed(sharding_rule(operator, self.arguments))
+        rule = sharding_rule(operator, self.arguments)
         more = len(rule.outputs) - len(self.outputs)
         wanted = [*(tensor.placements for tensor in self.outputs), *[None] * more]
         chosen = plan(rule, self.mesh, [tensor.placements for tensor in self.inputs], wanted)

@@ -15,7 +15,7 @@ from ..core.schema import Argument
 from ..core.spec import Spec
 from .collectives import Call, TensorLayout
 from .layouts import Mesh, layout_of, mesh_axes
-from .of_call import is_claimed, sharding_rule, without_placed
+from .of_call import is_claimed, sharding_rule
 from .placement import REPLICATE, Partial, Placements, Shard
 from .plan import plan, spec_bytes
 from .transition import Collective, local_bytes
@@ -104,7 +104,7 @@ def communication(
         module: Any = bound
         module.refine_schema(arguments)  # as the first call does: it marks written arguments in the schema
     inputs = tuple(_inputs(bound, axes, arguments, placements))
-    rule = without_placed(sharding_rule(bound.operator, arguments))
+    rule = sharding_rule(bound.operator, arguments)
     names = _output_names(bound, rule.outputs)
     wanted = _wanted(bound, axes, names, rule.outputs, outputs)
     sizes = tuple(axes.values())

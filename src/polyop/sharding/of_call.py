@@ -6,7 +6,6 @@ dimensions of which nothing is claimed.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -50,11 +49,6 @@ def sharding_rule(
         if not strategy.name or not any(_same_split(strategy, other) for other in strategies):
             strategies.append(strategy)
     return ShardingRule(operator.name, inputs, results, tuple(strategies))
-
-
-def without_placed(rule: ShardingRule) -> ShardingRule:
-    """Return a rule without the strategies whose slices have to know their place."""
-    return dataclasses.replace(rule, strategies=tuple(one for one in rule.strategies if not one.placed))
 
 
 def is_claimed(operator: Operator) -> bool:
