@@ -1,38 +1,28 @@
 """The strategies that are proved from loops, and that each of them is right on numbers, for gradients too."""
 
-import functools
-import pathlib
-import re
-
 import numpy as np
 import pytest
 
 import numpy_mesh
-import polyop
+from twelve_operators import twelve_operators
 
 pytestmark = pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")
-EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "internals" / "slices.py"
 MESHES = ((1,), (3,), (7,), (2, 2))
 
 
-@functools.cache
-def operators():
-    """The loop kernels of the example, by name; they stay in their file for the compiler to read."""
-    scope = {}
-    exec(compile(EXAMPLE.read_text().partition("SCALE = ")[0], str(EXAMPLE), "exec"), scope)
-    rows = {}
-    for function, specs in scope["OPERATORS"]:
-        bound = polyop.kernel(function)
-        tensors = [array(spec, seed) for seed, spec in enumerate(specs)]
-        rows[function.__name__] = (bound, (*tensors, *(a.default for _, a in bound.schema.attributes())))
-    return rows
+def call(name):
+    """An operator, and the arguments of a call in double precision."""
+    sample = next(sample for sample in twelve_operators() if sample.name == name)
+    tensors = [x.astype(np.float64) if x.dtype == np.float32 else x for x in sample.inputs]
+    return sample.operator, (*tensors, *(a.default for _, a in sample.operator.schema.attributes()))
 
 
-def array(text, seed):
-    """Numbers for a spec such as ``float32[4, 6]``, in double precision."""
-    shape = tuple(map(int, re.findall(r"\d+", text.partition("[")[2])))
-    numbers = np.random.default_rng(seed)
-    return numbers.integers(0, 4, shape) if text.startswith("int") else numbers.uniform(0.5, 1.5, shape)
+def gradient(name):
+    """The operator of the derived gradient, and the arguments of a call."""
+    bound, arguments = call(name)
+    draw = np.random.default_rng(9)
+    grads = [draw.uniform(0.5, 1.5, y.shape) for y in numpy_mesh.whole_outputs(bound, arguments)]
+    return numpy_mesh.gradient_call(bound, arguments, grads)
 
 
 STRATEGIES = {  # by operator, those of it and those of its gradient
@@ -90,14 +80,7 @@ STRATEGIES = {  # by operator, those of it and those of its gradient
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_strategies(name):
-    bound, arguments = operators()[name]
-    assert [*map(str, numpy_mesh.rule_of(bound, arguments).splits)] == STRATEGIES[name][0]
-
-
-def gradient(name):
-    bound, arguments = operators()[name]
-    grads = [array(f"float64{list(y.shape)}", 9) for y in numpy_mesh.whole_outputs(bound, arguments)]
-    return numpy_mesh.gradient_call(bound, arguments, grads)
+    assert [*map(str, numpy_mesh.rule_of(*call(name)).splits)] == STRATEGIES[name][0]
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -106,9 +89,36 @@ def test_strategies_of_the_gradient(name):
     assert [*map(str, rule.splits)] == STRATEGIES[name][1]
 
 
+LINEAR = {  # by operator, the strategies with partial inputs of it and of its gradient
+    "norm": (["none: R, P(sum) -> P(sum)"], ["none: R, P(sum), R -> P(sum), R", "none: R, R, P(sum) -> P(sum), P(sum)"]),
+    "matmul": (
+        ["none: P(sum), R -> P(sum)", "none: R, P(sum) -> P(sum)"],
+        ["none: R, R, P(sum) -> P(sum), P(sum)", "none: P(sum), P(sum), R -> P(sum), P(sum)"],
+    ),
+    "softmax": ([], ["none: R, R, P(sum) -> P(sum)"]),
+    "column_sums": (["none: P(sum) -> P(sum)"], ["none: R, P(sum) -> P(sum)"]),
+    "embedding": (["none: R, P(sum) -> P(sum)"], ["none: R, R, P(sum) -> R, P(sum)"]),
+    "scan": (
+        ["none: P(sum), R, P(sum) -> P(sum), P(sum)"],
+        [
+            "none: P(sum), R, P(sum), R, R -> R, P(sum), R",
+            "none: R, R, R, P(sum), P(sum) -> P(sum), P(sum), P(sum)",
+        ],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_partial_inputs(name):
+    expected = LINEAR[name]
+    for one, made in zip((call(name), gradient(name)), expected, strict=True):
+        rule = numpy_mesh.rule_of(*one)
+        assert {str(s) for s in rule.strategies[1:] if not s.name} == {*made}
+
+
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_every_combination_is_the_whole(name):
-    assert numpy_mesh.check_every_strategy(*operators()[name], MESHES) > len(MESHES)
+    assert numpy_mesh.check_every_strategy(*call(name), MESHES) > len(MESHES)
 
 
 @pytest.mark.parametrize("name", STRATEGIES)

@@ -161,7 +161,9 @@ class _Addends:
     def __init__(self, whole, placements, mesh, draw):
         self.axes = [axis for axis, placement in enumerate(placements) if isinstance(placement, Partial)]
         counts = [mesh[axis] for axis in self.axes]
-        self.parts = draw.uniform(-1, 1, (*counts, *whole.shape)).astype(whole.dtype)
+        shape = (*counts, *whole.shape)
+        numbers = draw.integers(-5, 5, shape) if whole.dtype.kind in "iub" else draw.uniform(-1, 1, shape)
+        self.parts = numbers.astype(whole.dtype)
         last = tuple(n - 1 for n in counts)
         self.parts[last] = 0
         self.parts[last] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core.spec import Spec
@@ -19,7 +19,7 @@ from .rule import AxisStrategy, sizes_along
 def strategies_of_loops(
     kernel: LoopKernel, inputs: Sequence[Any], outputs: Sequence[Spec], attributes: Mapping[str, Any]
 ) -> Iterator[AxisStrategy]:
-    """Yield a strategy for each dimension of which something is proved, and one for linear inputs.
+    """Yield a strategy for each dimension of which something is proved, and for each set of linear inputs.
 
     ``inputs`` are the specs of the tensors, None for an absent one; ``attributes`` are the values by the
     author's names.
@@ -30,15 +30,13 @@ def strategies_of_loops(
         strategy = call.strategy(row)
         if strategy is not None:
             yield strategy
+    proved = kernel.linear_of_call(inputs, attributes)
+    for row in proved:
+        yield call.partial(row.inputs, row.outputs)
     names = tensors_of(typed)
-    linear = {*names[len(names) - kernel.linear_tensors :]}
-    if linear & call.present.keys():
-        partial = Partial("sum")
-        yield AxisStrategy(
-            "",
-            tuple(partial if name in linear else REPLICATE for name in call.present),
-            (partial,) * len(call.outputs),
-        )
+    by_construction = {*names[len(names) - kernel.linear_tensors :]}
+    if by_construction & call.present.keys() and not any(row.inputs & by_construction for row in proved):
+        yield call.partial(by_construction, call.outputs)
 
 
 class _Call:
@@ -78,6 +76,12 @@ class _Call:
             row.placed,
         )
         return strategy if self._fits(strategy) else None
+
+    def partial(self, inputs: Collection[str], outputs: Collection[str]) -> AxisStrategy:
+        """Return the strategy in which these inputs are partial, and so are these outputs."""
+        rows = ((self.present, inputs), (self.outputs, outputs))
+        sides = (tuple(Partial("sum") if n in names else REPLICATE for n in row) for row, names in rows)
+        return AxisStrategy("", *sides)
 
     def _fits(self, strategy: AxisStrategy) -> bool:
         """Whether the sizes of the call are those of the proof: equal ones, and halos that are not negative.

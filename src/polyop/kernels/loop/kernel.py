@@ -28,6 +28,7 @@ from ..library import LibraryKernel
 
 if TYPE_CHECKING:
     from ...loops.dims.derive import Slicing
+    from ...loops.dims.linear import Linear
     from ...loops.program import Program
     from ...loops.runner import Watch
 
@@ -282,6 +283,14 @@ class LoopKernel(LoopKernelBase):
         """Return the sizes of this kernel's tensors that follow from those of others, for one call."""
         del inputs, attributes
         return {}
+
+    def linear_of_call(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Linear]:
+        """Return the sets of tensors of a call in which the kernel is linear."""
+        from ...loops.dims.linear import find_linear
+
+        kernel = self.form(inputs, attributes)
+        rows: list[Linear] = self.once(("linear", id(kernel)), lambda: find_linear(kernel))
+        return rows
 
     def kernel_and_sizes(
         self, inputs: Sequence[Any], attributes: Mapping[str, Any]

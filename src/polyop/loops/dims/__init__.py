@@ -10,5 +10,6 @@
     invariance.py    the proof that a slice runs the same instances as the whole
     placed.py        the kernel of a slice that knows where it is in the whole
     derive.py        all of these, in order: the kind of each dimension, or why it has to be whole
+    linear.py        the inputs in which the kernel is linear: addends of them give addends of outputs
     notation.py      the result as the text of ``dims=``
 """
