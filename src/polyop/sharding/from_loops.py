@@ -31,8 +31,8 @@ def strategies_of_loops(
         if strategy is not None:
             yield strategy
     proved = kernel.linear_of_call(inputs, attributes)
-    for row in proved:
-        yield call.partial(row.inputs, row.outputs)
+    for linear in proved:
+        yield call.partial(linear.inputs, linear.outputs)
     names = tensors_of(typed)
     by_construction = {*names[len(names) - kernel.linear_tensors :]}
     if by_construction & call.present.keys() and not any(row.inputs & by_construction for row in proved):
@@ -79,9 +79,11 @@ class _Call:
 
     def partial(self, inputs: Collection[str], outputs: Collection[str]) -> AxisStrategy:
         """Return the strategy in which these inputs are partial, and so are these outputs."""
-        rows = ((self.present, inputs), (self.outputs, outputs))
-        sides = (tuple(Partial("sum") if n in names else REPLICATE for n in row) for row, names in rows)
-        return AxisStrategy("", *sides)
+
+        def placements(names: Collection[str], partial: Collection[str]) -> tuple[Placement, ...]:
+            return tuple(Partial("sum") if name in partial else REPLICATE for name in names)
+
+        return AxisStrategy("", placements(self.present, inputs), placements(self.outputs, outputs))
 
     def _fits(self, strategy: AxisStrategy) -> bool:
         """Whether the sizes of the call are those of the proof: equal ones, and halos that are not negative.

@@ -1,7 +1,7 @@
 """Find the inputs in which a kernel is linear, alone or together.
 
-    y[i, j] += x[i, k] * w[k, j]        the terms of y: {x w}         linear in x, and linear in w
-    y[i, j] += b[j]                     {x w, b}                      linear in x and b together, and in w and b
+    y[i, j] += x[i, k] * w[k, j]        the terms of y: {x w}         linear in x, and in w
+    y[i, j] += b[j]                     {x w, b}                      linear in x and b, and in w and b
     y[i] = x[i] * x[i] + 1              {x x, 1}                      linear in nothing
 
 Each value is a sum of *terms*, and each term is a product of inputs. It is linear in a set of inputs if each
