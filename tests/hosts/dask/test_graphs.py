@@ -209,6 +209,8 @@ def test_a_task_is_pickled_without_its_operator(sums):
         layer for name, layer in pickle.loads(text).layers.items() if name.startswith("sums")
     ).task.func
     assert block(np.ones((3, 2))).tolist() == [3, 3]
+    again = pickle.loads(pickle.dumps(block))  # in a process that does not have the operator either
+    assert dask.base.tokenize(again) == dask.base.tokenize(block)
 
 
 def test_refusals(sums, kernels):

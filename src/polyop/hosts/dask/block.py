@@ -76,8 +76,8 @@ class Block:
 
     def __dask_tokenize__(self) -> Any:
         """Return what identifies the task: the digest of the operator stands for its code."""
-        operator = self.bound.operator
-        identity = operator.name, content_of(operator)
+        known = not isinstance(self.bound, tuple)
+        identity = (self.bound.name, content_of(self.bound.operator)) if known else self.bound[1]
         return "polyop", *identity, self.values, self.results, tuple(map(str, self.strategies))
 
 
