@@ -50,6 +50,14 @@ together = polyop.operator(
 )
 
 
+scale_ = polyop.operator(
+    "communication::scale_(Tensor(a!) x, Tensor by) -> ()",
+    lambda x, by: None,
+    dims="m n, n -> ",
+    parallel="m n",
+)
+
+
 @polyop.kernel
 def norm(x, w, eps: float = 1e-5):
     out = output_tensor(x.shape, x.dtype)
@@ -211,6 +219,12 @@ def test_bytes_follow_the_dtype_and_an_attribute_reaches_the_rule():
         shapes=[Spec((B, I), "float64"), Spec((I, O), "float64")],
     )
     assert rows(mixed.backward) == [("all-reduce", "gradient of w", 2 * all_reduce(I * O, N))]
+
+
+def test_a_tensor_that_is_written_stays_where_it_is():
+    cost = scale_.communication({"data": N}, placements=[("data",), ("data",)], shapes=[(B, I), (I,)])
+    assert rows(cost.forward) == [("all-gather", "by", I // N * FLOAT * (N - 1))]
+    assert [(tensor.name, tensor.placements) for tensor in cost.outputs] == [("x", (Shard(0),))]
 
 
 def test_integers_have_no_gradient():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..call.bound import BoundOperator
@@ -19,6 +19,7 @@ from .load import find_operator, load, operators
 if TYPE_CHECKING:
     from ..loops.program import Program
     from ..loops.runner import Pass
+    from ..sharding.communication import Communication
 
 
 def add(verbs: Any) -> None:
@@ -53,6 +54,18 @@ def add(verbs: Any) -> None:
         help="with --print-after or --time-passes: the passes of a derived form, backward, checkpointed, "
         "saving, tangent or batched, then those of its kernel",
     )
+    verb.add_argument(
+        "--mesh",
+        metavar="AXIS=DEVICES,...",
+        help="also print what a call and its gradient move on a mesh, as data=4,model=2",
+    )
+    verb.add_argument(
+        "--layout",
+        action="append",
+        default=[],
+        metavar="AXIS,...",
+        help="with --mesh, for each --input the mesh axis that splits each dimension, - for none, as data,-",
+    )
     verb.set_defaults(verb="explain")
 
 
@@ -73,7 +86,57 @@ def run(options: argparse.Namespace) -> int:
                 print(line)
         else:
             print(("\n" if number else "") + explain(operator, inputs, attributes))
+        if options.mesh is not None:
+            print(f"\n{moved(operator, options.mesh, inputs, options.layout, attributes)}")
     return 0
+
+
+def moved(
+    bound: BoundOperator,
+    mesh: str,
+    inputs: tuple[Spec, ...],
+    layouts: Sequence[str],
+    attributes: Mapping[str, Any],
+) -> Communication:
+    """Return what a call with these inputs moves; a tensor without a layout is whole on each device."""
+    if len(layouts) > len(inputs):
+        rule = f"takes one for each --input, of which there are {len(inputs)}"
+        raise ArgumentValueError("--layout", rule, str(len(layouts)))
+    rows = [parse_layout(text) for text in layouts] + [None] * (len(inputs) - len(layouts))
+    tensors = [bound.schema.arguments[i] for i in bound.schema.tensor_positions]
+    absent = [None] * (len(tensors) - len(inputs))
+    listed = [argument.type.is_list for argument in tensors]
+
+    def given(values: Sequence[Any]) -> list[Any]:
+        return [[x] if flag else x for flag, x in zip(listed, values, strict=False)] + absent
+
+    result: Communication = bound.communication(
+        parse_mesh(mesh), shapes=given(inputs), placements=given(rows), **attributes
+    )
+    return result
+
+
+def parse_mesh(text: str) -> dict[str, int]:
+    """Return the axes of ``name=devices,...``; raises ``ArgumentValueError`` for another text.
+
+    >>> parse_mesh("data=4,model=2")
+    {'data': 4, 'model': 2}
+    """
+    rows = [re.fullmatch(r"\s*(\w+)=(\d+)\s*", part) for part in text.split(",")]
+    axes = {row[1]: int(row[2]) for row in rows if row is not None}
+    if len(axes) < len(rows):
+        raise ArgumentValueError("--mesh", "must have each axis once, as data=4,model=2", repr(text))
+    return axes
+
+
+def parse_layout(text: str) -> tuple[Any, ...]:
+    """Return the layout that a text describes as :class:`Communication` prints it.
+
+    >>> parse_layout("data*model,-")
+    (('data', 'model'), None)
+    """
+    words = [word.strip() for word in text.strip("[] ").split(",") if word.strip()]
+    return tuple(None if word == "-" else tuple(word.split("*")) for word in words)
 
 
 def passes(

@@ -105,15 +105,20 @@ def communication(
         module.refine_schema(arguments)  # as the first call does: it marks written arguments in the schema
     inputs = tuple(_inputs(bound, axes, arguments, placements))
     rule = sharding_rule(bound.operator, arguments)
-    names = _output_names(bound, rule.outputs)
-    wanted = _wanted(bound, axes, names, rule.outputs, outputs)
+    writes = {argument.name for argument in bound.schema.arguments if argument.type.writes}
+    written = [tensor for tensor in inputs if tensor.name.partition("[")[0] in writes]
+    fresh = len(rule.outputs) - len(written)
+    names = _output_names(fresh, written)
+    if outputs is None:  # a tensor that is written in place stays where it is
+        wanted: list[Placements | None] = [*[None] * fresh, *(tensor.placements for tensor in written)]
+    else:
+        wanted = _wanted(bound, axes, names, rule.outputs, outputs)
     sizes = tuple(axes.values())
     layouts = [tensor.placements for tensor in inputs]
     chosen = plan(rule, sizes, layouts, wanted)
-    results = chosen.outputs if outputs is None else wanted
     combined = [
-        TensorLayout(name, spec, tuple(REPLICATE if isinstance(p, Partial) else p for p in row or ()))
-        for name, spec, row in zip(names, rule.outputs, results, strict=True)
+        TensorLayout(name, spec, tuple(REPLICATE if isinstance(p, Partial) else p for p in want or row))
+        for name, spec, want, row in zip(names, rule.outputs, wanted, chosen.outputs, strict=True)
     ]
     call = Call(bound.operator, arguments, rule, chosen.strategies, sizes, inputs, combined)
     notes = [] if is_claimed(bound.operator) else [WHOLE]
@@ -218,10 +223,8 @@ def dimension_names(entry: Entry | None, spec: Spec) -> tuple[str, ...]:
     return (*map(str, range(rank - len(named))), *named)
 
 
-def _output_names(bound: BoundOperator, specs: Sequence[Spec]) -> list[str]:
-    written = [a.name for a in bound.schema.arguments if a.type.writes]
-    fresh = len(specs) - len(written)
-    return [*(["out"] if fresh == 1 else [f"out{i}" for i in range(fresh)]), *written]
+def _output_names(fresh: int, written: Sequence[TensorLayout]) -> list[str]:
+    return [*(["out"] if fresh == 1 else [f"out{i}" for i in range(fresh)]), *(t.name for t in written)]
 
 
 def _wanted(
@@ -229,11 +232,9 @@ def _wanted(
     mesh: Mesh,
     names: Sequence[str],
     specs: Sequence[Spec],
-    outputs: Sequence[Any] | None,
+    outputs: Sequence[Any],
 ) -> list[Placements | None]:
-    """Return the placements that the caller wants of each output, or None for each."""
-    if outputs is None:
-        return [None] * len(names)
+    """Return the placements that the caller wants of each output."""
     if len(outputs) != len(names):
         rule = f"outputs must have {len(names)} layouts ({', '.join(names)})"
         raise ArgumentValueError(bound.name, rule, str(len(outputs)))
