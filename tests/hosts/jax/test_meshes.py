@@ -84,6 +84,9 @@ for x_spec, w_spec, spec, moved, shapes in cases:
     seen, out = run(linear, put(x, *x_spec), put(w, *w_spec), expected=x @ w, out=spec)
     assert seen == moved, (x_spec, w_spec, seen)
     assert set(calls) == {shapes}, (x_spec, w_spec, calls)
+# where two mesh axes change, XLA would gather the whole of w (512 * 7 / 8 bytes) and cut it
+seen, _ = run(linear, put(x), put(w, ("a", "b")), expected=x @ w, out=(None, "b"))
+assert sum(seen.values()) <= 64 * 3 // 4 + 64, seen  # an all-to-all of a slice along b, then an all-gather along a
 # the gradient of a weight is a sum over the rows, of which each device has some
 gradient = lambda x, w: jax.grad(lambda w: linear(x, w).sum())(w)
 seen, _ = run(gradient, put(x, "a"), put(w), expected=x.T @ np.ones((8, 8)))

@@ -77,7 +77,7 @@ def _partition(site: Site, rule: ShardingRule, mesh: Any, operands: Any, results
         _check_whole(site, operands)
     call = _sharded_call(site, on_mesh(rule, mesh), mesh, operands, results)
     _warn_gathered(call, operands)
-    return mesh, call, _shardings(call, call.outputs, results), _shardings(call, call.plan.inputs, operands)
+    return mesh, call, _shardings(call, call.outputs, results), _shardings(call, call.inputs, operands)
 
 
 def _result_shardings(
@@ -100,7 +100,7 @@ def _sharded_call(
     placements = [layout.placements(value.sharding.spec) for value in values]
     inputs, wanted = placements[: len(operands)], placements[len(operands) :]
     cheapest = plan(rule, layout.sizes, inputs, wanted, equal_chunks=True)
-    return ShardedCall.of(site, rule, layout, cheapest, wanted or cheapest.outputs)
+    return ShardedCall.of(site, rule, layout, cheapest, inputs, wanted or None)
 
 
 def _shardings(call: ShardedCall, placements: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:

@@ -19,6 +19,7 @@ from ...sharding.ranges import Slice
 from ...sharding.rule import AxisStrategy, ShardingRule
 from .emit import emit
 from .layout import Layout
+from .moves import Move, moved, moves
 from .site import Site, site_of
 from .split_dimension import SplitDimension, Take, cut, split_dims
 
@@ -29,27 +30,55 @@ _COMBINE: dict[str, Callable[..., Any]] = {"sum": lax.psum, "max": lax.pmax, "mi
 class ShardedCall:
     """A call that runs as ``plan`` says; called on a device's shards it returns the device's outputs.
 
-    ``outputs`` are the placements of the results. They are those of the plan, with partial ones combined: to
-    the wanted slice where that is possible, else to the whole.
+    ``inputs`` and ``outputs`` are the placements of the operands and results. Those of the plan, in which
+    partial results are combined, are brought from and to them by moves; where there are no moves, by XLA.
     """
 
     site: Site
     rule: ShardingRule
     layout: Layout
     plan: Plan
+    inputs: tuple[Placements, ...]
+    input_moves: tuple[tuple[Move, ...], ...]
+    combined: tuple[Placements, ...]
+    output_moves: tuple[tuple[Move, ...], ...]
     outputs: tuple[Placements, ...]
 
     @classmethod
     def of(
-        cls, site: Site, rule: ShardingRule, layout: Layout, plan: Plan, wanted: Sequence[Placements]
+        cls,
+        site: Site,
+        rule: ShardingRule,
+        layout: Layout,
+        plan: Plan,
+        present: Sequence[Placements],
+        wanted: Sequence[Placements] | None,
     ) -> ShardedCall:
-        """Return the call of a plan whose results should have the ``wanted`` placements."""
-        rows = zip(plan.outputs, wanted, (spec.shape for spec in rule.outputs), strict=True)
-        return cls(site, rule, layout, plan, tuple(_combined(*row, layout.sizes) for row in rows))
+        """Return the call of a plan for operands of the placements ``present``.
+
+        Its results get those ``wanted``; without these, what the plan gives.
+        """
+        sizes = layout.sizes
+        input_shapes, output_shapes = ([spec.shape for spec in row] for row in (rule.inputs, rule.outputs))
+        rows = zip(plan.outputs, wanted or plan.outputs, output_shapes, strict=True)
+        combined = tuple(_combined(*row, sizes) for row in rows)
+        rows = zip(present, plan.inputs, input_shapes, strict=True)
+        before = tuple(moves(*row, sizes) for row in rows)
+        wanted = wanted or combined
+        rows = zip(combined, wanted, output_shapes, strict=True)
+        after = tuple(moves(*row, sizes) for row in rows)
+        inputs = tuple(a if row else b for a, b, row in zip(present, plan.inputs, before, strict=True))
+        outputs = tuple(a if row else b for a, b, row in zip(wanted, combined, after, strict=True))
+        return cls(site, rule, layout, plan, inputs, before, combined, after, outputs)
 
     def __call__(self, *shards: Any) -> tuple[Any, ...]:
         """Return the device's shards of the results."""
-        return tuple(map(self._combine, range(len(self.outputs)), self._run(shards)))
+        inputs = [self._moved(*row) for row in zip(shards, self.input_moves, strict=True)]
+        outputs = map(self._combine, range(len(self.outputs)), self._run(inputs))
+        return tuple(self._moved(*row) for row in zip(outputs, self.output_moves, strict=True))
+
+    def _moved(self, value: Any, steps: tuple[Move, ...]) -> Any:
+        return moved(value, steps, self.layout.axes, self.layout.sizes)
 
     def _dimensions(self) -> list[SplitDimension]:
         """Return the dimensions in which slices read neighbours or have to know their place."""
@@ -122,7 +151,7 @@ class ShardedCall:
 
     def _combine(self, number: int, value: Any) -> Any:
         """Return an output whose partial placements are combined."""
-        rows = list(zip(self.plan.outputs[number], self.outputs[number], self.layout.axes, strict=True))
+        rows = list(zip(self.plan.outputs[number], self.combined[number], self.layout.axes, strict=True))
         whole: dict[str, list[str]] = {}
         for source, target, name in rows:
             if isinstance(source, Partial) and isinstance(target, Shard):
