@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -93,10 +93,15 @@ def plan_of(
     try:
         return plan(rule, mesh, placements, wanted, fixed=written)
     except LookupError:
-        rule_text = "writes a tensor in place, and cannot do that where its elements are"
-        seen = " and ".join(map(placements_text, fixed))
-        hint = (
-            "redistribute the tensor first, to a layout of "
-            f"{'; '.join(map(str, rule.strategies))}; or return a new tensor"
-        )
-        raise HostError(operator.name, rule_text, seen, where=operator.origin, hint=hint) from None
+        raise moved(operator, rule, map(placements_text, fixed)) from None
+
+
+def moved(operator: Operator, rule: ShardingRule, layouts: Iterable[object]) -> HostError:
+    """Return the error for tensors that are written in place, and do not lie as a strategy needs them."""
+    rule_text = "writes a tensor in place, and cannot do that where its elements are"
+    seen = " and ".join(map(str, layouts))
+    hint = (
+        "redistribute the tensor first, to a layout of "
+        f"{'; '.join(map(str, rule.strategies))}; or return a new tensor"
+    )
+    return HostError(operator.name, rule_text, seen, where=operator.origin, hint=hint)

@@ -51,8 +51,8 @@ def _key(arguments: tuple[Any, ...]) -> Any:
 def _part(value: Any) -> Any:
     if isinstance(value, DTensor):
         return value._spec
-    if isinstance(value, torch.Tensor):  # of no dimensions; others are refused
-        return value.dtype
+    if isinstance(value, torch.Tensor):
+        return value.dtype, value.shape
     if isinstance(value, (list, tuple)):
         return tuple(map(_part, value))
     return type(value), value

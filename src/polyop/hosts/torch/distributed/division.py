@@ -30,13 +30,13 @@ from .local import LocalCall, run_local
 class Division:
     """How calls with the same specs, placements and attributes are run.
 
-    ``targets`` has the spec that each flat input is brought to, None where it stays. ``results`` has the spec
-    of each new output.
+    ``moves`` has for each flat input the spec that it has and the one that it is brought to, None where it
+    stays. ``results`` has the spec of each new output.
     """
 
     bound: BoundOperator
     mesh: Any
-    targets: tuple[Any, ...]
+    moves: tuple[tuple[Any, Any] | None, ...]
     exchanges: tuple[Exchange, ...]
     local: LocalCall
     results: tuple[Any, ...]
@@ -54,9 +54,9 @@ class Division:
         schema, name = self.bound.schema, self.bound.name
         inputs = list(flatten(schema, arguments))
         locals_: list[Any] = []
-        for x, target in zip(inputs, self.targets, strict=True):
+        for x, move in zip(inputs, self.moves, strict=True):
             local = x._local_tensor if isinstance(x, DTensor) else x
-            locals_.append(local if target is None else layouts.redistributed(local, x._spec, target, name))
+            locals_.append(local if move is None else layouts.redistributed(local, *move, name))
         coordinate = self.mesh.get_coordinate()
         if coordinate is None:  # this process has no part in the mesh
             outputs: Any = [torch.empty(0, dtype=spec.tensor_meta.dtype) for spec in self.results]
@@ -86,7 +86,11 @@ def divide(bound: BoundOperator, overload: Any, arguments: tuple[Any, ...]) -> D
     rule = sharding_rule(operator, symbolic_sizes.with_numbers(operator, specs) if symbolic else specs)
     written = tuple(_written_inputs(schema, arguments))
     placements = [_placements(x, mesh) for x in inputs]
-    chosen = checks.plan_of(operator, _usable(rule, written), shape, placements, written)
+    usable = _usable(rule, written)
+    chosen = checks.plan_of(operator, usable, shape, placements, written)
+    moves = tuple(_move(x, mesh, needed) for x, needed in zip(inputs, chosen.inputs, strict=True))
+    if any(moves[k] for k in written):  # slices in another order, as of FSDP over tensor parallel
+        raise checks.moved(operator, usable, (inputs[k].placements for k in written))
     if symbolic:
         symbolic_sizes.add_conditions(chosen, global_inputs)
     results = tuple(
@@ -96,7 +100,7 @@ def divide(bound: BoundOperator, overload: Any, arguments: tuple[Any, ...]) -> D
     return Division(
         bound,
         mesh,
-        tuple(_target(x, mesh, needed) for x, needed in zip(inputs, chosen.inputs, strict=True)),
+        moves,
         tuple(exchanges(rule, chosen, shape)),
         LocalCall.of(bound, overload, rule, chosen, shape, fresh),
         results,
@@ -120,12 +124,14 @@ def _usable(rule: ShardingRule, written: Sequence[int]) -> ShardingRule:
     return dataclasses.replace(rule, strategies=kept)
 
 
-def _target(x: Any, mesh: Any, placements: Any) -> Any:
-    """Return the spec that an input is brought to, None if it has it."""
-    if not isinstance(x, DTensor):
-        return None
-    spec = layouts.spec_with(mesh, placements, x._spec.tensor_meta)
-    return None if spec == x._spec else spec
+def _move(x: Any, mesh: Any, placements: Placements) -> tuple[Any, Any] | None:
+    """Return the spec of an input and the one that it is brought to; None if it has it."""
+    if isinstance(x, DTensor):
+        source = x._spec
+    else:  # every device has the whole
+        source = layouts.spec_with(mesh, (REPLICATE,) * mesh.ndim, layouts.dense_meta(x.shape, x.dtype))
+    target = layouts.spec_with(mesh, placements, source.tensor_meta)
+    return None if target == source else (source, target)
 
 
 def _written_inputs(schema: Schema, arguments: Sequence[Any]) -> Iterator[int]:
