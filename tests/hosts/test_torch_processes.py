@@ -9,6 +9,7 @@ import programs
 pytest.importorskip("torch", reason="PyTorch is not installed")
 
 LOST_PEER = pathlib.Path(__file__).parents[1] / "sources" / "lost_peer.py"
+ABORTED = "terminate called without an active exception"
 HOW = {"exits": (7, "peer"), "raises": (1, "peer"), "stalls": (-9, "Timed out waiting 5000ms")}
 
 
@@ -22,8 +23,10 @@ def test_a_lost_peer_is_an_error_of_the_others(how, model, tmp_path):
     assert lost[:2] == (code, "lost\n"), lost
     assert ("no such scale" in lost[2]) == (how == "raises"), lost
     for rank in others:
-        assert rank[0] == 3, rank  # it ended by itself, and its operators still work
+        # after a lost connection PyTorch's threads abort the exit now and then, without polyop too
+        assert rank[0] == 3 or (rank[0] == -6 and ABORTED in rank[2]), rank
         assert rank[1].startswith("RuntimeError: ") and text in rank[1], rank
+        assert rank[1].endswith("the operators work\n"), rank
 
 
 SCRIPT = """

@@ -80,4 +80,5 @@ try:
 except RuntimeError as problem:
     print(f"{type(problem).__name__}: {problem}")
     assert scaled(squares(torch.full((2, 2), 3.0))).tolist() == [[18.0, 18.0]] * 2
+    print("the operators work", flush=True)
     sys.exit(3)
