@@ -215,6 +215,35 @@ np.testing.assert_allclose(looped(put(draw(16), "b")), neighbours(neighbours(dra
 """, **EIGHT)  # fmt: skip
 
 
+def test_loops_and_their_gradients_on_an_explicit_mesh(process):
+    process(DEFINE + """
+from twelve_operators import twelve_operators
+samples = {sample.name: sample for sample in twelve_operators()}
+cases = [  # operator, how its inputs are split, the types of its gradients, what a device receives
+    ("matmul", [("a",), (None, "b")], [P("a", None), P(None, "b")], {"all-reduce": 2 * 256 * 3 // 4 + 2 * 128 // 2}),
+    ("norm", [("a",), ()], [P("a", None), P(None)], {"all-reduce": 2 * 64 // 2}),
+    ("stencil", [("b",)], [P("b")], {"collective-permute": 2 * 4 + 4 * 4}),  # the gradient's halo has two on each side
+    ("stencil", [(("a", "b"),)], [P(("a", "b"))], {"collective-permute": 2 * 4 + 4 * 4}),
+    ("column_sums", [("a", "b")], [P("a", "b")], {"all-reduce": 2 * 16 // 2}),
+    ("scale", [("a", "b")], [P("a", "b")], {}),
+    ("scan", [(None, "b"), ("b",), ("b",)], [P(None, "b"), P("b"), P("b")], {}),
+]
+explicit = jax.make_mesh((2, 4), ("a", "b"), axis_types=(AxisType.Explicit,) * 2)
+for name, specs, types, moved in cases:
+    sample = samples[name]
+    gradient = jax.grad(lambda *inputs: sum((o * o).sum() for o in jax.tree.leaves(sample.operator(*inputs))), sample.differentiable)
+    expected = gradient(*map(jnp.asarray, sample.inputs))
+    with jax.set_mesh(explicit):
+        arrays = [jax.device_put(x, NamedSharding(explicit, P(*spec))) for x, spec in zip(sample.inputs, specs)]
+        compiled = jax.jit(gradient).lower(*arrays).compile()
+        result = compiled(*arrays)
+        assert bytes_by_kind(compiled.as_text()) == moved, (name, bytes_by_kind(compiled.as_text()))
+        assert [jax.typeof(one).sharding.spec for one in result] == types, (name, result)
+    for one, other in zip(result, expected):
+        np.testing.assert_allclose(one, other, rtol=3e-5)
+""", warnings="ignore", **EIGHT)  # fmt: skip
+
+
 def test_the_partitioner_before_shardy(process):
     process("import jax\njax.config.update('jax_use_shardy_partitioner', False)" + DEFINE + """
 x, w, row = draw(8, 16), draw(16, 8), draw(16)
