@@ -17,6 +17,7 @@ from . import (
     gradient,
     infer,
     memory,
+    mesh,
     samples,
     values,
 )
@@ -38,6 +39,7 @@ CHECKS: tuple[Check, ...] = (
     *gradient.CHECKS,
     *determinism.CHECKS,
     *compiled.CHECKS,
+    *mesh.CHECKS,
 )
 
 

@@ -15,7 +15,7 @@ from ..case import Array, Case, as_list
 from .base import DemoRow, quiet_fallbacks, stacked
 
 
-def _call(case: Case, tensors: Sequence[Any]) -> list[Any]:
+def call(case: Case, tensors: Sequence[Any]) -> list[Any]:
     """Call the operator; return the new outputs, then the new values of the arguments that it writes.
 
     JAX's arrays never change, so a written argument comes as an output: where the schema returns it,
@@ -40,23 +40,23 @@ def _flat(case: Case) -> list[Any]:
     return [jnp.asarray(value) for _, value in case.tensors()]
 
 
-def _arrays(values: Sequence[Any]) -> list[Array]:
+def arrays(values: Sequence[Any]) -> list[Array]:
     return [np.array(value) for value in values]
 
 
 def run(case: Case) -> list[Array]:
     """Call the operator at once."""
     with jax.enable_x64(True):
-        return _arrays(_call(case, _flat(case)))
+        return arrays(call(case, _flat(case)))
 
 
 def compiled(case: Case) -> list[Array]:
     """Call it inside ``jax.jit``."""
     with jax.enable_x64(True):
-        return _arrays(jax.jit(lambda flat: _call(case, flat))(_flat(case)))
+        return arrays(jax.jit(lambda flat: call(case, flat))(_flat(case)))
 
 
-def _pull(case: Case, cotangents: Sequence[Array]) -> Any:
+def pull_of(case: Case, cotangents: Sequence[Array]) -> Any:
     """Return the function from input tensors and output gradients to input gradients, and the latter."""
     names = [name for name, _ in case.tensors()]
     smooth = [i for i, (_, value) in enumerate(case.tensors()) if is_smooth(value)]
@@ -66,7 +66,7 @@ def _pull(case: Case, cotangents: Sequence[Array]) -> Any:
             inputs = list(flat)
             for i, value in zip(smooth, moving, strict=True):
                 inputs[i] = value
-            return [x for x in _call(case, inputs) if is_smooth(x)]
+            return [x for x in call(case, inputs) if is_smooth(x)]
 
         _, pullback = jax.vjp(function, *(flat[i] for i in smooth))
         input_grads = conjugated(pullback(conjugated(grads)))
@@ -78,25 +78,25 @@ def _pull(case: Case, cotangents: Sequence[Array]) -> Any:
 def gradients(case: Case, cotangents: Sequence[Array]) -> dict[str, Array | None]:
     """Return the gradients of ``jax.vjp``; zeros where no gradient flows."""
     with jax.enable_x64(True):
-        pull, grads = _pull(case, cotangents)
-        return _named(case, pull(_flat(case), grads))
+        pull, grads = pull_of(case, cotangents)
+        return named(case, pull(_flat(case), grads))
 
 
 def compiled_gradients(case: Case, cotangents: Sequence[Array]) -> dict[str, Array | None]:
     """Return the same from inside ``jax.jit``."""
     with jax.enable_x64(True):
-        pull, grads = _pull(case, cotangents)
-        return _named(case, jax.jit(pull)(_flat(case), grads))
+        pull, grads = pull_of(case, cotangents)
+        return named(case, jax.jit(pull)(_flat(case), grads))
 
 
-def _named(case: Case, grads: dict[str, Any]) -> dict[str, Array | None]:
+def named(case: Case, grads: dict[str, Any]) -> dict[str, Array | None]:
     return {name: np.array(grads[name]) if name in grads else None for name, _ in case.tensors()}
 
 
 def batched(samples: Sequence[Case]) -> list[Array]:
     """Call it under ``jax.vmap``."""
     with jax.enable_x64(True), quiet_fallbacks():
-        return _arrays(jax.vmap(lambda flat: _call(samples[0], flat))(_flat(stacked(samples))))
+        return arrays(jax.vmap(lambda flat: call(samples[0], flat))(_flat(stacked(samples))))
 
 
 def forward(case: Case, name: str, along: Array) -> list[Array]:
@@ -106,7 +106,7 @@ def forward(case: Case, name: str, along: Array) -> list[Array]:
         flat, at = _flat(case), names.index(name)
 
         def function(moving: Any) -> list[Any]:
-            return _call(case, [*flat[:at], moving, *flat[at + 1 :]])
+            return call(case, [*flat[:at], moving, *flat[at + 1 :]])
 
         outputs, tangents = jax.jvp(function, (flat[at],), (jnp.asarray(along, flat[at].dtype),))
         rows = zip(outputs, tangents, strict=True)
