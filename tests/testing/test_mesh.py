@@ -3,6 +3,8 @@
 import importlib.util
 import json
 import os
+import pathlib
+import re
 import subprocess
 import sys
 
@@ -16,9 +18,11 @@ from polyop.sharding.of_call import sharding_rule
 from polyop.testing import check
 from polyop.testing.mesh import placements
 
+SUPPORT = pathlib.Path(__file__).parents[1] / "support"
 PROGRAM = """
 import json, numpy as np, polyop
 from polyop.testing import check
+from twelve_operators import twelve_operators
 
 def neighbours(x, width):
     y = 0 * x
@@ -43,9 +47,11 @@ operators = {
     "unclaimed": define("unclaimed", lambda x: x * 2, infer="x"),
     "uncut": define("uncut", lambda x: x * 2, dims="m n -> m n"),
 }
+loops = {s.name: s for s in twelve_operators() if s.name in ("embedding", "window")}
+operators |= {name: sample.operator for name, sample in loops.items()}
 vector = np.arange(12.0, dtype=np.float32) + 1
 for name, operator in operators.items():
-    inputs = (vector,) if name in ("near", "far") else ()
+    inputs = (vector,) if name in ("near", "far") else loops[name].inputs if name in loops else ()
     report = check(operator, *inputs, hosts=HOSTS, raise_on_failure=False)
     print("ROW", json.dumps([name, {r.host: [r.status, r.detail] for r in report.results if r.check == "mesh"}]))
 """
@@ -59,6 +65,8 @@ CASES = {  # status and words by operator; {} is the number of devices
     "near": ("passed", "placements on"),
     "far": ("failed", r'on \d devices with x S\(0\) \(halo=\{"n": \(1, 1\)\}\): output 0'),
     "gradient": ("passed", "placements on"),
+    "embedding": ("passed", "placements on"),  # the gradient of an index is of 64 bits
+    "window": ("passed", "placements on"),  # its gradient's slices know their place
     "unclaimed": ("not run", "nothing is known of its dimensions: dims= says it"),
     "uncut": ("not run", "no dimension may be split"),
 }
@@ -71,7 +79,8 @@ def rows():
     done = subprocess.run(
         [sys.executable, "-c", f"HOSTS = {hosts}\n{PROGRAM}"],
         capture_output=True, text=True, check=False, timeout=300,
-        env={**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=3"},
+        env={**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=3",
+             "PYTHONPATH": os.pathsep.join([str(SUPPORT), os.environ.get("PYTHONPATH", "")])},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return dict(json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("ROW "))
@@ -81,8 +90,6 @@ def rows():
 @pytest.mark.parametrize("name", CASES)
 def test_claims_on_a_mesh(rows, name, host):
     pytest.importorskip(host, reason=f"{host} is not installed")
-    import re
-
     status, detail = rows[name][host]
     expected, words = CASES[name]
     assert status == expected, detail
