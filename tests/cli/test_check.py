@@ -7,6 +7,8 @@ import pty
 import subprocess
 import sys
 
+import pytest
+
 GOOD = """
 import polyop
 double = polyop.operator("cli::double(Tensor x) -> Tensor", lambda x: x * 2, infer="x", reference=lambda x: x + x)
@@ -123,3 +125,20 @@ def test_a_terminal_gets_a_drawn_table(tmp_path):
     os.close(ours)
     assert "checking cli::double ..." in text.decode()
     assert "┃" in text.decode()
+
+
+MESH = """
+import polyop
+columns = polyop.operator("cli::columns(Tensor x) -> Tensor", lambda x: x.cumsum(1), dims="m n -> m n", parallel="n")
+"""
+
+
+@pytest.mark.parametrize("host", ["torch", "jax"])
+def test_a_false_claim_is_seen_on_several_devices(tmp_path, host):
+    """Also from JAX, which has one CPU device without a flag."""
+    pytest.importorskip(host, reason=f"{host} is not installed")
+    (tmp_path / "columns.py").write_text(MESH)
+    done = polyop_check(tmp_path, "columns.py", "--host", "numpy", "--host", host)
+    assert done.returncode == 1
+    row = next(line for line in done.stdout.splitlines() if line.split()[:2] == ["mesh", host])
+    assert '(parallel="n"): output 0' in row

@@ -41,6 +41,7 @@ def _flat(case: Case) -> list[Any]:
 
 
 def arrays(values: Sequence[Any]) -> list[Array]:
+    """Return copies of JAX's arrays."""
     return [np.array(value) for value in values]
 
 
@@ -90,6 +91,7 @@ def compiled_gradients(case: Case, cotangents: Sequence[Array]) -> dict[str, Arr
 
 
 def named(case: Case, grads: dict[str, Any]) -> dict[str, Array | None]:
+    """Return the gradients by the names of all tensors, None where there is none."""
     return {name: np.array(grads[name]) if name in grads else None for name, _ in case.tensors()}
 
 
