@@ -50,6 +50,13 @@ def spread(x):
     return y, total
 
 
+def all_but_two(x):
+    y = output_tensor((x.shape[0] - 2,), x.dtype)
+    for i in range(x.shape[0] - 2):
+        y[i] = x[i] * x[i]
+    return y
+
+
 def defined(function, signature):
     name = f"placed_test::{function.__name__}"
     return registry.known(name) or polyop.operator(f"{name}{signature}", polyop.kernel(function))
@@ -69,6 +76,7 @@ CASES = {  # the operator, its arguments, the placed dimensions of it and of its
     "neighbours_summed": (neighbours_summed, "(Tensor x) -> Tensor", (draw(7),), "i", ""),
     "triangle": (triangle, "(Tensor x) -> Tensor", (draw(7, 7),), "i j", "i j"),
     "window": (window, "(Tensor x, Tensor w) -> Tensor", (draw(9, 8), draw(3, 2, seed=1)), "", "e0 e1"),
+    "all_but_two": (all_but_two, "(Tensor x) -> Tensor", (draw(8),), "i", "i"),
     "spread": (spread, "(Tensor x) -> (Tensor, Tensor)", (draw(7),), "i", "i"),
 }  # fmt: skip
 
