@@ -69,7 +69,12 @@ class _Call:
         entries = [entry for entry, _ in self.outputs]
         if not op and not (entries and all(entry.ellipsis for entry in entries)):
             return
-        first, shape = next((entry, shape) for entry, shape in self.inputs if entry.ellipsis)
+        if any(entry.written and not entry.ellipsis for entry in entries):
+            return  # each slice would add to what is there
+        leading = [(entry, shape) for entry, shape in self.inputs if entry.ellipsis]
+        if not leading:  # only an absent tensor has it
+            return
+        first, shape = leading[0]
         for axis in range(len(shape) - len(first.dimensions)):
             inputs, outputs = (
                 [axis if entry.ellipsis else None for entry, _ in rows]
