@@ -1,0 +1,106 @@
+"""Twelve operators, every placement of every input, two shapes of meshes: values, gradients, collectives."""
+
+import itertools
+import random
+
+import pytest
+import torch
+from torch.distributed.tensor import Replicate, distribute_tensor, init_device_mesh
+from torch.distributed.tensor.debug import CommDebugMode
+
+from dtensor_layouts import as_tuple, laid_out, placements_of, whole
+from polyop.call.prepare import normalise
+from polyop.core.arguments import bind
+from polyop.hosts.torch import tensors
+from polyop.hosts.torch.distributed.layouts import own_placements
+from polyop.sharding.of_call import sharding_rule
+from polyop.sharding.plan import plan
+from twelve_operators import twelve_operators
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning"),
+    pytest.mark.filterwarnings("ignore::polyop.FallbackWarning"),  # a halo is wider than some slices
+    pytest.mark.filterwarnings("ignore:While redistributing:UserWarning"),  # PyTorch's, of two axes at once
+]
+SAMPLES = {sample.name: sample for sample in twelve_operators(uneven=True)}
+MESHES = {"4": (4,), "2x2": (2, 2)}
+BLOCK = 16
+"""Layouts that one test tries; three of each operator and mesh are tried for every change."""
+
+
+def layouts_of(name, mesh):
+    """All layouts of the operator's inputs, in a random order."""
+    options = [
+        list(itertools.product(placements_of(torch.from_numpy(x)), repeat=len(MESHES[mesh])))
+        for x in SAMPLES[name].inputs
+    ]
+    rows = list(itertools.product(*options))
+    random.Random(len(rows)).shuffle(rows)
+    return rows
+
+
+def blocks():
+    for name, mesh in itertools.product(SAMPLES, MESHES):
+        rows = layouts_of(name, mesh)
+        yield pytest.param(name, mesh, rows[:3], id=f"{name}-{mesh}-some")
+        for start in range(3, len(rows), BLOCK):
+            yield pytest.param(
+                name,
+                mesh,
+                rows[start : start + BLOCK],
+                id=f"{name}-{mesh}-{start}",
+                marks=pytest.mark.exhaustive,
+            )
+
+
+@pytest.mark.parametrize(("name", "mesh", "rows"), [*blocks()])
+def test_dtensors_give_what_plain_tensors_give(devices, name, mesh, rows):
+    sample = SAMPLES[name]
+    inputs = tuple(map(torch.from_numpy, sample.inputs))
+    with devices.disable():
+        expected, grads = plain(sample, inputs)
+    shape = MESHES[mesh]
+    device_mesh = init_device_mesh("cpu", shape)
+    for placements in rows:
+        xs = [laid_out(x, device_mesh, row) for x, row in zip(inputs, placements, strict=True)]
+        for k in sample.differentiable:
+            xs[k].requires_grad_()
+        with CommDebugMode() as collectives:
+            results = as_tuple(sample.operator(*xs))
+        seeds = [distribute_tensor(g, device_mesh, [Replicate()] * len(shape)) for g in grads]
+        input_grads = torch.autograd.grad(results, [xs[k] for k in sample.differentiable], seeds)
+        for one, other in zip((*results, *input_grads), expected, strict=True):
+            torch.testing.assert_close(whole(one), other, rtol=1e-4, atol=1e-5)
+        least = len(plan_of(sample.operator, inputs, shape, xs).collectives)
+        counted = collectives.get_total_counts()
+        assert counted == least or (counted > least and is_split_twice(sample.operator, inputs, shape, xs)), (
+            placements
+        )
+
+
+def plain(sample, inputs):
+    """The outputs and the gradients without devices, and the gradients of the outputs."""
+    leaves = [x.clone().requires_grad_(k in sample.differentiable) for k, x in enumerate(inputs)]
+    results = as_tuple(sample.operator(*leaves))
+    draw = torch.Generator().manual_seed(0)
+    grads = [torch.randn(y.shape, generator=draw) for y in results]
+    input_grads = torch.autograd.grad(results, [leaves[k] for k in sample.differentiable], grads)
+    return [y.detach() for y in (*results, *input_grads)], grads
+
+
+def plan_of(operator, inputs, shape, xs):
+    """The plan with the fewest bytes."""
+    specs = normalise(operator.operator, bind(operator.schema, tuple(map(tensors.spec, inputs)), {}))
+    return plan(sharding_rule(operator.operator, specs), shape, [own_placements(x._spec) for x in xs])
+
+
+def is_split_twice(operator, inputs, shape, xs):
+    """Whether a dimension of a tensor is split over both axes of the mesh, before the call or in it.
+
+    PyTorch nests these slices in the order of the axes. To change the outer ones it gathers the inner ones first,
+    which a plan does not count.
+    """
+    chosen = plan_of(operator, inputs, shape, xs).inputs
+    pairs = zip(chosen, (own_placements(x._spec) for x in xs), strict=True)
+    dims = [[p.dim for p in (*one, *other) if hasattr(p, "dim")] for one, other in pairs]
+    return len(shape) > 1 and any(len(set(row)) < len(row) for row in dims)
