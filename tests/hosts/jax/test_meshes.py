@@ -171,6 +171,15 @@ for function in (sliced.mean, sliced.positions, sliced.neighbours_summed, sliced
         assert "all-gather" not in moved, (function.__name__, moved)
         grown = jax.jit(jax.grad(lambda x: (op(x) ** 2).sum()))(put(x, axes))
         np.testing.assert_allclose(grown, jax.grad(lambda x: (op(x) ** 2).sum())(jnp.asarray(x)), rtol=2e-5)
+# where only one axis of the mesh is manual, a slice cannot know its place along the other
+positions = polyop.operator("meshes::positions_2(Tensor x) -> Tensor", polyop.kernel(sliced.positions))
+some = jax.shard_map(positions, mesh=mesh, in_specs=P("a"), out_specs=P("a"), axis_names={"a"})
+try:
+    jax.block_until_ready(jax.jit(some)(put(x, ("a", "b"))))
+except jax.errors.JaxRuntimeError as problem:
+    assert "meshes::positions_2: argument x is sharded" in str(problem), problem
+else:
+    raise AssertionError
 """, warnings="ignore", **EIGHT)  # fmt: skip
 
 

@@ -133,7 +133,7 @@ def _is_split_alike(rule: ShardingRule) -> bool:
     shapes = {spec.shape for spec in (*rule.inputs, *rule.outputs)}
     for strategy in rule.splits:
         placements = {*strategy.inputs, *strategy.outputs}
-        if len(placements) == 1 and not strategy.has_halo:
+        if len(placements) == 1 and not strategy.has_halo and not strategy.placed:
             alike -= placements
     return len(shapes) == 1 and not alike
 
