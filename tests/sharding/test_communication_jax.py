@@ -14,6 +14,7 @@ from measured_operators import CASES, MESHES, ON_TWO_AXES
 
 pytest.importorskip("jax", reason="JAX is not installed")
 ROOT = pathlib.Path(__file__).parents[2]
+SUPPORT = ROOT / "tests" / "support"
 PERMUTE = "collective-permute"
 
 
@@ -25,7 +26,11 @@ def rows(devices):
         text=True,
         check=False,
         timeout=300,
-        env={**os.environ, "JAX_PLATFORMS": "cpu"},
+        env={
+            **os.environ,
+            "JAX_PLATFORMS": "cpu",
+            "PYTHONPATH": os.pathsep.join([str(SUPPORT), os.environ.get("PYTHONPATH", "")]),
+        },
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)
