@@ -27,7 +27,7 @@ def rule_of(bound: BoundOperator, overload: Any) -> Callable[..., Any]:
         arguments = bind(schema, args, kwargs or {})
         key = _key(arguments)
         division = None if key is None else known.get(key)
-        if division is None or not division.is_for(arguments):
+        if division is None:
             division = divide(bound, overload, arguments)
             if key is not None:
                 if len(known) >= _LIMIT:
@@ -50,7 +50,10 @@ def _key(arguments: tuple[Any, ...]) -> Any:
 
 def _part(value: Any) -> Any:
     if isinstance(value, DTensor):
-        return value._spec
+        spec = value._spec
+        return id(
+            spec.mesh
+        ), spec  # equal meshes may have other process groups; a division keeps its own alive
     if isinstance(value, torch.Tensor):
         return value.dtype, value.shape
     if isinstance(value, (list, tuple)):

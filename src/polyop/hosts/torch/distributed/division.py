@@ -41,14 +41,6 @@ class Division:
     local: LocalCall
     results: tuple[Any, ...]
 
-    def is_for(self, arguments: Sequence[Any]) -> bool:
-        """Whether it was made for this very mesh; equal ones may have other process groups."""
-        return any(
-            x.device_mesh is self.mesh
-            for x in flatten(self.bound.schema, arguments)
-            if isinstance(x, DTensor)
-        )
-
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
         """Return the new outputs as the overload does."""
         schema, name = self.bound.schema, self.bound.name
@@ -102,7 +94,7 @@ def divide(bound: BoundOperator, overload: Any, arguments: tuple[Any, ...]) -> D
         mesh,
         moves,
         tuple(exchanges(rule, chosen, shape)),
-        LocalCall.of(bound, overload, rule, chosen, shape, fresh),
+        LocalCall.of(bound, overload, rule, chosen, shape, fresh, specs),
         results,
     )
 

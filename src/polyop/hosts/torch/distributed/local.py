@@ -17,6 +17,7 @@ from ....sharding.plan import Plan
 from ....sharding.ranges import Slice, output_offset, slices
 from ....sharding.rule import AxisStrategy, ShardingRule
 from .. import tensors
+from ..run import run
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -39,7 +40,8 @@ class LocalCall:
     """The part of a call that runs on one device.
 
     ``inputs`` and ``outputs`` are the placements of the flat inputs and new outputs, ``specs`` the new
-    outputs' specs of the whole. ``pieces`` has for each mesh axis what its devices compute, None where slices
+    outputs' specs of the whole. ``normal`` are the arguments as kernels take them, with specs for tensors.
+    ``pieces`` has for each mesh axis what its devices compute, None where slices
     have no halo and need not know their place.
     """
 
@@ -49,6 +51,7 @@ class LocalCall:
     inputs: tuple[Placements, ...]
     outputs: tuple[Placements, ...]
     specs: tuple[Spec, ...]
+    normal: tuple[Any, ...]
     pieces: tuple[list[Slice] | None, ...]
 
     @classmethod
@@ -60,6 +63,7 @@ class LocalCall:
         plan: Plan,
         mesh: Sequence[int],
         fresh: Sequence[Spec],
+        normal: tuple[Any, ...],
     ) -> LocalCall:
         """Return the local part of a plan; ``fresh`` are the specs of the new outputs."""
         pieces = tuple(
@@ -67,7 +71,7 @@ class LocalCall:
             for strategy, count in zip(plan.strategies, mesh, strict=True)
         )
         outputs = plan.outputs[: len(fresh)]
-        return cls(bound, overload, plan.strategies, plan.inputs, outputs, tuple(fresh), pieces)
+        return cls(bound, overload, plan.strategies, plan.inputs, outputs, tuple(fresh), normal, pieces)
 
     def run(
         self, coordinate: tuple[int, ...], arguments: tuple[Any, ...], inputs: Sequence[Any]
@@ -77,11 +81,13 @@ class LocalCall:
         sizes = [self._size(axis, piece, inputs) for axis, piece in enumerate(own)]
         if 0 in sizes:
             return [self._without_elements(k, sizes) for k in range(len(self.outputs))]
-        arguments = replaced(self.bound.schema, arguments, inputs)
+        plain = not torch._C._len_torch_dispatch_stack() and all(type(x) is torch.Tensor for x in inputs)
+        arguments = replaced(self.bound.schema, self.normal if plain else arguments, inputs)
         bound, arguments = local_call(self.bound, self.strategies, own, arguments)
-        positional, keywords = bound.schema.split(arguments)
-        result = NotImplemented if keywords else bound.fast(*positional)
-        if result is NotImplemented:
+        if plain:  # nobody watches the dispatcher
+            result = run(bound, arguments)
+        else:
+            positional, keywords = bound.schema.split(arguments)
             overload = self.overload if bound is self.bound else bound.torch
             result = overload(*positional, **keywords)
         return [self._cut(output, k, own) for k, output in enumerate(tensors.as_outputs(result))]

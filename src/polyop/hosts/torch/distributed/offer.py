@@ -5,15 +5,18 @@ Importing ``torch.distributed.tensor`` takes about as long as importing PyTorch,
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 import threading
+import warnings
 from typing import Any
 
 import torch
 
 from ....call.arrival import Arrival
 from ....call.bound import BoundOperator
+from ....core.errors import FallbackWarning
 
 _MODULE = "torch.distributed.tensor"
 _lock = threading.Lock()
@@ -26,8 +29,11 @@ def offer(bound: BoundOperator) -> None:
 
 
 def _offer(bound: BoundOperator) -> None:
-    from .dispatch import rule_of  # it imports DTensors
-
+    try:
+        from .dispatch import rule_of  # it imports DTensors, and parts of PyTorch that are not public
+    except ImportError as problem:
+        _warn(str(problem))
+        return
     tensor: Any = importlib.import_module(_MODULE).DTensor
     with _lock:
         overload = bound.__dict__.get("torch_overload")
@@ -37,6 +43,14 @@ def _offer(bound: BoundOperator) -> None:
         rule = rule_of(bound, overload)
         torch.library.register_torch_dispatch(overload.name(), tensor, rule, lib=library)
         bound.__dict__["dtensor_overload"] = overload
+
+
+@functools.cache
+def _warn(problem: str) -> None:
+    """Say once why operators do not run on DTensors. A call then raises PyTorch's own error."""
+    rule = "this PyTorch lacks what operators need to run on DTensors"
+    hint = "call them in torch.distributed.tensor.experimental.local_map, which gives them local tensors"
+    warnings.warn(f"polyop: {rule}: {problem}; {hint}", FallbackWarning, stacklevel=2)
 
 
 def _arrived(module: str) -> None:

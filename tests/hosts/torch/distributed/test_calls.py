@@ -1,0 +1,97 @@
+"""Calls on DTensors beside the table of placements: collectives, errors, compiled programs, processes."""
+
+import pathlib
+
+import pytest
+import torch
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor, init_device_mesh
+from torch.distributed.tensor.debug import CommDebugMode
+
+import polyop
+import programs
+from polyop.core.errors import HostError
+from twelve_operators import twelve_operators
+
+PROCESSES = pathlib.Path(__file__).parents[3] / "sources" / "dtensor_processes.py"
+SAMPLES = {sample.name: sample for sample in twelve_operators(uneven=True)}
+UNCLAIMED = polyop.operator("dtensors::reverse(Tensor x) -> Tensor", lambda x: x[::-1].copy(), infer="x")
+
+
+def _increase(x, by):
+    x += by
+
+
+INCREASE = polyop.operator(
+    "dtensors::increase(Tensor(a!) x, Tensor by) -> ()", _increase, dims="n m, m ->", parallel="n m"
+)
+
+
+def _norm(devices, needs_gradient=False):
+    mesh = init_device_mesh("cpu", (4,))
+    sample = SAMPLES["norm"]
+    x, weight = map(torch.from_numpy, sample.inputs)
+    sharded = distribute_tensor(x, mesh, [Shard(0)]), distribute_tensor(weight, mesh, [Replicate()])
+    return sample.operator, *(tensor.requires_grad_(needs_gradient) for tensor in sharded)
+
+
+def test_the_rows_of_a_norm_need_no_collective_and_its_weight_one_all_reduce(devices):
+    norm, x, weight = _norm(devices, needs_gradient=True)
+    with CommDebugMode() as forward:
+        y = norm(x, weight)
+    d_y = distribute_tensor(torch.ones(y.shape), y.device_mesh, y.placements)
+    with CommDebugMode() as backward:
+        y.backward(d_y)
+        weight.grad.redistribute(placements=[Replicate()])
+    assert forward.get_total_counts() == 0
+    rows = backward.get_comm_counts().items()
+    counts = {str(kind).rpartition(".")[2]: count for kind, count in rows if count}
+    assert counts == {"all_reduce": 1}
+
+
+def test_a_tensor_is_written_in_place_on_each_device(devices):
+    mesh = init_device_mesh("cpu", (4,))
+    x = distribute_tensor(torch.zeros(7, 3), mesh, [Shard(0)])
+    INCREASE(x, distribute_tensor(torch.arange(3.0), mesh, [Replicate()]))
+    torch.testing.assert_close(x.full_tensor().reconcile(), torch.arange(3.0).expand(7, 3))
+
+
+def _unclaimed(mesh):
+    UNCLAIMED(distribute_tensor(torch.zeros(8), mesh, [Shard(0)]))
+
+
+def _two_meshes(mesh):
+    other = init_device_mesh("cpu", (2, 2))
+    by = distribute_tensor(torch.zeros(3), other, [Replicate(), Replicate()])
+    INCREASE(distribute_tensor(torch.zeros(8, 3), mesh, [Replicate()]), by)
+
+
+ERRORS = {
+    _unclaimed: (
+        "dtensors::reverse: a tensor is sharded, and nothing says how the operator is split",
+        "dims=",
+    ),
+    _two_meshes: ("dtensors::increase: by must be on the mesh of x", "bring both to one mesh"),
+}
+
+
+@pytest.mark.parametrize("call", ERRORS)
+def test_errors_name_the_rule_and_the_way_out(devices, call):
+    rule, hint = ERRORS[call]
+    with pytest.raises(HostError) as error:
+        call(init_device_mesh("cpu", (4,)))
+    assert rule in str(error.value)
+    assert hint in str(error.value)
+
+
+def test_an_operator_of_which_nothing_is_claimed_runs_on_whole_tensors(devices):
+    x = distribute_tensor(torch.arange(3.0), init_device_mesh("cpu", (4,)), [Replicate()])
+    assert UNCLAIMED(x).full_tensor().reconcile().tolist() == [2.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("compiled", ["eager", "compiled"])
+def test_four_processes(compiled, tmp_path):
+    ranks = [programs.start(PROCESSES, rank, 4, tmp_path / "store", compiled) for rank in range(4)]
+    for code, text, errors in programs.outputs(ranks):
+        assert code == 0, errors[-3000:]
+        names = text.split()
+        assert names == ["matmul", "norm", "window"]

@@ -1,0 +1,55 @@
+"""One of several processes: three operators on DTensors, with gradients; each that is right is printed.
+
+Usage: dtensor_processes.py RANK COUNT STORE eager|compiled
+"""
+
+import pathlib
+import sys
+import warnings
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+
+import torch
+import torch.distributed as dist
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor, init_device_mesh
+
+import polyop
+from twelve_operators import twelve_operators
+
+LAYOUTS = {
+    "matmul": ([Shard(1)], [Shard(0)]),
+    "norm": ([Shard(0)], [Replicate()]),
+    "window": ([Shard(0)], [Replicate()]),
+}
+
+
+def gradients(operator, inputs, compiled):
+    """Return the output, and the gradients of the sum of its squares."""
+    function = torch.compile(operator, fullgraph=True, backend="aot_eager") if compiled else operator
+    leaves = [x.detach().requires_grad_() for x in inputs]
+    y = function(*leaves)
+    (y * y).sum().backward()
+    return [y.detach(), *(leaf.grad for leaf in leaves)]
+
+
+def main(rank, count, store, compiled):
+    """Compare each operator with one process."""
+    warnings.simplefilter("ignore", polyop.UninitialisedWarning)
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=int(rank), world_size=int(count))
+    mesh = init_device_mesh("cpu", (int(count),))
+    samples = {sample.name: sample for sample in twelve_operators(uneven=True)}
+    for name, layouts in LAYOUTS.items():
+        sample = samples[name]
+        inputs = [torch.from_numpy(x) for x in sample.inputs]
+        rows = zip(inputs, layouts, strict=True)
+        sharded = [distribute_tensor(x, mesh, placements) for x, placements in rows]
+        expected = gradients(sample.operator, inputs, compiled=False)
+        results = gradients(sample.operator, sharded, compiled == "compiled")
+        for result, value in zip(results, expected, strict=True):
+            torch.testing.assert_close(result.full_tensor(), value)
+        print(name)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
