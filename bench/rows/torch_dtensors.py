@@ -1,4 +1,4 @@
-"""Calls with DTensors beside PyTorch's matrix product of the same DTensors, in one process without communication."""
+"""Calls with DTensors beside the matrix product of PyTorch, in one process without communication."""
 
 from kernels import need_torch
 from measure import Missing, Row, Timed, beside
