@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..call.host import specs
+from ..call.rule import Rule
 from ..core.errors import FallbackWarning, PolyopError
 from ..hosts.numpy import HOST
 from ..sharding.of_call import is_claimed, sharding_rule
@@ -74,8 +75,13 @@ def placements(rule: ShardingRule) -> list[Placements]:
 
 
 def _cotangents(case: Case, results: Sequence[Array]) -> list[Array]:
-    """Return gradients of the outputs; none where the operator has no gradient rule."""
-    if not case.has_gradient or case.operator.schema.mutates:
+    """Return gradients of the outputs; none where the operator has no gradient on a mesh.
+
+    Nothing is claimed of what a C++ module saves for its gradient.
+    """
+    rule = case.operator.gradient
+    recorded = isinstance(rule, Rule) and rule.is_recorded
+    if not case.has_gradient or case.operator.schema.mutates or recorded:
         return []
     rng = case.rng("mesh")
     return [rng.standard_normal(x.shape).astype(x.dtype) for x in results]

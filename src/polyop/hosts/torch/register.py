@@ -76,6 +76,7 @@ def unregister(bound: BoundOperator) -> None:
     """Take an operator out of ``torch.ops``; what was compiled with it cannot run any more."""
     with _lock:
         bound.__dict__.pop("torch_overload", None)
+        bound.__dict__.pop("dtensor_overload", None)
         library = bound.__dict__.pop("torch_library", None)
     if library is not None:
         library._destroy()

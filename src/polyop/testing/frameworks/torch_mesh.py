@@ -53,11 +53,11 @@ def on_mesh(
 
     def placed(name: str, value: Array) -> Any:
         tensor, placement = to_torch(value, "cpu"), _placement(next(remaining))
-        if placement.is_partial():
-            own = _addends(tensor, count)
-            tensors[name] = DTensor.from_local(own, mesh, [placement], run_check=False)
-        else:
+        if placement.is_shard():
             tensors[name] = distribute_tensor(tensor, mesh, [placement])
+        else:
+            own = _addends(tensor, count) if placement.is_partial() else _copies(tensor, count)
+            tensors[name] = DTensor.from_local(own, mesh, [placement], run_check=False)
         if cotangents and (tensor.is_floating_point() or tensor.is_complex()):
             tensors[name].requires_grad_()
         return tensors[name]
@@ -96,6 +96,13 @@ def _addends(tensor: torch.Tensor, count: int) -> Any:
 
     parts = [torch.ones_like(tensor) * k for k in range(1, count)]
     return LocalTensor(dict(enumerate([tensor - sum(parts), *parts])))
+
+
+def _copies(tensor: torch.Tensor, count: int) -> Any:
+    """Return a tensor of which each device has its own memory, to write in place."""
+    from torch.distributed._local_tensor import LocalTensor
+
+    return LocalTensor({k: tensor.clone() for k in range(count)})
 
 
 def _whole(value: Any) -> Any:

@@ -88,6 +88,26 @@ def test_an_operator_of_which_nothing_is_claimed_runs_on_whole_tensors(devices):
     assert UNCLAIMED(x).full_tensor().reconcile().tolist() == [2.0, 1.0, 0.0]
 
 
+ARRIVAL = """
+import warnings
+warnings.simplefilter("error", RuntimeWarning)
+import torch, polyop
+relu = polyop.aten("relu")
+double = polyop.operator("arrival::double(Tensor x) -> Tensor", lambda x: x + x, batch="elementwise")
+double(relu(torch.ones(3)))
+from torch.distributed.tensor import Shard, distribute_tensor, init_device_mesh
+torch.distributed.init_process_group("fake", rank=0, world_size=3)
+x = distribute_tensor(torch.ones(6), init_device_mesh("cpu", (3,)), [Shard(0)])
+print(double(x).to_local().tolist(), double(x).placements)
+"""
+
+
+def test_operators_that_were_called_before_dtensors_are_imported():
+    program = programs.start("-c", ARRIVAL)
+    ((code, text, errors),) = programs.outputs([program])
+    assert (code, text) == (0, "[2.0, 2.0] (Shard(dim=0),)\n"), errors
+
+
 @pytest.mark.parametrize("compiled", ["eager", "compiled"])
 def test_four_processes(compiled, tmp_path):
     ranks = [programs.start(PROCESSES, rank, 4, tmp_path / "store", compiled) for rank in range(4)]

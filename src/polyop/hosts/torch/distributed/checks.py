@@ -77,7 +77,9 @@ def _unclaimed(operator: Operator, placements: Any) -> HostError:
         "torch.distributed.tensor.experimental.local_map, which runs it on the local tensors"
     )
     seen = f"placements {', '.join(map(str, placements))}"
-    return HostError(operator.name, rule, seen, where=operator.origin, hint=hint)
+    if operator.part_of:
+        rule = "a tensor is sharded and needs a gradient, and nothing says how what is saved for it is split"
+    return HostError(operator.part_of or operator.name, rule, seen, where=operator.origin, hint=hint)
 
 
 def plan_of(

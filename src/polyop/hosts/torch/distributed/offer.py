@@ -36,10 +36,9 @@ def _offer(bound: BoundOperator) -> None:
         return
     tensor: Any = importlib.import_module(_MODULE).DTensor
     with _lock:
-        overload = bound.__dict__.get("torch_overload")
-        if overload is None or bound.__dict__.get("dtensor_overload") is overload:
-            return
-        library = bound.__dict__["torch_library"]
+        overload, library = (bound.__dict__.get(name) for name in ("torch_overload", "torch_library"))
+        if overload is None or library is None or bound.__dict__.get("dtensor_overload") is overload:
+            return  # not in torch.ops, PyTorch's own operator, or done
         rule = rule_of(bound, overload)
         torch.library.register_torch_dispatch(overload.name(), tensor, rule, lib=library)
         bound.__dict__["dtensor_overload"] = overload
