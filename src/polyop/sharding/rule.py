@@ -90,7 +90,6 @@ def split(
     op: str = "",
     size: int,
     halo: tuple[int, int] = (0, 0),
-    placed: bool = False,
 ) -> AxisStrategy:
     """Return the strategy that splits one dimension; ``inputs`` and ``outputs`` have its axis in each tensor.
 
@@ -107,7 +106,6 @@ def split(
         tuple(placement(axis, missing) for axis in outputs),
         size,
         *halo,
-        placed,
     )
 
 

@@ -51,9 +51,7 @@ def _key(arguments: tuple[Any, ...]) -> Any:
 def _part(value: Any) -> Any:
     if isinstance(value, DTensor):
         spec = value._spec
-        return id(
-            spec.mesh
-        ), spec  # equal meshes may have other process groups; a division keeps its own alive
+        return id(spec.mesh), spec  # equal meshes may have other process groups
     if isinstance(value, torch.Tensor):
         return value.dtype, value.shape
     if isinstance(value, (list, tuple)):

@@ -29,7 +29,7 @@ def per_rank(function: Function) -> Function:
     """
     try:
         from torch.distributed._local_tensor import maybe_run_for_local_tensor
-    except ImportError:  # before PyTorch 2.10
+    except ImportError:  # this PyTorch does not simulate devices
         return function
     wrapped: Any = maybe_run_for_local_tensor(function)
     return wrapped  # type: ignore[no-any-return]
