@@ -1,7 +1,7 @@
 """Placements of PyTorch and of polyop, and DTensors to local tensors and back.
 
-The specs of DTensors are not public, nor is redistribution below autograd. Where PyTorch lacks them, ``offer.py``
-says so, and operators do not run on DTensors.
+The specs of DTensors are not public, nor is redistribution below autograd. Where PyTorch lacks them,
+``offer.py`` says so, and operators do not run on DTensors.
 """
 
 from __future__ import annotations
