@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import polyop
+from measured_operators import norm
 from polyop.core.errors import ArgumentTypeError, ArgumentValueError, InferError
 from polyop.core.spec import Spec
 from polyop.sharding.placement import REPLICATE, Partial, Shard
@@ -56,19 +57,6 @@ scale_ = polyop.operator(
     dims="m n, n -> ",
     parallel="m n",
 )
-
-
-@polyop.kernel
-def norm(x, w, eps: float = 1e-5):
-    out = output_tensor(x.shape, x.dtype)
-    for i in range(x.shape[0]):
-        total = 0.0
-        for j in range(x.shape[1]):
-            total += x[i, j] * x[i, j]
-        scale = 1.0 / sqrt(total / x.shape[1] + eps)
-        for j in range(x.shape[1]):
-            out[i, j] = x[i, j] * scale * w[j]
-    return out
 
 
 @polyop.kernel
