@@ -154,6 +154,14 @@ def wide(index):
     return y
 
 
+def more_than_64_terms(a, b, c, d, e, f, x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = (a[i] + 1.0) * (b[i] + 1.0) * (c[i] + 1.0) * (d[i] + 1.0) * (e[i] + 1.0) * (f[i] + 1.0)
+        y[i] += x[i] * (a[i] + 1.0)
+    return y
+
+
 def in_place(x, y):
     for i in range(x.shape[0]):
         y[i] += x[i]
@@ -187,6 +195,7 @@ CASES = [  # function, the largest sets of inputs with the outputs that depend o
     (gathered, [("table", "y")]),
     (wide, [("index", "y")]),
     (in_place, [("x y", "y")]),
+    (more_than_64_terms, []),  # they are joined to one, in which nothing is linear
     (ten_terms, [("x", "y")]),
 ]
 

@@ -99,6 +99,7 @@ class _Values:
         self.terms: dict[str, Terms] = {
             name: frozenset({frozenset({(name, 1)})}) for name in kernel.parameters if name in kernel.buffers
         }
+        self._joined: set[str] = set()  # of too many terms: one term of all inputs, which only grows
         nodes = list(statements(kernel.body))
         self.terms |= {node.name: ZERO for node in nodes if isinstance(node, Assign)}
         changed = True
@@ -120,7 +121,10 @@ class _Values:
                 new = _product(before, value)
             case _:
                 new = _other_use(before | value)
-        after = _limited(before | new)
+        after = before | new
+        if len(after) > MAX_TERMS or name in self._joined:
+            self._joined.add(name)
+            after = _other_use(after)
         self.terms[name] = after
         return after != before
 
