@@ -7,8 +7,17 @@ import pytest
 
 import numpy_mesh
 import polyop
-from loop_samples.sliced import mean, neighbours_summed, positions, triangle
+from loop_samples.sliced import (
+    all_but_two,
+    all_but_two_positions,
+    mean,
+    neighbours_summed,
+    positions,
+    short_temporary,
+    triangle,
+)
 from polyop.call import registry
+from polyop.call.explain import explain
 from polyop.core.errors import ArgumentValueError
 
 pytestmark = pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")
@@ -50,13 +59,6 @@ def spread(x):
     return y, total
 
 
-def all_but_two(x):
-    y = output_tensor((x.shape[0] - 2,), x.dtype)
-    for i in range(x.shape[0] - 2):
-        y[i] = x[i] * x[i]
-    return y
-
-
 def defined(function, signature):
     name = f"placed_test::{function.__name__}"
     return registry.known(name) or polyop.operator(f"{name}{signature}", polyop.kernel(function))
@@ -76,7 +78,9 @@ CASES = {  # the operator, its arguments, the placed dimensions of it and of its
     "neighbours_summed": (neighbours_summed, "(Tensor x) -> Tensor", (draw(7),), "i", ""),
     "triangle": (triangle, "(Tensor x) -> Tensor", (draw(7, 7),), "i j", "i j"),
     "window": (window, "(Tensor x, Tensor w) -> Tensor", (draw(9, 8), draw(3, 2, seed=1)), "", "e0 e1"),
-    "all_but_two": (all_but_two, "(Tensor x) -> Tensor", (draw(8),), "i", "i"),
+    "all_but_two": (all_but_two, "(Tensor x) -> Tensor", (draw(8),), "", "i"),
+    "all_but_two_positions": (all_but_two_positions, "(Tensor x) -> Tensor", (draw(8),), "i", "i"),
+    "short_temporary": (short_temporary, "(Tensor x) -> Tensor", (draw(8),), "i", "i"),
     "spread": (spread, "(Tensor x) -> (Tensor, Tensor)", (draw(7),), "i", "i"),
 }  # fmt: skip
 
@@ -108,6 +112,26 @@ def test_slices_of_the_gradient_are_the_whole(name):
     bound = defined(function, signature)
     grads = [draw(*y.shape, seed=5) for y in numpy_mesh.whole_outputs(bound, arguments)]
     check_slices(*numpy_mesh.gradient_call(bound, arguments, grads), expected)
+
+
+@pytest.mark.parametrize("function", [all_but_two, all_but_two_positions, short_temporary])
+def test_explain_shows_the_halo_that_is_used(function):
+    """Also of a gradient, and where a halo only makes slices long enough for a shorter output."""
+    bound, x = defined(function, "(Tensor x) -> Tensor"), draw(8)
+    text = explain(bound, (polyop.Spec(x.shape, "float64"),))
+    (y,) = numpy_mesh.whole_outputs(bound, (x,))
+    own, gradient = text.split("of gradient")
+    for shown, call in ((own, (bound, (x,))), (gradient, numpy_mesh.gradient_call(bound, (x,), [y]))):
+        (strategy,) = numpy_mesh.rule_of(*call).splits
+        assert strategy.after == 2
+        assert f" ({strategy.before} before, {strategy.after} after)" in shown
+        assert ("for slices that know their place" in shown) == strategy.placed
+
+
+def test_outputs_that_are_shorter_are_the_whole():
+    """The kernel as it is, with a halo that makes its slices long enough."""
+    bound = defined(all_but_two, "(Tensor x) -> Tensor")
+    assert numpy_mesh.check_every_strategy(bound, (draw(8),), [(count,) for count in DEVICES]) > len(DEVICES)
 
 
 def test_a_slice_is_a_call_of_its_own():

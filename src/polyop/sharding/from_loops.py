@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..core.spec import Spec
@@ -76,22 +75,7 @@ class _Call:
             after,
             row.placed,
         )
-        if row.placed:
-            strategy = self._widened(strategy)
         return strategy if self._fits(strategy) else None
-
-    def _widened(self, strategy: AxisStrategy) -> AxisStrategy:
-        """Return a placed strategy whose slices are long enough for tensors shorter than the dimension.
-
-        Beside a slice of x, a tensor of ``n - 2`` elements has two fewer than the slice, so two more
-        neighbours are read. At the end of the dimension, a slice has them before it.
-        """
-        inputs = sizes_along(strategy.inputs, (*self.present.values(),))
-        results = [*sizes_along(strategy.outputs, (*self.outputs.values(),))] or [strategy.size]
-        shortest = min(*inputs, *results, strategy.size)
-        fewer = strategy.size - shortest
-        before = fewer if max(results) > shortest else 0  # else the last slice has all of the end
-        return replace(strategy, before=max(strategy.before, before), after=max(strategy.after, fewer))
 
     def partial(self, inputs: Collection[str], outputs: Collection[str]) -> AxisStrategy:
         """Return the strategy in which these inputs are partial, and so are these outputs."""
@@ -108,9 +92,11 @@ class _Call:
         """
         inputs = {*sizes_along(strategy.inputs, (*self.present.values(),))}
         outputs = {*sizes_along(strategy.outputs, (*self.outputs.values(),))}
+        if min(strategy.before, strategy.after) < 0:
+            return False
         if strategy.placed:
             return max(inputs) == strategy.size and len(outputs) <= 1
-        if inputs != {strategy.size} or min(strategy.before, strategy.after) < 0:
+        if inputs != {strategy.size}:
             return False
         return len(outputs) <= 1 and (strategy.has_halo or outputs <= inputs)
 

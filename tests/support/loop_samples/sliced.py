@@ -306,6 +306,30 @@ def moved_maximum(x, w):
     return y
 
 
+def all_but_two(x):
+    y = output_tensor((x.shape[0] - 2,), x.dtype)
+    for i in range(x.shape[0] - 2):
+        y[i] = x[i] * x[i]
+    return y
+
+
+def all_but_two_positions(x):
+    y = output_tensor((x.shape[0] - 2,), x.dtype)
+    for i in range(x.shape[0] - 2):
+        y[i] = x[i] * x[i] * i
+    return y
+
+
+def short_temporary(x):
+    t = allocate((x.shape[0] - 2,), x.dtype)
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0] - 2):
+        t[i] = x[i] * i
+    for i in range(x.shape[0] - 2):
+        y[i] = t[i] * t[i]
+    return y
+
+
 CASES = [  # function, ranks of its tensors, attributes, by dimension how the text of its slicing begins
     (mean, [1], {}, {"i": "placed sum: the size x.shape[0] is used as a value"}),
     (scaled_sum, [1], {}, {"i": "sum"}),
@@ -370,5 +394,8 @@ CASES = [  # function, ranks of its tensors, attributes, by dimension how the te
     (clamped_sum, [1], {}, {"i": "whole: the whole sum s of line"}),
     (weight_of_sum, [1, 1], {}, {"i": "whole: w[m] needs the whole sum m", "w_0": "whole: "}),
     (short_maximum, [1], {}, {"i": "whole: "}),
+    (all_but_two, [1], {}, {"i": "halo 0 2"}),
+    (all_but_two_positions, [1], {}, {"i": "placed halo: the index i is used as a value"}),
+    (short_temporary, [1], {}, {"i": "placed halo: the index i is used as a value"}),
     (beyond_the_end, [1], {}, {"i": "whole: iterations beyond its ends count too"}),
 ]

@@ -16,7 +16,7 @@ from ..program import Program
 from ..runner import Pass, run_passes
 from .dimension import Axis, Dimension, find_dimensions, with_known_sizes, with_one_size_each
 from .dimension_sets import DimensionSets
-from .halo import ZERO, Radius, find_radii, widest
+from .halo import ZERO, Radius, added, find_radii, widest
 from .invariance import Invariance
 from .partial import Partial, find_partial
 from .reason import NotSliced
@@ -44,8 +44,9 @@ class Slicing:
     """What is proved of one dimension.
 
     ``kind`` is "parallel", "sum", "max", "min", "halo" or "whole". ``halo`` are the widths of a "halo", and
-    of a sum that is ``placed``. ``reason`` and ``line`` say why it is "whole" or ``placed``. It holds for
-    calls in which all its axes have one size.
+    of a sum that is ``placed``: of what is read, or of what makes a slice long enough for tensors that are
+    shorter. ``reason`` and ``line`` say why it is "whole" or ``placed``. It holds for calls in which all its
+    axes have one size.
     """
 
     dimension: Dimension
@@ -148,15 +149,38 @@ class _Proof:
     def slicing(self) -> Slicing:
         """Return the kind of the dimension; ``placed`` where the kernel as it is would be wrong in slices."""
         directions = {site.loop: site.sign for site in self.sites if site.loop is not None}
-        kind = "halo" if self.kind == "parallel" and not self.halo.is_zero else self.kind
         tensors = [name for name, _ in self.dimension.axes]
-        halo = widest(self.radii, tensors)  # the outputs and temporaries of a placed slice are cut too
-        known = Slicing(self.dimension, kind, halo, radii=self.radii, directions=directions)
+        known = Slicing(self.dimension, self.kind, radii=self.radii, directions=directions)
         try:
-            return replace(known, halo=self._prove_as_it_is())
+            return _with_halo(known, self._prove_as_it_is())
         except NotSliced as reason:
             self._check_ends()
-            return replace(known, reason=reason.text, line=reason.line, placed=True)
+            # the outputs and temporaries of a placed slice are cut too
+            halo = self._long_enough(widest(self.radii, tensors))
+            return replace(_with_halo(known, halo), reason=reason.text, line=reason.line, placed=True)
+
+    def _long_enough(self, halo: Radius) -> Radius:
+        """Return a halo with which a placed slice is long enough for tensors shorter than the dimension.
+
+        Beside a slice of x, a tensor of ``n - 2`` elements has two fewer than the slice, so two more
+        neighbours are read. At the end of the dimension, a slice has them before it.
+        """
+        fewer = {name: self._fewer(name, axis) for name, axis in self.dimension.axes}
+        most = widest({name: Radius({}, form) for name, form in fewer.items()}, [*fewer]).after
+        results = [fewer[name] for name in self.kernel.outputs if name in fewer] or [{}]
+        # where all outputs are the shortest, the last slice has the rest of the dimension
+        before = {} if all(form == most for form in results) else most
+        return widest({"read": halo, "shorter": Radius(before, most)}, ["read", "shorter"])
+
+    def _lacks_elements(self, names: Sequence[str]) -> bool:
+        """Whether one of the tensors may be shorter than the dimension."""
+        return any(self._fewer(name, axis) for name, axis in self.dimension.axes if name in names)
+
+    def _fewer(self, name: str, axis: int) -> affine.Linear:
+        """Return how many elements fewer than the dimension a tensor has along it."""
+        assert self.dimension.size is not None
+        form = affine.linear(self.kernel.buffers[name].shape[axis]) or {}
+        return added({affine.name_of(self.dimension.size): 1}, form, -1)
 
     def _check_ends(self) -> None:
         """Raise :class:`NotSliced` if something is added up beyond the ends, where no slice is."""
@@ -178,33 +202,45 @@ class _Proof:
         if self.kind != "parallel" and not self.halo.is_zero:
             line = next(iter(self.partial.lines.values()))
             raise NotSliced(line, "neighbours of a slice are read, and would be added twice")
-        return _narrowest(self.sets, self.halo, self.radii, conditions, self.sites)
+        tries = _tries(self.halo)
+        if self.halo.is_zero and not self._lacks_elements(self.kernel.parameters):
+            tries.append(self._long_enough(ZERO))  # for shorter outputs
+        return _narrowest(self.sets, tries, self.radii, conditions, self.sites)
 
 
 def _narrowest(
     sets: DimensionSets,
-    halo: Radius,
+    tries: Sequence[Radius],
     radii: Mapping[str, Radius],
     conditions: Mapping[Site, Sequence[Condition]],
     sites: Sequence[Site],
 ) -> Radius:
-    """Return the narrowest halo from ``halo`` on for which the proof succeeds; raises the first reason."""
+    """Return the first halo for which the proof succeeds; raises the reason why that of the first fails."""
     reason: NotSliced | None = None
-    tries = [halo] if halo.is_zero else [
-        Radius(_wider(halo.before, one), _wider(halo.after, other))
-        for one, other in ((0, 0), (1, 0), (0, 1), (1, 1), (MORE, MORE))
-    ]  # fmt: skip
-    for wider in tries:
-        proof = Invariance(sets, wider, radii, conditions)
+    for halo in tries:
+        proof = Invariance(sets, halo, radii, conditions)
         try:
             for site in sites:
                 proof.check(site)
         except NotSliced as problem:
             reason = reason or problem
             continue
-        return wider
+        return halo
     assert reason is not None
     raise reason
+
+
+def _with_halo(slicing: Slicing, halo: Radius) -> Slicing:
+    kind = "halo" if slicing.kind == "parallel" and not halo.is_zero else slicing.kind
+    return replace(slicing, kind=kind, halo=halo)
+
+
+def _tries(halo: Radius) -> list[Radius]:
+    """Return the halos to prove, the narrowest first."""
+    if halo.is_zero:
+        return [halo]
+    more = ((0, 0), (1, 0), (0, 1), (1, 1), (MORE, MORE))
+    return [Radius(_wider(halo.before, one), _wider(halo.after, other)) for one, other in more]
 
 
 def _wider(form: affine.Linear, more: int) -> affine.Linear:
