@@ -35,12 +35,20 @@ def test_one_axis(source, target, expected):
 
 @pytest.mark.parametrize(
     ("source", "target", "expected"),
-    [  # 480 bytes on 2 x 4 devices
-        ((S0, S1), (R, R), [("all-gather", 0, 60), ("all-gather", 1, 360)]),
+    [  # 480 bytes on 2 x 4 devices: inner axes come first
+        ((S0, S1), (R, R), [("all-gather", 1, 180), ("all-gather", 0, 240)]),
         ((P, S0), (S1, S0), [("reduce-scatter", 0, 60)]),
-        ((R, S0), (S0, R), [("all-gather", 1, 180)]),
         ((P, P), (R, R), [("all-reduce", 0, 480), ("all-reduce", 1, 720)]),
-        ((P, S0), (S1, R), [("reduce-scatter", 0, 60), ("all-gather", 1, 180)]),
+        ((P, S0), (S1, R), [("all-gather", 1, 360), ("reduce-scatter", 0, 240)]),
+        ((S0, S0), (R, S1), [("all-to-all", 1, 45), ("all-gather", 0, 60)]),
+        # a slice of a slice is gathered before the slice around it changes, and is cut in the end
+        ((S0, S0), (R, S0), [("all-gather", 1, 180), ("all-gather", 0, 240)]),
+        ((S0, S0), (S1, S0), [("all-gather", 1, 180), ("all-to-all", 0, 120)]),
+        ((R, S0), (S0, S0), [("all-gather", 1, 360)]),
+        ((P, S0), (S0, S0), [("all-gather", 1, 360), ("reduce-scatter", 0, 240)]),
+        ((S1, S0), (S0, S1), [("all-gather", 1, 180), ("all-to-all", 0, 120)]),
+        ((R, S0), (S0, R), [("all-gather", 1, 360)]),
+        ((R, R), (S0, S0), []),
         ((S0, R), (S0, R), []),
     ],
     ids=lambda value: str([*map(str, value)]),

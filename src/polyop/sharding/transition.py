@@ -9,8 +9,12 @@ R          S(i)       none              each device keeps its slice
 R          P(sum)     none              one device keeps the tensor, the others have zeros
 S(i)       S(i)       permute           the neighbours that a halo reads
 
-Source: the cost of ring algorithms, as in R. Thakur et al., "Optimization of Collective Communication
-Operations in MPICH" (2005). Sizes that the devices do not divide are rounded up.
+Mesh axes change one after the other. Where several split one dimension, their slices are nested, the first
+axis outermost. Before an outer one changes, the inner ones are gathered; they are cut again in the end.
+
+Sources: the order of ``generate_greedy_transform_infos`` in ``torch.distributed.tensor``; the bytes of ring
+algorithms, as in R. Thakur et al., "Optimization of Collective Communication Operations in MPICH" (2005).
+Sizes that the devices do not divide are rounded up.
 """
 
 from __future__ import annotations
@@ -44,21 +48,46 @@ def transition(
 ) -> Iterator[Collective]:
     """Yield the collectives that bring a tensor of ``size`` bytes from one layout to another.
 
-    Axes whose local tensor becomes smaller come first, so that the others move less.
+    >>> for one in transition("x", 480, (2, 2), (Shard(0), Shard(0)), (REPLICATE, Shard(0))):
+    ...     print(one.kind, one.axis, one.bytes)
+    all-gather 1 120
+    all-gather 0 240
     """
-    local = local_bytes(size, mesh, source)
-    axes = [axis for axis in range(len(mesh)) if source[axis] != target[axis] and mesh[axis] > 1]
-    for axis in sorted(axes, key=lambda axis: _growth(source[axis], target[axis])):
-        kind, received = _step(source[axis], target[axis], local, mesh[axis])
-        if kind:
-            yield Collective(kind, axis, tensor, received)
-        growth = _growth(source[axis], target[axis])
-        local = -(-local // mesh[axis]) if growth < 0 else local * mesh[axis] if growth > 0 else local
+    current = list(source)
+    for axis, placement in steps(mesh, source, target):
+        if mesh[axis] > 1:
+            local = local_bytes(size, mesh, tuple(current))
+            kind, received = _step(current[axis], placement, local, mesh[axis])
+            if kind:
+                yield Collective(kind, axis, tensor, received)
+        current[axis] = placement
 
 
-def _growth(source: Placement, target: Placement) -> int:
-    """Return -1 if the local tensor becomes smaller, 1 if it becomes larger, else 0."""
-    return int(isinstance(source, Shard)) - int(isinstance(target, Shard))
+def steps(mesh: Sequence[int], source: Placements, target: Placements) -> Iterator[tuple[int, Placement]]:
+    """Yield the mesh axes that change, one after the other, with the placement that each gets.
+
+    A slice of a slice is along an inner (later) mesh axis, so inner axes change first. One that would split a
+    dimension that outer axes still split otherwise is whole in between, and is cut in the end.
+    """
+    current = list(source)
+    if any(isinstance(one, Shard) and count > 1 for one, count in zip(source, mesh, strict=True)):
+        for axis in reversed(range(len(mesh))):
+            placement = target[axis]
+            if isinstance(placement, Shard) and _outer(current, axis, placement) != _outer(
+                target, axis, placement
+            ):
+                placement = REPLICATE
+            if current[axis] != placement:
+                yield axis, placement
+                current[axis] = placement
+    for axis, placement in enumerate(target):
+        if current[axis] != placement:
+            yield axis, placement
+
+
+def _outer(placements: Sequence[Placement], axis: int, split: Shard) -> list[int]:
+    """Return the mesh axes before ``axis`` that split the same dimension."""
+    return [outer for outer in range(axis) if placements[outer] == split]
 
 
 def _step(source: Placement, target: Placement, local: int, count: int) -> tuple[str, int]:

@@ -32,8 +32,9 @@ def moves(
 ) -> tuple[Move, ...]:
     """Return the steps between two layouts that are not partial; empty where that is better left to XLA.
 
-    All slices are contiguous and equal: a slice of a slice is along a minor mesh axis. The steps move as few
-    bytes as :func:`~polyop.sharding.transition.transition` says.
+    All slices are contiguous and equal: a slice of a slice is along a minor mesh axis. Of all orders of the
+    axes the one that moves the fewest bytes is taken, and no more than
+    :func:`~polyop.sharding.transition.transition` counts.
 
     >>> from polyop.sharding.placement import REPLICATE
     >>> steps = moves((Shard(0), Shard(0)), (REPLICATE, Shard(1)), (8, 8), (2, 4))
@@ -44,12 +45,14 @@ def moves(
     if len(changed) < 2:
         return ()
     total = math.prod(shape)
-    least = sum(one.bytes for one in transition("", total, sizes, source, target))
-    for order in itertools.permutations(changed):
-        steps = tuple(Move(axis, source[axis], target[axis]) for axis in order)
-        if _are_possible(steps, source, shape, sizes) and _elements(steps, source, total, sizes) <= least:
-            return steps
-    return ()
+    rows = (
+        tuple(Move(axis, source[axis], target[axis]) for axis in order)
+        for order in itertools.permutations(changed)
+    )
+    possible = [steps for steps in rows if _are_possible(steps, source, shape, sizes)]
+    counted = sum(one.bytes for one in transition("", total, sizes, source, target))
+    best = min(possible, key=lambda steps: _elements(steps, source, total, sizes), default=())
+    return best if _elements(best, source, total, sizes) <= counted else ()
 
 
 def moved(value: Any, steps: Iterable[Move], axes: Sequence[str], sizes: Sequence[int]) -> Any:
