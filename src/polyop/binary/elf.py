@@ -106,10 +106,18 @@ def read(path: str | Path) -> LibraryFile:
 
 def hidden_functions(path: str | Path) -> set[str]:
     """Return the functions that the library has and does not export; none if it is stripped."""
+    return {s.name for s in _all_symbols(path) if _is_function(s) and not _is_exported(s)}
+
+
+def all_names(path: str | Path) -> set[str]:
+    """Return the names of the functions and variables that the library has; none if it is stripped."""
+    return {symbol.name for symbol in _all_symbols(path)}
+
+
+def _all_symbols(path: str | Path) -> list[Symbol]:
     with opened(path) as elf:
         tables = [section for section in elf.sections if section.kind == SHT_SYMTAB]
-        symbols = [symbol for table in tables for symbol in elf.symbols(table)]
-        return {s.name for s in symbols if _is_function(s) and not _is_exported(s)}
+        return [symbol for table in tables for symbol in elf.symbols(table)]
 
 
 def own_machine() -> str:

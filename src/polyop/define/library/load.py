@@ -25,49 +25,9 @@ from ..module.dims import read_all
 from ..module.module import PlainFunction, connect, numpy_like
 from ..operator import _check_names as check_names
 from . import names
+from .opened import OperatorLibrary
 from .operator import LibraryOperator
-
-
-class OperatorLibrary:
-    """A loaded library: its operators as attributes, ``lib.my_op``.
-
-    ``lib["myops::my_op"]`` is an operator by its qualified name, which a library with several namespaces
-    may need. ``path`` is the file.
-    """
-
-    def __init__(self, path: Path, operators: Mapping[str, Any]) -> None:
-        """Store the file and the operators by qualified name."""
-        self.path = path
-        self._operators = operators
-
-    def __getitem__(self, name: str) -> Any:
-        """Return the operator with the qualified name; raises ``KeyError`` with all names."""
-        if name not in self._operators:
-            raise KeyError(f"{self.path.name} has no operator {name}; there are {', '.join(self._operators)}")
-        return self._operators[name]
-
-    def __getattr__(self, name: str) -> Any:
-        matches = [
-            one for full, one in self.__dict__.get("_operators", {}).items() if full.endswith(f"::{name}")
-        ]
-        if len(matches) == 1:
-            return matches[0]
-        if matches:
-            rule = f"{name} is in several namespaces: index the library with the qualified name"
-            raise AttributeError(rule)
-        operators = ", ".join(self.__dict__.get("_operators", ())) or "none"
-        raise AttributeError(f"no operator {name} in {self.__dict__.get('path')}; there are {operators}")
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *(name.rpartition("::")[2] for name in self._operators)]
-
-    def __iter__(self) -> Iterator[Any]:
-        """Yield the operators."""
-        return iter(self._operators.values())
-
-    def __repr__(self) -> str:
-        """Return the file and the operators."""
-        return f"<polyop library {self.path.name}: {', '.join(self._operators)}>"
+from .torch_library import is_torch_library, load_torch_library
 
 
 def _retire(operators: Iterable[Any]) -> None:
@@ -100,7 +60,7 @@ def load_library(
     docs: Mapping[str, str] | None = None,
     dims: Mapping[str, Any] | None = None,
 ) -> OperatorLibrary:
-    """Return the operators of a C++ library that includes ``polyop/library.h``.
+    """Return the operators of a C++ library that includes ``polyop/library.h``, or registers in PyTorch.
 
     ``library``     the path of a ``.so``, of a source, or a list of sources, which are built.
     ``namespaces``  other names for its namespaces, as ``{"myops": "myops_v1"}``, to load two versions
@@ -112,6 +72,9 @@ def load_library(
 
     All registrations are checked: each schema, and the C++ types of each function against its schema.
     The same library gives the same object; one that was built again replaces the operators.
+
+    A library that registers its operators by ``TORCH_LIBRARY`` is loaded through PyTorch. Its operators are
+    those of :func:`polyop.aten`, with the fakes and gradients that are registered for them in PyTorch.
 
     Raises ``LibraryError`` and ``SchemaError`` with the places in the sources, ``BuildError`` with the
     compiler's text, ``ArgumentTypeError`` for a file that POLYOP_LIBRARY_PATHS does not allow.
@@ -133,9 +96,9 @@ def load_library(
         from ...build import build
 
         flags, link_flags = _words("cflags", cflags), _words("ldflags", ldflags)
-        path = build(
-            sources, flags=flags, link_flags=link_flags, include_paths=include_paths, debug=debug, torch=False
-        )
+        path = build(sources, flags=flags, link_flags=link_flags, include_paths=include_paths, debug=debug)
+    if is_torch_library(path):
+        return load_torch_library(path, {"namespaces": namespaces, "docs": docs, "dims": dims}, origin)
     identity = tuple(str(Path(one).resolve()) for one in paths)
     with names.lock:
         loaded = _load(identity, path, dict(namespaces or {}))

@@ -4,17 +4,23 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
 from pathlib import Path
 
 from ...binary.allowed import check_allowed
-from ...binary.elf import LibraryFile
+from ...binary.elf import LibraryFile, all_names
 from ...binary.file_kind import subject_of
 from ...core.errors import HostError, LibraryError
 from ...kernels.module.registrations import KEYS
 
 _REGISTERS = re.compile(r"_ZN\w*5torch(7Library|6detail16TorchLibrary)|aoti_torch_library_|torch_library_")
 """Functions that TORCH_LIBRARY, TORCH_LIBRARY_IMPL and their stable forms call."""
+
+_DEFINES = re.compile(r"_ZL\d+TORCH_LIBRARY_static_init_(\w+)")
+"""The variable that ``TORCH_LIBRARY(namespace, m)`` declares; only a stripped library lacks its name."""
+_PLACE = re.compile(r"^debug: registered at (.*:\d+)$", re.MULTILINE)
 
 
 def registers_in_torch(file: LibraryFile) -> bool:
@@ -26,25 +32,56 @@ def torch_operators(path: Path) -> list[tuple[str, list[str]]]:
     """Open a library and return the operators that it registers in PyTorch.
 
     Each comes as (schema, dispatch keys that have a kernel). Raises ``HostError`` without PyTorch,
-    and ``LibraryError`` if the library cannot be opened.
+    and ``LibraryError`` if the library cannot be opened, or defines a namespace that is defined already.
     """
     try:
         import torch
     except ImportError as problem:
         rule = f"could not be imported, and the library registers its operators there: {problem}"
         raise HostError("torch", rule, hint="pip install torch") from None
-    before = _registered()
     resolved = check_allowed(path)
+    namespaces = {match[1] for name in all_names(path) if (match := _DEFINES.fullmatch(name))}
+    before = _registered()
+    mine = {row for row in before if row[0].partition("::")[0] in namespaces}
+    if _is_loaded(resolved):
+        return _rows(mine)
+    _check_free(path, sorted({name for name, _ in mine}))
     try:
         torch.ops.load_library(resolved)
     except (OSError, RuntimeError) as problem:
         raise LibraryError(subject_of(path), f"cannot be opened: {problem}") from None
+    return _rows(_registered() - before)
+
+
+def _rows(registered: set[tuple[str, str]]) -> list[tuple[str, list[str]]]:
     keys_of: dict[str, list[str]] = {}
-    for name, key in sorted(_registered() - before):
+    for name, key in sorted(registered):
         keys_of.setdefault(name, [])
         if key:
             keys_of[name].append(key)
     return [(_schema(name), sorted(keys, key=KEYS.index)) for name, keys in keys_of.items()]
+
+
+def _is_loaded(path: str | Path) -> bool:
+    try:
+        ctypes.CDLL(str(path), mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+    except OSError:
+        return False
+    return True
+
+
+def _check_free(path: Path, names: list[str]) -> None:
+    """Raise if another library defines the namespace of these operators: PyTorch would end the process."""
+    import torch
+
+    for name in names:
+        place = _PLACE.search(torch._C._dispatch_dump(name))
+        if place is not None and not re.search(r"\.py:\d+$", place[1]):  # not a namespace of Python's
+            rule = (
+                f"defines the namespace {name.partition('::')[0]}, and PyTorch takes one TORCH_LIBRARY for it"
+            )
+            hint = f'load a new version in a new process, or call the operators here: polyop.aten("{name}")'
+            raise LibraryError(subject_of(path), rule, f"a second one, after {place[1]}", hint=hint)
 
 
 def _registered() -> set[tuple[str, str]]:

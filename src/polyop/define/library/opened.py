@@ -1,0 +1,54 @@
+"""``OperatorLibrary``: the operators of a library that was loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+
+class OperatorLibrary:
+    """A loaded library: its operators as attributes, ``lib.my_op``.
+
+    ``lib["myops::my_op"]`` is an operator by its qualified name, which a library with several namespaces
+    may need. ``path`` is the file.
+    """
+
+    def __init__(
+        self, path: Path, operators: Mapping[str, Any], refused: Mapping[str, Exception] | None = None
+    ) -> None:
+        """Store the file, the operators by qualified name, and the errors of those that cannot be called."""
+        self.path = path
+        self._operators = operators
+        self._refused = refused or {}
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the operator with the qualified name; raises ``KeyError`` with all names."""
+        if name in self._refused:
+            raise self._refused[name]
+        if name not in self._operators:
+            raise KeyError(f"{self.path.name} has no operator {name}; there are {', '.join(self._operators)}")
+        return self._operators[name]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "_refused" not in self.__dict__:  # a copy looks up names before it is filled
+            raise AttributeError(name)
+        matches = [full for full in (*self._operators, *self._refused) if full.endswith(f"::{name}")]
+        if len(matches) == 1:
+            return self[matches[0]]
+        if matches:
+            rule = f"{name} is in several namespaces: index the library with the qualified name"
+            raise AttributeError(rule)
+        operators = ", ".join(self._operators) or "none"
+        raise AttributeError(f"no operator {name} in {self.path}; there are {operators}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(name.rpartition("::")[2] for name in self._operators)]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the operators."""
+        return iter(self._operators.values())
+
+    def __repr__(self) -> str:
+        """Return the file and the operators."""
+        return f"<polyop library {self.path.name}: {', '.join(self._operators)}>"

@@ -1,0 +1,118 @@
+"""Libraries that register their operators by TORCH_LIBRARY: loaded through PyTorch, called from every host."""
+
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import polyop
+from polyop.core.errors import ArgumentValueError, KernelError, LibraryError, UnsupportedError
+
+SOURCES = pathlib.Path(__file__).parents[2] / "sources"
+FILES = (SOURCES / "torch_muladd.cpp", SOURCES / "torch_halved.cpp")
+
+a, b = np.array([1.0, 2.0, 3.0]), np.array([2.0, -1.0, 0.5])
+
+
+@pytest.fixture(scope="module")
+def lib():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    library = polyop.load_library(FILES)
+
+    def backward(context, grad):
+        x, y = context.saved_tensors
+        return grad * y, grad * x, None
+
+    torch.library.register_autograd(
+        "torchlib::muladd",
+        backward,
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs[:2]),
+    )
+    return library
+
+
+def test_its_operators_are_those_of_pytorch(lib, torch):
+    assert [operator.name for operator in lib] == [
+        "torchlib::halved",
+        "torchlib::muladd",
+        "torchlib::shift",
+        "torchlib::shift.by",
+        "torchlib_more::shift",
+    ]
+    assert lib.muladd is polyop.aten("torchlib::muladd")
+    assert lib["torchlib::shift.by"].torch is torch.ops.torchlib.shift.by
+    assert polyop.load_library(FILES) is lib
+
+
+def test_values_and_gradients_in_each_host(lib, torch):
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    expected = a * b + 0.5
+    np.testing.assert_allclose(lib.muladd(a, b, 0.5), expected)
+    x, y = (torch.tensor(v, requires_grad=True) for v in (a, b))
+    lib.muladd(x, y, 0.5).sum().backward()
+    np.testing.assert_allclose((x.grad, y.grad), (b, a))
+    step = torch.compile(lambda x: lib.muladd(x, x, 0.5) * 2, fullgraph=True, backend="aot_eager")
+    np.testing.assert_allclose(step(torch.tensor(a)), 2 * (a * a + 0.5))
+    f = jax.jit(lambda x, y: lib.muladd(x, y, 0.5))
+    p, q = np.float32(a), np.float32(b)
+    np.testing.assert_allclose(f(p, q), expected)
+    np.testing.assert_allclose(jax.grad(lambda x, y: f(x, y).sum(), (0, 1))(p, q), (b, a))
+    np.testing.assert_allclose(lib.halved(a), a / 2)  # of the other file
+
+
+def test_an_operator_that_no_host_can_call_does_not_stop_the_others(lib):
+    with pytest.raises(UnsupportedError, match=r"torchlib::wait: .*Stream"):
+        _ = lib.wait
+
+
+def test_an_error_of_the_operator(lib):
+    with pytest.raises(
+        KernelError, match=r"torchlib::muladd: PyTorch raised RuntimeError: muladd: the shapes differ"
+    ):
+        lib.muladd(a, b[:2], 0.5)
+
+
+@pytest.mark.parametrize("option", ["namespaces", "docs", "dims"])
+def test_options_that_pytorch_has_decided(lib, option):
+    with pytest.raises(ArgumentValueError, match=rf"registers its operators in PyTorch, .* no {option}="):
+        polyop.load_library(lib.path, **{option: {}})
+
+
+def test_a_second_version_is_refused_before_pytorch_ends_the_process(lib, tmp_path):
+    changed = tmp_path / "changed.so"
+    changed.write_bytes(lib.path.read_bytes() + b" ")
+    rule = r"namespace torchlib, and PyTorch takes one TORCH_LIBRARY for it, but got a second one, after .*muladd\.cpp:\d+"
+    with pytest.raises(LibraryError, match=rule) as caught:
+        polyop.load_library(changed)
+    way_out = (
+        'load a new version in a new process, or call the operators here: polyop.aten("torchlib::halved")'
+    )
+    assert way_out in str(caught.value)
+
+
+def test_a_library_that_another_module_has_loaded(lib):
+    program = f"""
+import torch, polyop
+torch.ops.load_library({str(lib.path)!r})
+library = polyop.load_library({str(lib.path)!r})
+print(len(list(library)), library.halved(torch.ones(1)).tolist())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert (done.stdout, done.returncode) == ("5 [0.5]\n", 0), done.stderr[-2000:]
+
+
+def test_kernels_without_a_schema(torch, tmp_path):
+    source = tmp_path / "kernels.cpp"
+    source.write_text("""
+#include <ATen/ATen.h>
+#include <torch/library.h>
+TORCH_LIBRARY_IMPL(nobody_defines, CPU, m) { m.impl("f", [](const at::Tensor& a) { return a + 1; }); }
+""")
+    with pytest.raises(
+        LibraryError, match=r"kernels\.so: registers no operator with a schema\n(.*\n)?.*polyop\.aten"
+    ):
+        polyop.load_library(source)

@@ -1,0 +1,4 @@
+// The other file of torch_muladd.cpp.
+#include <ATen/ATen.h>
+
+at::Tensor halved(const at::Tensor& a) { return a / 2; }
