@@ -121,11 +121,33 @@ def test_function_without_an_output_argument(conversions):
     assert call(conversions, "Relu", ["float32", "out"], [[4], [4]])[2] == [0.0, 0.0, 0.0, 1.0]
 
 
+def precompiled():
+    return {entry.key for entry in entries() if entry.path.suffix in (".gch", ".pch")}
+
+
 def test_headers_are_parsed_once(headers, conversions):
     assert headers
     assert {path.suffix for path in headers.values()} <= {".gch", ".pch"}
-    keys = {entry.key for entry in entries() if entry.path.suffix in (".gch", ".pch")}
-    assert keys == set(headers)
+    assert precompiled() == set(headers)
+
+
+def with_macro(name):
+    """Build a kernel that returns whether a macro is 4."""
+    arguments = "int, void **, int *, int64_t **, const char **, void *, void *"
+    code = f'#include <ATen/ATen.h>\nextern "C" int IsFour({arguments}) {{ return {name} == 4; }}\n'
+    return call(build(code=code, flags=[f"-D{name}=4"]), "IsFour", [], [])[0]
+
+
+def test_macros_of_a_kernel_do_not_change_the_headers(headers):
+    assert with_macro("TILE") == 1
+    assert precompiled() == set(headers)
+
+
+@pytest.mark.exhaustive
+def test_macros_that_headers_test_change_them(headers):
+    before = precompiled()
+    assert with_macro("_GLIBCXX_ASSERTIONS") == 1
+    assert len(precompiled() - before) == 1
 
 
 SCALAR_TYPES = {

@@ -1,10 +1,11 @@
-"""Precompiled headers of PyTorch: parsed once per (PyTorch, compiler, flags), and stored in the cache."""
+"""Precompiled headers of PyTorch: parsed once per PyTorch, compiler and flags that change them."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,7 +42,33 @@ def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None
     """
     if not _can_use(unit):
         return None
-    flags = [*torch.header_flags(TENSORS), *unit.flags]
+    for flags in dict.fromkeys((_without_macros(unit), unit.flags)):
+        header = _get(unit, flags, torch, cache)
+        if header is None or flags == unit.flags or _accepts(unit, header):
+            return header
+    return None
+
+
+def _without_macros(unit: Unit) -> tuple[str, ...]:
+    """Return the flags without the macros that a source defines for itself, as ``-DTILE=4``.
+
+    gcc uses a header that was made without them if they occur nowhere in it, so most kernels share one. clang
+    does not check that; its headers are made with all macros.
+    """
+    if unit.compiler.family != "gcc":
+        return unit.flags
+    return tuple(flag for flag in unit.flags if flag == "-DNDEBUG" or not re.match(r"-[DU]\w", flag))
+
+
+def _accepts(unit: Unit, header: Precompiled) -> bool:
+    """Whether gcc uses the header with all flags of the source; it says so before it reads a source."""
+    flags = ["-Winvalid-pch", *header.flags, *unit.headers, *unit.flags]
+    finished = run([*unit.compiler.command, *flags, "-fsyntax-only", "-x", "c++", os.devnull])
+    return "-Winvalid-pch" not in finished.output
+
+
+def _get(unit: Unit, flags: Sequence[str], torch: LibTorch, cache: Cache) -> Precompiled | None:
+    flags = [*torch.header_flags(TENSORS), *flags]
     suffix = "gch" if unit.compiler.family == "gcc" else "pch"
     text = f"#include <{_HEADER}>\n"
     subject = f"<{_HEADER}> of PyTorch {torch.version}"

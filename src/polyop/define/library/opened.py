@@ -31,7 +31,9 @@ class OperatorLibrary:
         return self._operators[name]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or "_refused" not in self.__dict__:  # a copy looks up names before it is filled
+        if (
+            name.startswith("__") or "_refused" not in self.__dict__
+        ):  # a copy looks up names before it is filled
             raise AttributeError(name)
         matches = [full for full in (*self._operators, *self._refused) if full.endswith(f"::{name}")]
         if len(matches) == 1:
