@@ -1,4 +1,4 @@
-"""One of several processes: three operators on DTensors, with gradients; each that is right is printed.
+"""One of several processes: operators on DTensors, with gradients; each that is right is printed.
 
 Usage: dtensor_processes.py RANK COUNT STORE eager|compiled
 """
@@ -20,7 +20,19 @@ LAYOUTS = {
     "matmul": ([Shard(1)], [Shard(0)]),
     "norm": ([Shard(0)], [Replicate()]),
     "window": ([Shard(0)], [Replicate()]),
+    "module rows": ([Shard(0)], [Replicate()]),
+    "module sum": ([Shard(1)], [Shard(0)]),
 }
+MODULE = pathlib.Path(__file__).parent / "module_dims.cpp"
+DIMS = {"linear": {"dims": "b i, i o -> b o", "parallel": "b o", "sum": "i"}}
+
+
+def modules():
+    """Return an operator of a C++ module with inputs of which the last process has nothing, twice."""
+    linear = polyop.CustomOpBuilder("module_dims", [str(MODULE)]).load(dims=DIMS).linear
+    draw = torch.Generator().manual_seed(0)
+    for name, shapes in {"module rows": ((5, 3), (3, 2)), "module sum": ((3, 5), (5, 2))}.items():
+        yield name, (linear, [torch.randn(shape, generator=draw) for shape in shapes])
 
 
 def gradients(operator, inputs, compiled):
@@ -37,14 +49,14 @@ def main(rank, count, store, compiled):
     warnings.simplefilter("ignore", polyop.UninitialisedWarning)
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=int(rank), world_size=int(count))
     mesh = init_device_mesh("cpu", (int(count),))
-    samples = {sample.name: sample for sample in twelve_operators(uneven=True)}
+    calls = {s.name: (s.operator, [*map(torch.from_numpy, s.inputs)]) for s in twelve_operators(uneven=True)}
+    calls |= modules()
     for name, layouts in LAYOUTS.items():
-        sample = samples[name]
-        inputs = [torch.from_numpy(x) for x in sample.inputs]
+        operator, inputs = calls[name]
         rows = zip(inputs, layouts, strict=True)
         sharded = [distribute_tensor(x, mesh, placements) for x, placements in rows]
-        expected = gradients(sample.operator, inputs, compiled=False)
-        results = gradients(sample.operator, sharded, compiled == "compiled")
+        expected = gradients(operator, inputs, compiled=False)
+        results = gradients(operator, sharded, compiled == "compiled")
         for result, value in zip(results, expected, strict=True):
             torch.testing.assert_close(result.full_tensor(), value)
         print(name)

@@ -1,4 +1,5 @@
 // Functions whose dimensions are given beside them: dims= of a module.
+#include <algorithm>
 #include <stdexcept>
 
 #include "ms_extension/api.h"
@@ -89,6 +90,81 @@ struct RunningProduct : ms::Function<RunningProduct> {
   }
 };
 
+// A number from all elements of two tensors of one shape.
+template <typename F>
+Tensor total(const char* name, const Tensor& left, const Tensor& right, F f) {
+  const Tensor x = left.contiguous(), y = right.contiguous();
+  Tensor out(x.data_type(), ShapeVector{});
+  polyop::launch(name, {x, y}, {out}, [=] {
+    const float *a = x.data<float>(), *b = y.data<float>();
+    float sum = 0;  // the elements are positive
+    for (size_t i = 0; i < x.numel(); ++i) sum = f(sum, a[i], b[i]);
+    *static_cast<float*>(out.GetDataPtr()) = sum;
+  });
+  return out;
+}
+
+// x by a factor, which is a tensor of no dimensions.
+struct Times : ms::Function<Times> {
+  static Tensor by(const char* name, const Tensor& left, const Tensor& factor) {
+    const Tensor x = left.contiguous(), y = factor.contiguous();
+    Tensor out(x.data_type(), x.shape());
+    polyop::launch(name, {x, y}, {out}, [=] {
+      float* to = static_cast<float*>(out.GetDataPtr());
+      for (size_t i = 0; i < x.numel(); ++i) to[i] = x.data<float>()[i] * *y.data<float>();
+    });
+    return out;
+  }
+  static Tensor Forward(Context* ctx, const Tensor& x, const Tensor& factor) {
+    ctx->SaveForBackward({x, factor});
+    return by("times", x, factor);
+  }
+  static List Backward(Context* ctx, List grads) {
+    const List saved = ctx->GetSavedTensors();
+    const auto add = [](float sum, float g, float x) { return sum + g * x; };
+    return {by("times_x", grads[0], saved[1]), total("times_factor", grads[0], saved[0], add)};
+  }
+};
+
+// x * x by operators of aclnn, whose gradients are known.
+struct SmoothSquare : ms::Function<SmoothSquare> {
+  static Tensor times(const Tensor& x, const Tensor& y) {
+    Tensor out(x.data_type(), x.shape());
+    polyop::launch_aclnn("aclnnMul", x, y, out);
+    return out;
+  }
+  static Tensor Forward(Context* ctx, const Tensor& x) {
+    ctx->SaveForBackward({x});
+    return times(x, x);
+  }
+  static List Backward(Context* ctx, List grads) {
+    const Tensor half = times(grads[0], ctx->GetSavedTensors()[0]);
+    Tensor out(half.data_type(), half.shape());
+    polyop::launch_aclnn("aclnnMuls", half, 2.0, out);
+    return {out};
+  }
+};
+
+// The largest element; the gradient is that element's.
+struct Largest : ms::Function<Largest> {
+  static Tensor Forward(Context* ctx, const Tensor& x) {
+    const Tensor out = total("largest", x, x, [](float most, float a, float) { return std::max(most, a); });
+    ctx->SaveForBackward({x, out});
+    return out;
+  }
+  static List Backward(Context* ctx, List grads) {
+    const List saved = ctx->GetSavedTensors();
+    const Tensor x = saved[0], most = saved[1], g = grads[0].contiguous();
+    Tensor out(x.data_type(), x.shape());
+    polyop::launch("largest_x", {x, most, g}, {out}, [=] {
+      float* to = static_cast<float*>(out.GetDataPtr());
+      const float largest = *most.data<float>();
+      for (size_t i = 0; i < x.numel(); ++i) to[i] = x.data<float>()[i] == largest ? *g.data<float>() : 0;
+    });
+    return {out};
+  }
+};
+
 // Its argument is multiplied in place and returned.
 struct Scale : ms::Function<Scale> {
   static Tensor Forward(Context* ctx, const Tensor& x, double factor) {
@@ -130,6 +206,9 @@ List halves(const Tensor& x) { return {x, x}; }
 Tensor linear(const Tensor& x, const Tensor& w) { return Linear::Apply(x, w); }
 Tensor square(const Tensor& x) { return Square::Apply(x); }
 Tensor running_product(const Tensor& x) { return RunningProduct::Apply(x); }
+Tensor times(const Tensor& x, const Tensor& factor) { return Times::Apply(x, factor); }
+Tensor smooth_square(const Tensor& x) { return SmoothSquare::Apply(x); }
+Tensor largest(const Tensor& x) { return Largest::Apply(x); }
 Tensor scale_(const Tensor& x, double factor) { return Scale::Apply(x, factor); }
 
 }  // namespace
@@ -138,6 +217,9 @@ PYBIND11_MODULE(MS_EXTENSION_NAME, m) {
   m.def("linear", &linear, py::arg("x"), py::arg("w"));
   m.def("square", &square, py::arg("x"));
   m.def("running_product", &running_product, py::arg("x"));
+  m.def("times", &times, py::arg("x"), py::arg("factor"));
+  m.def("smooth_square", &smooth_square, py::arg("x"));
+  m.def("largest", &largest, py::arg("x"));
   m.def("scale_", &scale_, py::arg("x"), py::arg("factor"));
   m.def("first", &first, py::arg("x"), py::arg("count"));
   m.def("shorter", &shorter, py::arg("x"));

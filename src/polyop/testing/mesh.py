@@ -77,7 +77,7 @@ def placements(rule: ShardingRule) -> list[Placements]:
 def _cotangents(case: Case, results: Sequence[Array]) -> list[Array]:
     """Return gradients of the outputs; none where the operator has no gradient on a mesh.
 
-    Nothing is claimed of what a C++ module saves for its gradient.
+    That of a C++ module needs processes: its sizes are numbers, and those of simulated devices differ.
     """
     rule = case.operator.gradient
     recorded = isinstance(rule, Rule) and rule.is_recorded

@@ -12,6 +12,7 @@ import torch
 import torch.autograd.forward_ad
 
 from ... import _core
+from ...call import foreign
 from ...call.bound import BoundOperator
 from ...call.prepare import normalise
 from ...core.arguments import bind
@@ -224,6 +225,11 @@ def make_traced(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
         if not needed and forward_ad._current_level < 0:
             with below():
                 return overload(*args, **kwargs)
+        divided = bound.__dict__.get("dtensor_gradient")  # where DTensors are imported
+        if divided is not None and forward_ad._current_level < 0:
+            arguments = normalise(bound.operator, bind(schema, args, kwargs))
+            if any(map(tensors.is_distributed, foreign.flatten(schema, arguments))):
+                return divided(arguments)
         return saving(args, kwargs, forward_ad._current_level >= 0)
 
     layout = Layout(bound)

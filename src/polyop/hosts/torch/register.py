@@ -28,6 +28,7 @@ from .distributed.offer import offer
 from .run import run
 
 _lock = threading.RLock()
+_TRACED = " while it is traced"
 _FRONT = "FuncTorchDynamicLayerFrontMode"
 
 
@@ -77,6 +78,7 @@ def unregister(bound: BoundOperator) -> None:
     with _lock:
         bound.__dict__.pop("torch_overload", None)
         bound.__dict__.pop("dtensor_overload", None)
+        bound.__dict__.pop("dtensor_gradient", None)
         library = bound.__dict__.pop("torch_library", None)
     if library is not None:
         library._destroy()
@@ -158,12 +160,15 @@ def _implement_mutation(bound: BoundOperator, library: Any, overload: Any, name:
         arguments = bind(schema, args, kwargs)
         differentiable: list[torch.Tensor] = []
         tensors.map_arguments(lambda t: differentiable.append(t) if _wants_derivative(t) else None, arguments)
-        if differentiable and recorded.recorded(bound) and not any(map(tensors.is_traced, differentiable)):
+        distributed: list[bool] = []
+        tensors.map_arguments(lambda t: distributed.append(tensors.is_distributed(t)), arguments)
+        traced = any(map(tensors.is_traced, differentiable))
+        if differentiable and recorded.recorded(bound) and not traced and not any(distributed):
             result = bound.differentiate(*arguments)
             return _fresh(schema, result)
         if differentiable:
-            traced = " while it is traced" if recorded.recorded(bound) else ""
-            rule = f"writes an argument in place, and such an operator has no gradient{traced}"
+            where = "" if not recorded.recorded(bound) else " for DTensors" if any(distributed) else _TRACED
+            rule = f"writes an argument in place, and such an operator has no gradient{where}"
             hint = "return a new tensor instead, or call it under torch.no_grad()"
             raise GradientError(bound.name, rule, where=bound.operator.origin, hint=hint)
         with torch._C._AutoDispatchBelowAutograd():

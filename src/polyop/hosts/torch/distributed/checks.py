@@ -71,14 +71,21 @@ def need_claims(operator: Operator, inputs: Sequence[Any]) -> None:
 
 def _unclaimed(operator: Operator, placements: Any) -> HostError:
     rule = "a tensor is sharded, and nothing says how the operator is split"
+    whole = (
+        "give it the whole tensor (x.full_tensor(), x.redistribute(mesh, [Replicate()])), or call it in "
+        "torch.distributed.tensor.experimental.local_map, which runs it on the local tensors"
+    )
     hint = (
         'dims= with parallel= says which dimensions may be split, and batch="elementwise" that all may be; '
-        "or give it the whole tensor (x.full_tensor(), x.redistribute(mesh, [Replicate()])), or call it in "
-        "torch.distributed.tensor.experimental.local_map, which runs it on the local tensors"
+        f"or {whole}"
     )
     seen = f"placements {', '.join(map(str, placements))}"
     if operator.part_of:
         rule = "a tensor is sharded and needs a gradient, and nothing says how what is saved for it is split"
+        hint = (
+            "use backward() or torch.autograd.grad, which differentiate the calls of the devices, in place "
+            f"of torch.func, forward mode and vmap; or {whole}"
+        )
     return HostError(operator.part_of or operator.name, rule, seen, where=operator.origin, hint=hint)
 
 

@@ -11,29 +11,45 @@ from torch.distributed.tensor import DTensor
 from ....call.bound import BoundOperator
 from ....core.arguments import bind
 from ....core.untraced import untraced
+from ....sharding.rule import AxisStrategy
 from .division import Division, divide
 
 _LIMIT = 1024  # calls of different shapes that an operator remembers
 
 
+class Divisions:
+    """The divisions of an operator's calls, by what decides them."""
+
+    def __init__(
+        self, bound: BoundOperator, overload: Any, usable: Callable[[AxisStrategy], bool] | None = None
+    ) -> None:
+        """Take the operator and its overload; ``usable`` says which strategies may be chosen, None all."""
+        self.bound, self.overload, self.usable = bound, overload, usable
+        self.known: dict[Any, Division] = {}
+
+    def __call__(self, arguments: tuple[Any, ...]) -> Division:
+        """Return how a call is run; raises ``HostError`` if it cannot be."""
+        key = _key(arguments)
+        division = None if key is None else self.known.get(key)
+        if division is None:
+            division = divide(self.bound, self.overload, arguments, self.usable)
+            if key is not None:
+                if len(self.known) >= _LIMIT:
+                    self.known.clear()
+                self.known[key] = division
+        return division
+
+
 def rule_of(bound: BoundOperator, overload: Any) -> Callable[..., Any]:
     """Return the function that PyTorch calls with the arguments of a call that has a DTensor."""
-    known: dict[Any, Division] = {}
+    divisions = Divisions(bound, overload)
     schema = bound.schema
 
     @untraced
     def dispatch(cls: Any, func: Any, types: Any, args: Any, kwargs: Any = None) -> Any:
         del cls, func, types
         arguments = bind(schema, args, kwargs or {})
-        key = _key(arguments)
-        division = None if key is None else known.get(key)
-        if division is None:
-            division = divide(bound, overload, arguments)
-            if key is not None:
-                if len(known) >= _LIMIT:
-                    known.clear()
-                known[key] = division
-        return division(arguments)
+        return divisions(arguments)(arguments)
 
     return dispatch
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,8 +62,13 @@ class Division:
         return wrapped[0] if len(wrapped) == 1 else tuple(wrapped) or None
 
 
-def divide(bound: BoundOperator, overload: Any, arguments: tuple[Any, ...]) -> Division:
-    """Return how a call is run; raises ``HostError`` if it cannot be."""
+def divide(
+    bound: BoundOperator,
+    overload: Any,
+    arguments: tuple[Any, ...],
+    usable: Callable[[AxisStrategy], bool] | None = None,
+) -> Division:
+    """Return how a call is run, by strategies that are ``usable``; raises ``HostError`` if it cannot be."""
     operator, schema = bound.operator, bound.schema
     mesh = checks.mesh_of(operator, arguments)
     shape = tuple(mesh.shape)
@@ -78,11 +83,13 @@ def divide(bound: BoundOperator, overload: Any, arguments: tuple[Any, ...]) -> D
     rule = sharding_rule(operator, symbolic_sizes.with_numbers(operator, specs) if symbolic else specs)
     written = tuple(_written_inputs(schema, arguments))
     placements = [_placements(x, mesh) for x in inputs]
-    usable = _usable(rule, written)
-    chosen = checks.plan_of(operator, usable, shape, placements, written)
+    if usable is not None:
+        rule = dataclasses.replace(rule, strategies=tuple(filter(usable, rule.strategies)))
+    writable = _writable(rule, written)
+    chosen = checks.plan_of(operator, writable, shape, placements, written)
     moves = tuple(_move(x, mesh, needed) for x, needed in zip(inputs, chosen.inputs, strict=True))
     if any(moves[k] for k in written):  # slices in another order, as of FSDP over tensor parallel
-        raise checks.moved(operator, usable, (inputs[k].placements for k in written))
+        raise checks.moved(operator, writable, (inputs[k].placements for k in written))
     if symbolic:
         symbolic_sizes.add_conditions(chosen, global_inputs)
     results = tuple(
@@ -103,7 +110,7 @@ def _placements(x: Any, mesh: Any) -> Placements:
     return layouts.own_placements(x._spec) if isinstance(x, DTensor) else (REPLICATE,) * mesh.ndim
 
 
-def _usable(rule: ShardingRule, written: Sequence[int]) -> ShardingRule:
+def _writable(rule: ShardingRule, written: Sequence[int]) -> ShardingRule:
     """Return the rule with the strategies that write a tensor where it is: without a halo around it."""
 
     def stays(strategy: AxisStrategy) -> bool:

@@ -70,9 +70,14 @@ def redistributed(local: torch.Tensor, source: DTensorSpec, target: DTensorSpec,
 
     Raises what PyTorch raises within ``ExplicitRedistributionContext``.
     """
+    observe(source, target, name)
+    return redistribute_local_tensor(local, source, target)
+
+
+def observe(source: DTensorSpec, target: DTensorSpec, name: str) -> None:
+    """Tell PyTorch of a redistribution; it raises within ``ExplicitRedistributionContext``."""
     text = f"{name}: an argument is redistributed from {source.placements} to {target.placements}"
     ExplicitRedistributionContext.observe_redistribution(source, target, text)
-    return redistribute_local_tensor(local, source, target)
 
 
 def wrap(local: torch.Tensor, spec: DTensorSpec) -> DTensor:

@@ -77,10 +77,10 @@ class LocalCall:
         self, coordinate: tuple[int, ...], arguments: tuple[Any, ...], inputs: Sequence[Any]
     ) -> list[Any]:
         """Return the new outputs that belong to the device at ``coordinate`` of the mesh."""
-        own = [None if row is None else row[k] for row, k in zip(self.pieces, coordinate, strict=True)]
-        sizes = [self._size(axis, piece, inputs) for axis, piece in enumerate(own)]
+        own = self._own(coordinate)
+        sizes = self.sizes(coordinate, inputs)
         if 0 in sizes:
-            return [self._without_elements(k, sizes) for k in range(len(self.outputs))]
+            return self.without_elements(sizes)
         plain = not torch._C._len_torch_dispatch_stack() and all(type(x) is torch.Tensor for x in inputs)
         arguments = replaced(self.bound.schema, self.normal if plain else arguments, inputs)
         bound, arguments = local_call(self.bound, self.strategies, own, arguments)
@@ -92,8 +92,15 @@ class LocalCall:
             result = overload(*positional, **keywords)
         return [self._cut(output, k, own) for k, output in enumerate(tensors.as_outputs(result))]
 
+    def _own(self, coordinate: tuple[int, ...]) -> list[Slice | None]:
+        """Return what the device computes along each mesh axis."""
+        return [None if row is None else row[k] for row, k in zip(self.pieces, coordinate, strict=True)]
+
+    def sizes(self, coordinate: tuple[int, ...], inputs: Sequence[Any]) -> list[int | None]:
+        """Return how many elements the device computes along each mesh axis; None where nothing is split."""
+        return [self._size(axis, piece, inputs) for axis, piece in enumerate(self._own(coordinate))]
+
     def _size(self, axis: int, piece: Slice | None, inputs: Sequence[Any]) -> int | None:
-        """Return how many elements the device computes along a mesh axis; None if nothing is split."""
         if piece is not None:
             return piece.output.size
         for x, placements in zip(inputs, self.inputs, strict=True):
@@ -109,6 +116,10 @@ class LocalCall:
             if piece is not None and isinstance(placement, Shard):
                 output = output.narrow(placement.dim, output_offset(piece), piece.output.size)
         return output.contiguous()
+
+    def without_elements(self, sizes: Sequence[Any]) -> list[torch.Tensor]:
+        """Return the new outputs of an empty slice."""
+        return [self._without_elements(k, sizes) for k in range(len(self.outputs))]
 
     def _without_elements(self, number: int, sizes: Sequence[Any]) -> torch.Tensor:
         """Return the output of an empty slice: no elements, or what the reduction starts with."""

@@ -17,6 +17,7 @@ import torch
 from ....call.arrival import Arrival
 from ....call.bound import BoundOperator
 from ....core.errors import FallbackWarning
+from ....rules.module.recorded import Recorded
 
 _MODULE = "torch.distributed.tensor"
 _lock = threading.Lock()
@@ -30,7 +31,8 @@ def offer(bound: BoundOperator) -> None:
 
 def _offer(bound: BoundOperator) -> None:
     try:
-        from .dispatch import rule_of  # it imports DTensors, and parts of PyTorch that are not public
+        from . import local_gradient  # it imports DTensors, and parts of PyTorch that are not public
+        from .dispatch import rule_of
     except ImportError as problem:
         _warn(str(problem))
         return
@@ -42,6 +44,8 @@ def _offer(bound: BoundOperator) -> None:
         rule = rule_of(bound, overload)
         torch.library.register_torch_dispatch(overload.name(), tensor, rule, lib=library)
         bound.__dict__["dtensor_overload"] = overload
+        if isinstance(bound.operator.gradient, Recorded) and not bound.schema.mutates:
+            bound.__dict__["dtensor_gradient"] = local_gradient.call_of(bound, overload)
 
 
 @functools.cache
