@@ -21,6 +21,7 @@ from ..core.origin import caller, of_function
 from ..core.parse import parse
 from ..core.schema import Schema
 from ..kernels.base import Accepts, KernelBase, LoopKernelBase
+from ..kernels.function_pointer import FunctionPointerKernel, is_function_pointer
 from ..kernels.python import PythonKernel
 from .custom.loops import definition, for_schema
 
@@ -47,8 +48,8 @@ def operator(
     """Return an operator that every host present can call.
 
     ``schema``    ``"namespace::name(Tensor x, float alpha=1.0) -> Tensor"``.
-    ``kernels``   ``"lib.so:func"``, ``"source.cc:func"``, a Python function over NumPy arrays, or what
-                  :func:`polyop.kernel`, ``source`` or ``library`` returns; or a list of these.
+    ``kernels``   ``"lib.so:func"``, ``"source.cc:func"``, a Python function of arrays, a function pointer,
+                  or what :func:`polyop.kernel`, ``source`` or ``library`` returns; or a list of these.
     ``dtypes``    the dtypes that the kernels take; inputs of others are refused. Else kernels must check.
     ``infer``     a function from specs and attributes to the output's :class:`Spec` (a tuple for several), or
                   the argument whose spec outputs have. Else ``<Func>InferShape`` and ``<Func>InferType``.
@@ -101,7 +102,8 @@ def of_loop_kernel(schema: Schema, function: Callable[..., Any], doc: str, origi
 
 
 def _kernels(kernels: Any, schema: Schema, dtypes: Any, origin: Any) -> tuple[Kernel, ...]:
-    listed = kernels if isinstance(kernels, (list, tuple)) else [kernels]
+    several = isinstance(kernels, (list, tuple)) and not is_function_pointer(kernels)  # scipy's are tuples
+    listed = kernels if several else [kernels]
     given = tuple(as_kernel(for_schema(item, schema, origin), dtypes) for item in listed)
     return (*given, *_for_gpus(given))
 
@@ -207,6 +209,8 @@ def as_kernel(value: Any, dtypes: Sequence[Any] | None = None) -> Kernel:
         )
     if isinstance(value, KernelBase):
         return _restricted(cast("Kernel", value), dtypes)
+    if is_function_pointer(value):
+        return _restricted(FunctionPointerKernel(value), dtypes)
     if callable(value):
         return _restricted(PythonKernel(value), dtypes)
     rule = "must be 'file:function', a Python function, or a kernel of polyop.source or polyop.library"

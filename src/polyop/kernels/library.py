@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..binary.open import open_library
-from ..core.dtypes import DTYPES, dtype_of_type_id
+from ..core.dtypes import dtype_of_type_id
 from ..core.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -23,12 +23,12 @@ from ..core.errors import (
 )
 from ..core.limits import shown
 from ..core.spec import Spec
-from .base import Accepts, KernelBase, flatten
+from .base import Accepts, flatten
+from .c_function import CFunctionKernel
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_ROWS = {row.name: number for number, row in enumerate(DTYPES)}
 Specs = list[tuple[list[int], str]]
 
 
@@ -36,14 +36,12 @@ def _rows(specs: Sequence[Spec | None]) -> Specs:
     return [([], "") if s is None else (list(s.shape), s.dtype.name) for s in specs]
 
 
-class LibraryKernel(KernelBase):
+class LibraryKernel(CFunctionKernel):
     """The function ``name`` of the library at ``path``.
 
     The constructor opens the library and checks that it exports the function, and that companions have
     the right types. Raises ``LibraryError``, ``ArgumentTypeError`` and ``ArgumentValueError``.
     """
-
-    accepts: Accepts
 
     def __init__(
         self,
@@ -52,8 +50,8 @@ class LibraryKernel(KernelBase):
         accepts: Accepts | None = None,
         label: str = "",
     ) -> None:
-        self.file, self.name, self.accepts = str(path), name, accepts or Accepts()
-        self.label = label
+        super().__init__(0, name, accepts or Accepts())
+        self.file, self.label = str(path), label
         if not isinstance(name, str):
             seen = f"{shown(name)} ({type(name).__name__})"
             raise ArgumentTypeError(f"library {path}", "the function's name must be a text", seen)
@@ -74,7 +72,6 @@ class LibraryKernel(KernelBase):
             from ..binary import diagnose
 
             diagnose.check_companions(diagnose.read(self.file), self.name)
-        self._launches: dict[Any, Any] = {}
 
     def __str__(self) -> str:
         """Return ``file:function``."""
@@ -99,16 +96,6 @@ class LibraryKernel(KernelBase):
         return Path(self.file)
 
     @property
-    def native(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def device(self) -> str:
-        """The device type it runs on."""
-        return self.accepts.device
-
-    @property
     def has_infer_shape(self) -> bool:
         """Whether the library has ``<Func>InferShape``."""
         return bool(self._infer_shape)
@@ -118,37 +105,10 @@ class LibraryKernel(KernelBase):
         """Whether the library has ``<Func>InferType``."""
         return bool(self._infer_type)
 
-    def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
-        """Return why these specs are refused, or None."""
-        del outputs
-        return self.accepts.refuse(inputs)
-
-    def launch(self, inputs: Sequence[Any], outputs: tuple[Spec, ...], attributes: Mapping[str, Any]) -> Any:
-        """Return the native launch for these specs; ``<Func>Init`` runs once for each set of them.
-
-        Raises ``KernelError`` when Init fails.
-        """
-        specs = tuple(flatten(inputs))
-        key = (specs, outputs, repr(sorted(attributes.items())))
-        launch = self._launches.get(key)
-        if launch is None:
-            extra = self._extra(attributes)
-            if self._init:
-                self._run_init([*specs, *outputs], extra)
-            rows = [(list(spec.shape), _ROWS[spec.dtype.name]) for spec in outputs]
-            launch = _core.make_launch(self._address, rows, extra, str(self))
-            if len(self._launches) >= 256:  # a program whose shapes keep changing must not run out of memory
-                self._launches.clear()
-            self._launches[key] = launch
-        return launch
-
-    def _extra(self, attributes: Mapping[str, Any]) -> Any:
-        try:
-            return _core.make_extra(dict(attributes))
-        except TypeError as problem:
-            raise KernelError(self, f"an attribute cannot be passed to it: {problem}") from None
-
-    def _run_init(self, specs: Sequence[Spec | None], extra: Any) -> None:
+    def initialise(self, specs: Sequence[Spec | None], extra: Any) -> None:
+        """Run ``<Func>Init``, if the library has it; raises ``KernelError`` when it fails."""
+        if not self._init:
+            return
         subject = f"{self}: {self.name}Init"
         try:
             code, text = _core.call_init(self._init, _rows(specs), extra)
@@ -170,7 +130,7 @@ class LibraryKernel(KernelBase):
             raise InferError(subject, rule, where=self.file, hint="give out_shape, or export that function")
         rows = [([], "") if s is None else ([int(n) for n in s.shape], s.dtype.name) for s in flatten(inputs)]
         try:
-            shapes = _core.call_infer_shape(self._infer_shape, rows, self._extra(attributes), outputs != 1)
+            shapes = _core.call_infer_shape(self._infer_shape, rows, self.extra_of(attributes), outputs != 1)
         except Exception as problem:
             raise InferError(subject, f"failed: {problem}", where=self.file) from None
         if any(size < 0 for shape in shapes for size in shape):
@@ -187,7 +147,7 @@ class LibraryKernel(KernelBase):
             raise InferError(subject, rule, where=self.file, hint="give out_dtype, or export that function")
         types = [0 if s is None else s.dtype.type_id for s in flatten(inputs)]
         try:
-            numbers = _core.call_infer_type(self._infer_type, types, self._extra(attributes), outputs != 1)
+            numbers = _core.call_infer_type(self._infer_type, types, self.extra_of(attributes), outputs != 1)
         except Exception as problem:
             raise InferError(subject, f"failed: {problem}", where=self.file) from None
         dtypes = [dtype_of_type_id(number) for number in numbers]

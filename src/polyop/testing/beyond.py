@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.library import LibraryKernel
+from ..kernels.c_function import CFunctionKernel
 from .case import Array, BrokenRuleError, Case, Check, NotRunError
 from .crash import signal_of
 from .native import run_in_place
@@ -63,8 +63,8 @@ _ROOM = 1 << 20
 def reads_inside(case: Case) -> str | None:
     """Run the native kernel on fenced tensors, in the sample's sizes and in others that do not fit."""
     kernel = case.prepare().kernel
-    if not isinstance(kernel, LibraryKernel) or kernel.device != "cpu":
-        raise NotRunError(f"{kernel} is no function of a library for the CPU")
+    if not isinstance(kernel, CFunctionKernel) or kernel.device != "cpu":
+        raise NotRunError(f"{kernel} is no C function for the CPU")
     names = [name for name, _ in case.tensors()]
     variants = [case, *_misfits(case)]
     accepted = [variant for variant in variants if _is_accepted(variant)]
@@ -84,7 +84,7 @@ def reads_inside(case: Case) -> str | None:
 
 def _is_accepted(variant: Case) -> bool:
     try:
-        return isinstance(variant.prepare().kernel, LibraryKernel)
+        return isinstance(variant.prepare().kernel, CFunctionKernel)
     except Exception:  # noqa: BLE001 - an infer rule may refuse sizes in any way
         return False
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import KernelError
-from ..kernels.library import LibraryKernel
+from ..kernels.c_function import CFunctionKernel
 from ..kernels.python import PythonKernel
 from .case import BrokenRuleError, Case, Check, NotRunError, first_line, spec_of
 from .native import Guarded, run_guarded
@@ -28,9 +28,9 @@ def depends_on_inputs_alone(case: Case) -> str | None:
     return _in_sizes(case, _stale)
 
 
-def _in_sizes(case: Case, judge: Callable[[Case, LibraryKernel], None]) -> str | None:
+def _in_sizes(case: Case, judge: Callable[[Case, CFunctionKernel], None]) -> str | None:
     kernel = case.prepare().kernel
-    if not isinstance(kernel, LibraryKernel):
+    if not isinstance(kernel, CFunctionKernel):
         what = "allocates its outputs itself" if case.bound.is_module else "is no native kernel"
         raise NotRunError(f"{kernel} {what}")
     if kernel.device != "cpu":
@@ -43,7 +43,7 @@ def _in_sizes(case: Case, judge: Callable[[Case, LibraryKernel], None]) -> str |
         except Exception as problem:  # noqa: BLE001 - an infer rule may refuse other sizes in any way
             remark = f"other sizes are refused: {first_line(problem)}"
             continue
-        if isinstance(other, LibraryKernel):
+        if isinstance(other, CFunctionKernel):
             try:
                 judge(variant, other)
             except KernelError as problem:  # it may return an error code for other sizes
@@ -51,7 +51,7 @@ def _in_sizes(case: Case, judge: Callable[[Case, LibraryKernel], None]) -> str |
     return remark
 
 
-def _guarded(case: Case, kernel: LibraryKernel) -> None:
+def _guarded(case: Case, kernel: CFunctionKernel) -> None:
     results: list[list[Any]] = []
     for fill in FILLS:
         inputs, outputs = run_guarded(case, case.prepare(), kernel, fill)
@@ -67,7 +67,7 @@ def _guarded(case: Case, kernel: LibraryKernel) -> None:
             raise BrokenRuleError(rule, f"{int(stale.sum())} of {stale.size} unwritten, for {case}")
 
 
-def _stale(case: Case, kernel: LibraryKernel) -> None:
+def _stale(case: Case, kernel: CFunctionKernel) -> None:
     first, second = (run_guarded(case, case.prepare(), kernel, fill)[1] for fill in FILLS)
     for number, (left, right) in enumerate(zip(first, second, strict=True)):
         if left.array.tobytes() != right.array.tobytes():

@@ -11,7 +11,7 @@ import numpy as np
 from .. import _core
 from ..call.prepare import Prepared
 from ..core.errors import KernelError
-from ..kernels.library import LibraryKernel
+from ..kernels.c_function import CFunctionKernel
 from .case import Array, Case, spec_of
 
 _MISSING = object()
@@ -55,7 +55,7 @@ def guard_copy(value: Array, band: int, fill: int) -> Guarded:
 class _Launcher(_core.Call):
     """Calls one kernel. Outputs are passed in, behind the inputs, so their memory is the caller's."""
 
-    def __init__(self, launch: Any, tensors: int, kernel: LibraryKernel) -> None:
+    def __init__(self, launch: Any, tensors: int, kernel: CFunctionKernel) -> None:
         self.ready, self.kernel = launch, kernel
         self.configure("t" * tensors, (_MISSING,) * tensors, tensors, _MISSING, True, 0, 0, False)
 
@@ -68,7 +68,7 @@ class _Launcher(_core.Call):
 
 
 def run_guarded(
-    case: Case, prepared: Prepared, kernel: LibraryKernel, fill: int
+    case: Case, prepared: Prepared, kernel: CFunctionKernel, fill: int
 ) -> tuple[list[Guarded | None], list[Guarded]]:
     """Run the kernel once; return its inputs and outputs in their buffers.
 
@@ -92,7 +92,7 @@ def run_guarded(
 def run_in_place(
     case: Case,
     prepared: Prepared,
-    kernel: LibraryKernel,
+    kernel: CFunctionKernel,
     place: Callable[[str, tuple[int, ...], Any], Array],
 ) -> None:
     """Run the kernel once on copies of the inputs in arrays that ``place(name, shape, dtype)`` returns."""
@@ -111,7 +111,7 @@ def run_in_place(
     _launch(prepared, kernel, tensors)
 
 
-def _launch(prepared: Prepared, kernel: LibraryKernel, tensors: list[Array | None]) -> None:
+def _launch(prepared: Prepared, kernel: CFunctionKernel, tensors: list[Array | None]) -> None:
     specs = [None if array is None else spec_of(array) for array in tensors]
     launch = kernel.launch(specs, (), prepared.attributes)
     _Launcher(launch, len(tensors), kernel).launch(*tensors)

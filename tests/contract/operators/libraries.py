@@ -1,5 +1,6 @@
-"""Prebuilt libraries, opened like any other's: one output, two with inference in C++, a workspace."""
+"""Prebuilt libraries, opened like any other's: one output, two with inference in C++, a symbol of ctypes."""
 
+import ctypes
 import pathlib
 
 import numpy as np
@@ -27,5 +28,14 @@ row_max = polyop.operator(
     "contract::row_max(Tensor x, bool keepdims=False) -> (Tensor, Tensor)",
     prebuilt("two_outputs.cc", "RowMax"),
     reference=lambda x, keepdims: (x.max(1, keepdims=keepdims), x.argmax(1, keepdims=keepdims)),
+)
+pointer_of_add = ctypes.CDLL(str(build([SOURCES / "add.cc"], language="c++"))).CustomAdd
+add_by_pointer = polyop.operator(
+    "contract::add_by_pointer(Tensor x, Tensor y) -> Tensor",
+    pointer_of_add,
+    infer="x",
+    gradient=lambda x, y, out, dout: (dout, dout),
+    batch="elementwise",
+    reference=np.add,
 )
 polyop_samples = {"contract::row_max": (np.array([[1, 5, 2], [7, 0, 7]], np.float32), True)}

@@ -1,0 +1,77 @@
+"""The base of kernels that are a C function of seven arguments: `polyop/abi.h` has the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import _core
+from ..core.dtypes import DTYPES
+from ..core.errors import KernelError
+from ..core.spec import Spec
+from .base import Accepts, KernelBase, flatten
+
+_ROWS = {row.name: number for number, row in enumerate(DTYPES)}
+
+
+class CFunctionKernel(KernelBase):
+    """The C function called ``name`` at an address; a subclass says where it comes from."""
+
+    accepts: Accepts
+
+    def __init__(self, address: int, name: str, accepts: Accepts) -> None:
+        self._address, self.name, self.accepts = address, name, accepts
+        self._launches: dict[Any, Any] = {}
+
+    @property
+    def native(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def device(self) -> str:
+        """The device type it runs on."""
+        return self.accepts.device
+
+    @property
+    def has_infer_shape(self) -> bool:
+        """Whether a function beside it infers the shapes of outputs."""
+        return False
+
+    @property
+    def has_infer_type(self) -> bool:
+        """Whether a function beside it infers the dtypes of outputs."""
+        return False
+
+    def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
+        """Return why these specs are refused, or None."""
+        del outputs
+        return self.accepts.refuse(inputs)
+
+    def launch(self, inputs: Sequence[Any], outputs: tuple[Spec, ...], attributes: Mapping[str, Any]) -> Any:
+        """Return the native launch for these specs; ``initialise`` runs once for each set of them.
+
+        Raises ``KernelError`` when that fails.
+        """
+        specs = tuple(flatten(inputs))
+        key = (specs, outputs, repr(sorted(attributes.items())))
+        launch = self._launches.get(key)
+        if launch is None:
+            extra = self.extra_of(attributes)
+            self.initialise([*specs, *outputs], extra)
+            rows = [(list(spec.shape), _ROWS[spec.dtype.name]) for spec in outputs]
+            launch = _core.make_launch(self._address, rows, extra, str(self))
+            if len(self._launches) >= 256:  # a program whose shapes keep changing must not run out of memory
+                self._launches.clear()
+            self._launches[key] = launch
+        return launch
+
+    def initialise(self, specs: Sequence[Spec | None], extra: Any) -> None:
+        """Prepare the kernel for specs: a subclass runs the function's ``Init``."""
+
+    def extra_of(self, attributes: Mapping[str, Any]) -> Any:
+        """Return what ``extra`` points to; raises ``KernelError`` for an attribute that C cannot have."""
+        try:
+            return _core.make_extra(dict(attributes))
+        except TypeError as problem:
+            raise KernelError(self, f"an attribute cannot be passed to it: {problem}") from None
