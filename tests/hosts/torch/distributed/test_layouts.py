@@ -1,9 +1,9 @@
-"""Layouts that no strategy has: slices in another order, and whole tensors beside DTensors."""
+"""Layouts that no strategy has: slices in another order, whole tensors beside DTensors, absent gradients."""
 
 import numpy as np
 import pytest
 import torch
-from torch.distributed.tensor import Shard, distribute_tensor, init_device_mesh
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor, init_device_mesh
 from torch.distributed.tensor.placement_types import _StridedShard
 
 import polyop
@@ -14,6 +14,14 @@ from polyop.core.errors import HostError
 
 added = polyop.operator(
     "layouts::added(Tensor(a!) x, Tensor y) -> ()", lambda x, y: np.add(x, y, out=x), batch="elementwise"
+)
+both = polyop.operator(
+    "layouts::both(Tensor x, Tensor w) -> (Tensor, Tensor)",
+    lambda x, w: (x * w, x.sum(0)),
+    dims="n m, m -> n m, m",
+    parallel="m",
+    sum="n",
+    gradient=lambda x, w, outs, grads: (grads[0] * w + grads[1], (grads[0] * x).sum(0)),
 )
 WHOLE = torch.arange(16.0).reshape(8, 2)
 
@@ -46,3 +54,16 @@ def test_a_whole_gradient_beside_slices_is_cut(devices, dim):
     for d_y in (WHOLE + 1, WHOLE.flip(0) + 2):
         d_x = part.torch(x, None, d_y, "float32:2")
         torch.testing.assert_close(d_x.full_tensor().reconcile(), 2 * WHOLE * d_y)
+
+
+@pytest.mark.parametrize("used", [0, 1])
+@pytest.mark.parametrize("layout", [Replicate(), Shard(0), Shard(1)], ids=str)
+def test_an_output_that_is_not_used_has_a_gradient_of_zeros(devices, layout, used):
+    mesh = init_device_mesh("cpu", (4,))
+    plain = WHOLE[:7].clone(), torch.tensor([2.0, 3.0])
+    expected = plain[1].expand(7, 2) if used == 0 else torch.ones(7, 2), (1 - used) * plain[0].sum(0)
+    x = distribute_tensor(plain[0], mesh, [layout]).requires_grad_()
+    w = distribute_tensor(plain[1], mesh, [Replicate()]).requires_grad_()
+    both(x, w)[used].sum().backward()
+    for leaf, value in zip((x, w), expected, strict=True):
+        torch.testing.assert_close(leaf.grad.full_tensor().reconcile(), value)

@@ -93,11 +93,12 @@ class _Placed(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, x: Any, grads: tuple[Any, ...]) -> Any:
         ctx.grads = grads
+        ctx.set_materialize_grads(False)  # autograd's zeros are plain tensors
         return x.view_as(x)
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
-        return grad.redistribute(placements=ctx.grads), None
+        return None if grad is None else grad.redistribute(placements=ctx.grads), None
 
 
 class Constant(torch.autograd.Function):  # type: ignore[misc]
