@@ -17,7 +17,8 @@ def aten(name: Any) -> BoundOperator:
 
     PyTorch tensors are passed to PyTorch's own operator, with its autograd, ``vmap`` and compiler.
     Other tensors are passed by their memory; a result that is a view in PyTorch is a new tensor for
-    them.
+    them. For JAX a written argument is a result too, also the running statistics of batch norm in
+    training: they come last.
 
     >>> import numpy as np
     >>> aten("leaky_relu")(np.array([-1.0, 2.0]), 0.5)

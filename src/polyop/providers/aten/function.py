@@ -19,11 +19,18 @@ class TorchFunction:
     """An operator of PyTorch, or its gradient, called with one value per argument.
 
     It returns a flat list of tensors, with lists flattened, and None for a result that PyTorch leaves
-    undefined. A result that aliases a written argument is left out.
+    undefined. A result that aliases a written argument is left out. ``seeded``: it may draw random numbers.
     """
 
     schema: Schema
     function: Callable[..., Any]
+    seeded: bool = False
+
+    def draws(self, arguments: Sequence[Any]) -> bool:
+        """Whether a call draws random numbers: PyTorch marks the operator, and no argument turns that off."""
+        values = {a.name: value for a, value in zip(self.schema.arguments, arguments, strict=True)}
+        training = all(values.get(name) is not False for name in ("train", "training"))
+        return self.seeded and training and all(values.get(name) != 0 for name in ("dropout", "dropout_p"))
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
         """Return the new tensors; an error of PyTorch becomes a ``KernelError`` with its message."""

@@ -102,13 +102,18 @@ def _detached(value: Any) -> Any:
 def _check_recorded(name: str, inputs: list[Any], outputs: list[Any]) -> None:
     if not inputs:
         raise GradientError(name, "has no floating-point tensor among its inputs to differentiate by")
-    nodes = [value.grad_fn for value in outputs if value is not None and value.requires_grad]
-    if not nodes:
+    ends = [value for value in outputs if value is not None and value.requires_grad]
+    if not ends:
         raise GradientError(name, "PyTorch cannot differentiate it: no output has a derivative")
     # an operator without an autograd kernel: PyTorch warns in backward, and gives no gradients
-    if any(node.name().endswith("WarnNotImplemented") for node in nodes):
+    if any(_node_name(end).endswith("WarnNotImplemented") for end in ends):
         hint = "its author gives one with torch.library.register_autograd"
         raise GradientError(name, "PyTorch cannot differentiate it: it has no autograd kernel", hint=hint)
+
+
+def _node_name(output: Any) -> str:
+    """Return the name of the step that gave an output, "" for an input itself, as of ``positive``."""
+    return "" if output.grad_fn is None else str(output.grad_fn.name())
 
 
 def _pairs(name: str, outputs: list[Any], grads: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -124,6 +129,14 @@ def _pairs(name: str, outputs: list[Any], grads: Sequence[Any]) -> tuple[list[An
         ends.append(output)
         end_grads.append(grad.to(output.dtype))
     return ends, end_grads
+
+
+def check_draws(function: TorchFunction, arguments: Sequence[Any]) -> None:
+    """Raise ``GradientError`` if the call draws random numbers: the gradient would compute it with others."""
+    if function.draws(arguments):
+        rule = "draws random numbers, and its gradient would draw others"
+        hint = "it has one on PyTorch's tensors; with train=False it draws none"
+        raise GradientError(function.schema.qualified_name, rule, hint=hint)
 
 
 class Backward(Rule):
@@ -143,6 +156,7 @@ class Backward(Rule):
         """Return one gradient or None per input: None for attributes and integer tensors."""
         *inputs, _, grad = values
         schema = self.function.schema
+        check_draws(self.function, inputs)
         positional, keywords = schema.split(inputs)
         output_grads = tuple(grad) if isinstance(grad, (tuple, list)) else (grad,)
         result = self.operator(output_grads, *positional, **keywords)

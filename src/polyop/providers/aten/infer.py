@@ -37,6 +37,8 @@ class FromMeta:
         specs, and ``ArgumentValueError`` if an argument that is written has the wrong shape.
         """
         schema = self.function.schema
+        if (schema.namespace, schema.name) in _META_DIFFERS:
+            return self._on_zeros(arguments)
         converted = to_torch(schema, arguments, lambda spec: _empty(spec, "meta"))
         rows = zip(schema.arguments, converted, strict=True)
         meta = tuple(_on_meta(argument.type.base, value) for argument, value in rows)
@@ -51,6 +53,18 @@ class FromMeta:
             self._check_written(arguments, meta)
         device = first_device(arguments)
         return tuple(self._spec(result, device) for result in results)
+
+    def _on_zeros(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
+        zeros = to_torch(
+            self.function.schema,
+            arguments,
+            lambda spec: torch.zeros(spec.shape, dtype=TORCH_DTYPES[spec.dtype.name]),
+        )
+        try:
+            results = self._run(zeros)
+        except KernelError as problem:
+            raise _infer_error(self.function.schema, problem) from None
+        return tuple(self._spec(result, first_device(arguments)) for result in results)
 
     def _run(self, arguments: Sequence[Any]) -> list[Any]:
         if not self.function.schema.mutates:
@@ -98,6 +112,12 @@ class FromMeta:
             )
         return Spec(tuple(result.shape), dtype(result.dtype), device)
 
+
+_META_DIFFERS = {  # gives other shapes for results that nobody reads than its kernel for the CPU
+    ("aten", "embedding_bag"),
+    ("aten", "_embedding_bag"),
+    ("aten", "_embedding_bag_forward_only"),
+}
 
 _DATA_DEPENDENT = (
     "the shapes of its outputs depend on the data, which is not known here",

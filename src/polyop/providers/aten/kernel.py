@@ -88,6 +88,8 @@ class AtenKernel(PythonKernel):
                 continue
             try:
                 tensors.spec(result)
+                if result._is_zerotensor():  # noqa: SLF001 - a gradient that is 0 everywhere has no memory
+                    result = torch.zeros(result.shape, dtype=result.dtype)  # noqa: PLW2901
                 plain = tensors.dense(result).cpu()
             except (ArgumentTypeError, NotImplementedError) as problem:
                 raise KernelError(self, "gave a result that is no array", str(problem)) from None

@@ -22,7 +22,8 @@ from ...core.errors import GradientError, HostError
 from ...core.origin import caller
 from ...core.untraced import untraced
 from .function import SPECIAL, TorchFunction, special, to_torch, unflatten_tensors
-from .gradient import Backward, record
+from .functional import Functionals
+from .gradient import Backward, check_draws, record
 from .infer import FromMeta, UnknownOutputsError
 from .kernel import AtenKernel
 from .names import overload_of, qualified
@@ -52,7 +53,7 @@ class AtenOperator(BoundOperator):
         """Take schema, infer rule and gradient from PyTorch; raises ``UnsupportedError``."""
         parsed = signature(overload._schema)
         schema = parsed.schema
-        function = TorchFunction(schema, overload)
+        function = TorchFunction(schema, overload, torch.Tag.nondeterministic_seeded in overload.tags)
         self.overload, self.function, self._repeats = overload, function, parsed.repeats
         self.torch_overload = overload  # tells the PyTorch host that it is registered already
         kinds = [(i, a) for i, a in enumerate(schema.arguments) if a.type.base in SPECIAL]
@@ -69,6 +70,8 @@ class AtenOperator(BoundOperator):
                 origin=caller(),
             )
         )
+        self._functionals = Functionals(function, _functional_operator)
+        self._functionals.operator((True,) * len(schema.arguments))  # programs of other processes name it
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs. torch.compile traces this function."""
@@ -87,15 +90,23 @@ class AtenOperator(BoundOperator):
         Raises ``GradientError`` if PyTorch has no derivative, if an argument is written in place, and,
         for hosts other than PyTorch, if the operator draws random numbers.
         """
+        if not self._is_for_torch(args, kwargs):
+            return self._vjp_on_arrays(self._arguments(args, kwargs))
+        self._check_vjp()
+        return self._vjp_on_torch(bind(self.schema, args, kwargs))
+
+    def _check_vjp(self) -> None:
         if self.schema.mutates:
             hint = "use the operator that returns a new tensor"
             raise GradientError(self.name, "writes an argument in place, and so has no vjp", hint=hint)
-        if self._is_for_torch(args, kwargs):
-            return self._vjp_on_torch(bind(self.schema, args, kwargs))
-        if torch.Tag.nondeterministic_seeded in self.overload.tags:
-            rule = "draws random numbers, and its gradient would draw others"
-            raise GradientError(self.name, rule, hint="its vjp is there on PyTorch's tensors")
-        positional, keywords = self.schema.split(self._arguments(args, kwargs))
+
+    def _vjp_on_arrays(self, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+        positional, keywords = self.schema.split(arguments)
+        functional = self._functional(find_host(self.operator, arguments), arguments)
+        if functional is not None:
+            return functional.vjp(*positional, **keywords)  # type: ignore[no-any-return]
+        self._check_vjp()
+        check_draws(self.function, arguments)
         return super().vjp(*positional, **keywords)
 
     def prepare(self, host: Host, arguments: tuple[Any, ...]) -> Prepared:
@@ -122,7 +133,16 @@ class AtenOperator(BoundOperator):
         if self._is_for_torch(args, kwargs):
             return self._on_torch(args, kwargs)
         arguments = self._arguments(args, kwargs)
-        return self.pack(find_host(self.operator, arguments).call(self, arguments))
+        host = find_host(self.operator, arguments)
+        functional = self._functional(host, arguments)
+        if functional is not None:
+            positional, keywords = self.schema.split(arguments)
+            return functional(*positional, **keywords)
+        return self.pack(host.call(self, arguments))
+
+    def _functional(self, host: Host, arguments: tuple[Any, ...]) -> Any:
+        """Return the operator to call in place of this one where arrays cannot be written, or None."""
+        return self._functionals.operator(arguments) if host.name == "jax" else None
 
     def _on_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._special:
@@ -162,6 +182,14 @@ class AtenOperator(BoundOperator):
             return unflatten_tensors(schema, converted, iter(input_grads))
 
         return self.pack(tuple(outputs)), pullback
+
+
+def _functional_operator(function: TorchFunction) -> BoundOperator:
+    doc = f"PyTorch's operator {function.schema}, which returns what it would write."
+    infer, kernels = FromMeta(function), (AtenKernel(function),)
+    return BoundOperator(
+        Operator(function.schema, infer, kernels, gradient=Backward(function), doc=doc, origin=caller())
+    )
 
 
 def _items(values: Iterable[Any]) -> Iterable[Any]:

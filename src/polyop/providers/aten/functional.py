@@ -1,0 +1,128 @@
+"""Operators that write arguments, as operators that return what was written: for arrays that never change."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ...call import registry
+from ...core.errors import ArgumentValueError
+from ...core.schema import MISSING, Argument, Return, Schema, Type
+from .function import TorchFunction
+
+_TRAINING: Mapping[str, str] = {  # writes its statistics if this argument is true; PyTorch's schema hides it
+    "batch_norm": "training",
+    "native_batch_norm": "training",
+    "_batch_norm_impl_index": "training",
+    "cudnn_batch_norm": "training",
+    "miopen_batch_norm": "training",
+    "instance_norm": "use_input_stats",
+}
+_STATISTICS = ("running_mean", "running_var")
+
+
+def written(schema: Schema, arguments: Sequence[Any]) -> tuple[int, ...]:
+    """Return the positions of the tensors that PyTorch writes in this call: absent ones are left out.
+
+    They are empty for lists of tensors, and for ``out=``, of which PyTorch gives no gradient.
+    """
+    training = _TRAINING.get(schema.name, "") if schema.namespace == "aten" else ""
+    names = [argument.name for argument in schema.arguments]
+    if training and arguments[names.index(training)]:
+        positions = [names.index(name) for name in _STATISTICS]
+    else:
+        positions = [i for i, argument in enumerate(schema.arguments) if argument.type.writes]
+    outs = [schema.arguments[i] for i in positions if _is_out(schema.arguments[i])]
+    listed = any(schema.arguments[i].type.is_list for i in positions)
+    absent = any(arguments[schema.alias_of(i)] is None for i in _aliases(schema))
+    if outs or listed or absent:
+        return ()
+    return tuple(i for i in positions if arguments[i] is not None)
+
+
+def _is_out(argument: Argument) -> bool:
+    return argument.keyword_only and argument.type.writes
+
+
+def _aliases(schema: Schema) -> list[int]:
+    return [i for i, result in enumerate(schema.returns) if result.type.alias]
+
+
+def functional(first: TorchFunction, positions: Sequence[int]) -> TorchFunction:
+    """Return the function that copies the arguments at ``positions``, and returns them as it wrote them.
+
+    They come where the schema returns the argument, and the others come last: the order in which the JAX host
+    returns what any operator writes. Raises ``ArgumentValueError`` if PyTorch gave a copy another shape.
+    """
+    schema = first.schema
+    aliased = [schema.alias_of(i) if i in _aliases(schema) else -1 for i in range(len(schema.returns))]
+    last = [i for i in positions if i not in aliased]
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        arguments = [*args, *(kwargs[a.name] for a in schema.arguments[len(args) :])]
+        shapes = {i: tuple(arguments[i].shape) for i in positions}
+        for i in positions:
+            arguments[i] = arguments[i].clone()
+        with _quiet(arguments[positions[0]]):
+            new = iter(first(arguments))
+        for i, shape in shapes.items():
+            if tuple(arguments[i].shape) != shape:
+                subject = f"{schema.qualified_name}: argument {schema.arguments[i].name}"
+                rule = f"must have the result's shape {tuple(arguments[i].shape)}"
+                raise ArgumentValueError(subject, rule, shape)
+        every = [*(next(new) if i < 0 else arguments[i] for i in aliased), *(arguments[i] for i in last)]
+        return every[0] if len(every) == 1 else tuple(every)
+
+    return TorchFunction(_schema(schema, len(aliased) + len(last)), function, first.seeded)
+
+
+@contextlib.contextmanager
+def _quiet(tensor: Any) -> Iterator[None]:
+    if not tensor.is_meta:
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about a resized tensor, which is an error here
+        yield
+
+
+def _schema(schema: Schema, count: int) -> Schema:
+    namespace, name = f"polyop_{schema.namespace}", f"{schema.name}_functional"
+    unused = dataclasses.replace(schema, namespace=namespace, name=name)
+    if registry.known(unused.qualified_name) is not None:
+        name = registry.unique(namespace, name)
+    return dataclasses.replace(
+        unused,
+        name=name,
+        arguments=tuple(_read(argument) for argument in schema.arguments),
+        returns=(Return(Type("Tensor")),) * count,
+    )
+
+
+def _read(argument: Argument) -> Argument:
+    kind = dataclasses.replace(argument.type, alias="")
+    return dataclasses.replace(argument, type=kind, default=MISSING)
+
+
+Make = Callable[[TorchFunction], Any]
+
+
+class Functionals:
+    """The functional operators of one function, made at their first use: one for each set of arguments."""
+
+    def __init__(self, function: TorchFunction, make: Make) -> None:
+        """Keep the function; ``make`` turns a functional one into an operator."""
+        self.function, self._make = function, make
+        self._operators: dict[tuple[int, ...], Any] = {}
+
+    def operator(self, arguments: Sequence[Any]) -> Any:
+        """Return the operator that takes bound arguments in place of one that writes; None: none does."""
+        positions = written(self.function.schema, arguments)
+        if not positions:
+            return None
+        if positions not in self._operators:
+            self._operators[positions] = self._make(functional(self.function, positions))
+        return self._operators[positions]
