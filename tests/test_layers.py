@@ -49,7 +49,7 @@ INSIDE = {
 }
 """Rooms whose folders and files have an order of their own."""
 APART = {
-    "hosts": ("numpy", "torch", "jax", "mindspore", "dask", "xarray"),
+    "hosts": ("numpy", "torch", "jax", "mindspore", "dask", "xarray", "dlpack"),
     "loops/emit": ("c", "cuda"),
     "providers": ("aten", "aclnn"),
 }

@@ -96,6 +96,7 @@ class _Row(NamedTuple):
 
 _rows: dict[str, _Row] = {}  # by framework, in the order of registration
 _loaded: dict[str, Host] = {}
+_by_protocol: dict[str, Host] = {}  # of libraries without a row whose arrays speak DLPack, by their name
 
 
 def register(
@@ -117,11 +118,12 @@ def register(
 
 
 def hosts() -> Iterator[Host]:
-    """Yield the hosts whose framework is imported."""
+    """Yield the hosts whose framework is imported, and those of other libraries whose arrays were passed."""
     for framework in tuple(_rows):
         host = load(framework)
         if host is not None:
             yield host
+    yield from tuple(_by_protocol.values())
 
 
 def load(framework: str) -> Host | None:
@@ -171,11 +173,22 @@ if "torch" not in sys.modules:  # only PyTorch calls operators by name, so only 
 def host_of(value: Any) -> Host | None:
     """Return the host that owns a value, or None."""
     kind: type = type(value)
-    for framework in _frameworks(kind):
+    frameworks = _frameworks(kind)
+    for framework in frameworks:
         host = load(framework)
         if host is not None and host.owns(value):
             return host
+    if not frameworks and hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__"):
+        return _host_of_library(kind)
     return None
+
+
+def _host_of_library(kind: type) -> Host:
+    """Return the host of the library that defines a class of arrays that speak DLPack."""
+    name = kind.__module__.split(".", 1)[0]
+    if name not in _by_protocol:
+        _by_protocol[name] = late.load("host", "dlpack").DlpackHost(name)
+    return _by_protocol[name]
 
 
 @functools.lru_cache(maxsize=256)
@@ -240,7 +253,7 @@ def find_host(operator: Operator, arguments: Sequence[Any]) -> Host:
         for name, value in tensors_of(operator, argument, arguments[position]):
             host = host_of(value)
             if host is None:
-                rule = f"must be a tensor of {' or '.join(_rows)}"
+                rule = f"must be a tensor of {' or '.join(_rows)}, or an array with __dlpack__"
                 seen = f"{type(value).__module__}.{type(value).__qualname__}"
                 raise ArgumentTypeError(
                     f"{operator.name}: argument {name}", rule, seen, where=operator.origin

@@ -1,0 +1,64 @@
+"""Every member, on arrays of a library that polyop does not know, returns what it returns on NumPy arrays."""
+
+import cases
+import numpy as np
+import pytest
+from test_contract import compare
+
+from polyop.core.errors import HostError, UnsupportedError
+
+xp = pytest.importorskip("array_api_strict", reason="not run: array-api-strict is not installed")
+ARRAY = type(xp.asarray(0))
+
+
+def taken(array):
+    """Whether the library has the dtype."""
+    return hasattr(xp, str(array.dtype))
+
+
+def foreign(case):
+    """Return the case with arrays of the library."""
+    return case.mapped(lambda _, x: xp.asarray(x.copy()))
+
+
+NAMES = sorted(n for n, m in cases.all_members().items() if all(taken(x) for _, x in m.case.tensors()))
+
+
+def test_nearly_all_members_run():
+    assert len(NAMES) > 0.8 * len(cases.all_members())
+
+
+def listed(results):
+    return list(results) if isinstance(results, (tuple, list)) else [] if results is None else [results]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_member_on_arrays_of_another_library(name):
+    case = foreign(cases.all_members()[name].case)
+    args, keywords = case.operator.schema.split(case.arguments)
+    expected = cases.all_members()[name].case.run()
+    if not all(map(taken, expected)):
+        with pytest.raises(HostError, match="of which array_api_strict makes no array"):
+            case.bound(*args, **keywords)
+        return
+    results = listed(case.bound(*args, **keywords))
+    aliased = {
+        case.operator.schema.alias_of(i) for i, r in enumerate(case.operator.schema.returns) if r.type.alias
+    }
+    for position in aliased:  # what is returned is the argument itself
+        assert any(result is case.arguments[position] for result in results)
+    written = [case.arguments[i] for i, a in enumerate(case.operator.schema.arguments) if a.type.writes]
+    fresh = [result for result in results if not any(result is array for array in written)]
+    for number, (result, other) in enumerate(zip([*fresh, *written], expected, strict=True)):
+        assert type(result) is ARRAY
+        compare(name, f"output {number}", np.from_dlpack(result), other)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if cases.all_members()[n].case.has_gradient][:1])
+def test_a_gradient_is_refused(name):
+    case = foreign(cases.all_members()[name].case)
+    args, keywords = case.operator.schema.split(case.arguments)
+    with pytest.raises(
+        UnsupportedError, match="has no vjp on arrays of array_api_strict, which have no grad"
+    ):
+        case.bound.vjp(*args, **keywords)
