@@ -18,7 +18,13 @@ from loop_samples.sliced import (
 )
 from polyop.call import registry
 from polyop.call.explain import explain
-from polyop.core.errors import ArgumentValueError
+from polyop.core.errors import ArgumentValueError, KernelError
+from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.dims.derive import derive_slicing, sizes_from_forward
+from polyop.loops.dims.placed import placed_kernel
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.pipeline import schedule
 
 pytestmark = pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")
 DEVICES = (1, 2, 3, 4, 7, 9)
@@ -132,6 +138,66 @@ def test_outputs_that_are_shorter_are_the_whole():
     """The kernel as it is, with a halo that makes its slices long enough."""
     bound = defined(all_but_two, "(Tensor x) -> Tensor")
     assert numpy_mesh.check_every_strategy(bound, (draw(8),), [(count,) for count in DEVICES]) > len(DEVICES)
+
+
+def checks(kernel):
+    return {note.text for note in schedule(kernel).notes if note.kind == "check"}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_indices_along_the_dimension_are_proved(name):
+    """What each call is checked for is enough: an index is checked as often as in the kernel as it is."""
+    function, _, arguments, *dimensions = CASES[name]
+    types = [("float64", x.ndim) for x in arguments if isinstance(x, np.ndarray)]
+    numbers = dict(zip(("scale", "first"), arguments[len(types) :], strict=False))
+    own = parse(function, types, numbers)
+    gradient = adjoint(own, [True] * len(own.outputs)).kernel
+    for kernel, known, expected in zip(
+        (own, gradient), ({}, sizes_from_forward(own, gradient)), dimensions, strict=True
+    ):
+        rows = {row.dimension.name: row for row in derive_slicing(kernel, known) if row.placed}
+        assert " ".join(rows) == expected
+        for row in rows.values():
+            more = checks(placed_kernel(kernel, row, known)[0]) - checks(kernel)
+            assert more == (CHECKED.get((name, row.dimension.name), set()) if kernel is own else set())
+
+
+CHECKED = {("triangle", "j"): {"x: dimension 1 is checked at each access"}}
+"""What depends on the size of another dimension."""
+
+WRONG = {  # the place of x[2:5] in 7 elements, and the error
+    (2, 5, 3, 7): r"begin at max\(0, \w*_begin\) or before",
+    (2, 6, 2, 7): r"end at min\(\w*_size, \w*_end\) or later",
+    (2, 5, 2, 4): r"inside of 0 to \w*_size",
+    (2, 5, -1, 7): r"inside of 0 to \w*_size",
+}
+
+
+@pytest.mark.parametrize("place", WRONG)
+def test_tensors_that_lack_elements_of_the_slice_are_an_error(place):
+    """Compiled, and interpreted."""
+    bound = defined(positions, CASES["positions"][1])
+    part = registry.obtain(f"{bound.name}__placed")
+    with pytest.raises(KernelError, match=rf"tensors of a slice along i begin at .*{WRONG[place]}"):
+        part(draw(7)[2:5], "i", *place)
+    kernel = parse(positions, [("float64", 1)], {})
+    placed, names = placed_kernel(kernel, derive_slicing(kernel)[0])
+    with pytest.raises(ArgumentValueError, match=WRONG[place]):
+        interpret(placed, [draw(7)[2:5]], dict(zip(names, place, strict=True)))
+
+
+def test_inputs_of_other_sizes_than_in_the_proof_are_not_cut():
+    """The shorter one would be cut too short in each slice."""
+
+    def shorter_second(x, w):
+        y = output_tensor((x.shape[0] - 2,), x.dtype)
+        for i in range(x.shape[0] - 2):
+            y[i] = x[i] * w[i] * i
+        return y
+
+    bound = defined(shorter_second, "(Tensor x, Tensor w) -> Tensor")
+    assert [*placed(bound, (draw(8), draw(8)))] == ["i"]
+    assert not placed(bound, (draw(8), draw(6)))
 
 
 def test_a_slice_is_a_call_of_its_own():

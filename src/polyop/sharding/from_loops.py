@@ -75,7 +75,7 @@ class _Call:
             after,
             row.placed,
         )
-        return strategy if self._fits(strategy) else None
+        return strategy if self._fits(strategy, row) else None
 
     def partial(self, inputs: Collection[str], outputs: Collection[str]) -> AxisStrategy:
         """Return the strategy in which these inputs are partial, and so are these outputs."""
@@ -85,20 +85,32 @@ class _Call:
 
         return AxisStrategy("", placements(self.present, inputs), placements(self.outputs, outputs))
 
-    def _fits(self, strategy: AxisStrategy) -> bool:
-        """Whether the sizes of the call are those of the proof: equal ones, and halos that are not negative.
+    def _fits(self, strategy: AxisStrategy, row: Slicing) -> bool:
+        """Whether the sizes of the call are those of the proof, and no width of a halo is negative.
 
-        Outputs of different sizes would need slices of different lengths.
+        The kernel as it is runs on inputs of one size only. Outputs of different sizes would need slices of
+        different lengths.
         """
         inputs = {*sizes_along(strategy.inputs, (*self.present.values(),))}
         outputs = {*sizes_along(strategy.outputs, (*self.outputs.values(),))}
         if min(strategy.before, strategy.after) < 0:
             return False
         if strategy.placed:
-            return max(inputs) == strategy.size and len(outputs) <= 1
+            return (
+                self._has_proved_sizes(row, strategy.size)
+                and max(inputs) == strategy.size
+                and len(outputs) <= 1
+            )
         if inputs != {strategy.size}:
             return False
         return len(outputs) <= 1 and (strategy.has_halo or outputs <= inputs)
+
+    def _has_proved_sizes(self, row: Slicing, size: int) -> bool:
+        """Whether the inputs are as long as the proof takes them to be, in a dimension of this size."""
+        lengths = {
+            name: self.present[name].shape[a] for name, a in row.dimension.axes if name in self.present
+        }
+        return all(length == size - self._width(row.fewer[name]) for name, length in lengths.items())
 
     def _width(self, form: Linear) -> int:
         """Return the width of a halo in this call."""

@@ -10,7 +10,7 @@ As in NumPy, an index from -size to -1 counts from the end. An index that may be
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
@@ -86,7 +86,7 @@ def find_bounds(model: Model, original: Bounds | None = None) -> Bounds:
                 access_key = (key(access.node), axis, leaf.constraints, access.around, access.guards)
                 if access_key not in decided:
                     decided.add(access_key)
-                    _decide(model, leaf, access, axis, bounds)
+                    _decide(model, leaf, access, axis, bounds, gather=original is None)
     return bounds
 
 
@@ -133,7 +133,7 @@ def _outside(model: Model, access: Access, axis: int) -> str | None:
     return beyond if model.is_nonnegative(access.node.index[axis]) else f"({beyond} or {index} < 0)"
 
 
-def _decide(model: Model, leaf: Leaf, access: Access, axis: int, bounds: Bounds) -> None:
+def _decide(model: Model, leaf: Leaf, access: Access, axis: int, bounds: Bounds, *, gather: bool) -> None:
     node = access.node
     outside = _outside(model, access, axis)
     if outside is None:
@@ -151,7 +151,7 @@ def _decide(model: Model, leaf: Leaf, access: Access, axis: int, bounds: Bounds)
         bounds.dynamic.setdefault(key(node), set()).add(axis)
         return
     is_constant = (affine.linear(node.index[axis]) or {"?": 0}).keys() == {""}
-    if is_constant and not model.session.sizes and failing.n_basic_set() <= SIMPLE:
+    if is_constant and gather and failing.n_basic_set() <= SIMPLE:
         valid = failing.gist(model.parameter_set([])).complement()
         if not any(valid.is_equal(sizes) for sizes in bounds.sizes):
             bounds.sizes.append(valid)
@@ -189,11 +189,26 @@ def describe(
 
 
 def demanded_bounds(kernel: Kernel, session: IslSession) -> tuple[Bounds, IslSession]:
-    """Return the bounds of the kernel as its author wrote it, and a session that assumes their sizes."""
-    bounds = find_bounds(model := Model(kernel, session))
-    session = session.assuming(bounds.sizes)
+    """Return the bounds of the kernel as its author wrote it, and a session that assumes their sizes.
+
+    It assumes what the kernel demands of its calls, too.
+    """
+    model = Model(kernel, session)
+    demanded = list(_demanded_sizes(model))
+    if demanded:
+        model = Model(kernel, session := session.assuming(demanded))
+    bounds = find_bounds(model)
+    session = session.assuming([*demanded, *bounds.sizes])
     if bounds.sizes and bounds.dynamic:
         bounds = find_bounds(model := Model(kernel, session), bounds)
     if not kernel.derived:
         negative_sizes(model, bounds)
     return bounds, session
+
+
+def _demanded_sizes(model: Model) -> Iterator[Any]:
+    """Yield isl's set of sizes and attributes for each demand of the kernel that is affine."""
+    for demand in model.kernel.demands:
+        text, exact = affine.condition(demand.condition, model.affine_names(()))
+        if text is not None and exact:
+            yield model.parameter_set([text])

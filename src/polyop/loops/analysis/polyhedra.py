@@ -151,7 +151,7 @@ class Model:
         key = (self._prefix, self._size_constraints, leaf.vars, constraints, more)
         if key not in cache:
             instances = self._set(_iteration(leaf.vars), constraints, more)
-            cache[key] = None if instances.is_empty() else instances.params().coalesce()
+            cache[key] = None if self._is_impossible(instances) else instances.params().coalesce()
         return cache[key]
 
     def box(self, name: str, dims: Sequence[str], constraints: Sequence[str]) -> Any:
@@ -180,6 +180,14 @@ class Model:
                 whole = part if part.n_basic_set() <= whole.n_basic_set() else whole
             cache[key] = whole
         return cache[key]
+
+    def _is_impossible(self, instances: Any) -> bool:
+        """Whether a set is empty for the assumed sizes, also for those that would split it into pieces."""
+        for sizes in self._assumed_sizes:
+            if instances.is_empty():
+                break
+            instances = instances.intersect_params(sizes)
+        return bool(instances.is_empty())
 
     @functools.cached_property
     def _assumed_sizes(self) -> tuple[Any, ...]:
@@ -344,7 +352,9 @@ class Model:
             index, size = affine.text(i, known), affine.text(extent, self.affine_names(()))
             if index is not None and not self.is_nonnegative(i):
                 wraps = f"{index} < 0" + ("" if size is None else f" and {index} + {size} >= 0")
-                if not self._set(_iteration(context.loops), context.constraints, [*guards, wraps]).is_empty():
+                if not self._is_impossible(
+                    self._set(_iteration(context.loops), context.constraints, [*guards, wraps])
+                ):
                     index = None
             indices.append(index)
         return tuple(indices)
@@ -382,6 +392,7 @@ def _parameters(kernel: Kernel) -> dict[str, Var | Size]:
     result: dict[str, Var | Size] = {}
     nodes = [e for s in statements(kernel.body) for e in walk(s)]
     nodes += [e for b in kernel.buffers.values() for size in b.shape for e in walk(size)]
+    nodes += [e for demand in kernel.demands for e in walk(demand.condition)]
     for node in nodes:
         if isinstance(node, Size) or (
             isinstance(node, Var) and node.name in kernel.attributes and affine.is_integer(node.type)

@@ -58,6 +58,8 @@ class Slicing:
     """Whether a slice has to know its place in the whole: :func:`polyop.loops.dims.placed.placed_kernel`."""
     radii: Mapping[str, Radius] = field(default_factory=dict, compare=False, repr=False)
     """How far beyond a slice each buffer has to be right."""
+    fewer: Mapping[str, affine.Linear] = field(default_factory=dict, compare=False, repr=False)
+    """How many elements fewer than the dimension each tensor has along it."""
     directions: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
     """1 for each loop along the dimension, or -1 where its indices fall as it runs."""
 
@@ -141,6 +143,7 @@ class _Proof:
         self.sites = find_sites(model, dimension)
         self.partial = find_partial(model, self.sites)
         self.kind = _combination(kernel, dimension, self.partial)
+        self.fewer = _fewer(kernel, dimension)
         self.sets = DimensionSets(model, dimension)
         along = [name for name in kernel.outputs if dimension.axis_of(name) is not None]
         self.radii = find_radii(self.sets, self.sites, along)
@@ -150,7 +153,7 @@ class _Proof:
         """Return the kind of the dimension; ``placed`` where the kernel as it is would be wrong in slices."""
         directions = {site.loop: site.sign for site in self.sites if site.loop is not None}
         tensors = [name for name, _ in self.dimension.axes]
-        known = Slicing(self.dimension, self.kind, radii=self.radii, directions=directions)
+        known = Slicing(self.dimension, self.kind, radii=self.radii, fewer=self.fewer, directions=directions)
         try:
             return _with_halo(known, self._prove_as_it_is())
         except NotSliced as reason:
@@ -165,22 +168,11 @@ class _Proof:
         Beside a slice of x, a tensor of ``n - 2`` elements has two fewer than the slice, so two more
         neighbours are read. At the end of the dimension, a slice has them before it.
         """
-        fewer = {name: self._fewer(name, axis) for name, axis in self.dimension.axes}
-        most = widest({name: Radius({}, form) for name, form in fewer.items()}, [*fewer]).after
-        results = [fewer[name] for name in self.kernel.outputs if name in fewer] or [{}]
+        most = widest({name: Radius({}, form) for name, form in self.fewer.items()}, [*self.fewer]).after
+        results = [self.fewer[name] for name in self.kernel.outputs if name in self.fewer] or [{}]
         # where all outputs are the shortest, the last slice has the rest of the dimension
         before = {} if all(form == most for form in results) else most
         return widest({"read": halo, "shorter": Radius(before, most)}, ["read", "shorter"])
-
-    def _lacks_elements(self, names: Sequence[str]) -> bool:
-        """Whether one of the tensors may be shorter than the dimension."""
-        return any(self._fewer(name, axis) for name, axis in self.dimension.axes if name in names)
-
-    def _fewer(self, name: str, axis: int) -> affine.Linear:
-        """Return how many elements fewer than the dimension a tensor has along it."""
-        assert self.dimension.size is not None
-        form = affine.linear(self.kernel.buffers[name].shape[axis]) or {}
-        return added({affine.name_of(self.dimension.size): 1}, form, -1)
 
     def _check_ends(self) -> None:
         """Raise :class:`NotSliced` if something is added up beyond the ends, where no slice is."""
@@ -203,7 +195,7 @@ class _Proof:
             line = next(iter(self.partial.lines.values()))
             raise NotSliced(line, "neighbours of a slice are read, and would be added twice")
         tries = _tries(self.halo)
-        if self.halo.is_zero and not self._lacks_elements(self.kernel.parameters):
+        if self.halo.is_zero and not any(self.fewer.get(name) for name in self.kernel.parameters):
             tries.append(self._long_enough(ZERO))  # for shorter outputs
         return _narrowest(self.sets, tries, self.radii, conditions, self.sites)
 
@@ -228,6 +220,14 @@ def _narrowest(
         return halo
     assert reason is not None
     raise reason
+
+
+def _fewer(kernel: Kernel, dimension: Dimension) -> dict[str, affine.Linear]:
+    """Return how many elements fewer than the dimension each of its tensors has."""
+    assert dimension.size is not None
+    size = {affine.name_of(dimension.size): 1}
+    extents = {name: kernel.buffers[name].shape[axis] for name, axis in dimension.axes}
+    return {name: added(size, affine.linear(extent) or {}, -1) for name, extent in extents.items()}
 
 
 def _with_halo(slicing: Slicing, halo: Radius) -> Slicing:

@@ -10,7 +10,7 @@ that are read are not added twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from ..analysis import affine
 from ..ir.grammar import (
     INT,
     Const,
+    Demand,
     Expr,
     For,
     If,
@@ -33,6 +34,7 @@ from ..ir.grammar import (
     unused,
 )
 from ..ir.operate import operate
+from ..ir.printing import expression
 from .derive import Slicing, prepared
 from .dimension import Axis, find_dimensions
 from .halo import ZERO, Radius, added, join
@@ -64,9 +66,15 @@ def placed_kernel(
         taken = names_of(kernel)
         place = Place(*(unused(f"{slicing.dimension.name}_{word}", taken) for word in Place._fields))
     new = dict.fromkeys(place, INT)
-    body = _Placement(kernel, slicing, place).body(kernel.body, None)
-    parameters = (*kernel.parameters, *new)
-    return replace(kernel, body=body, attributes={**kernel.attributes, **new}, parameters=parameters), place
+    placement = _Placement(kernel, slicing, place)
+    placed = replace(
+        kernel,
+        body=placement.body(kernel.body, None),
+        attributes={**kernel.attributes, **new},
+        parameters=(*kernel.parameters, *new),
+        demands=tuple(placement.demands()),
+    )
+    return placed, place
 
 
 @dataclass(frozen=True)
@@ -92,6 +100,24 @@ class _Placement:
             Var(name, INT) for name in (place.begin, place.end, place.start, place.size)
         )
         self.leaves = _leaves(kernel)
+
+    def demands(self) -> Iterator[Demand]:
+        """Yield what is true of each slice with its halo: so the indices in its tensors need no checks."""
+        length, zero = self.dimension.size, Const(0, INT)
+        assert length is not None
+        end = operate("+", self.start, length)
+        first, past = self._ends(self.slicing.halo)
+        within_first, within_past = operate("<=", self.start, first), operate(">=", end, past)
+        if any(name for width in self.slicing.halo for name in width):  # such a width may be negative
+            within_first = operate("and", within_first, operate("<=", self.start, self.begin))
+            within_past = operate("and", within_past, operate(">=", end, self.end))
+        starts = operate("or", operate("<=", self.start, zero), within_first)
+        ends = operate("or", operate(">=", end, self.size), within_past)
+        inside = operate("and", operate(">=", self.start, zero), operate("<=", end, self.size))
+        has = f"the tensors of a slice along {self.dimension.name} begin at {self.start.name}"
+        yield Demand(inside, f"{has}, and must be inside of 0 to {self.size.name}")
+        yield Demand(starts, f"{has}, and must begin at {expression(operate('max', zero, first))} or before")
+        yield Demand(ends, f"{has}, and must end at {expression(operate('min', self.size, past))} or later")
 
     def body(self, body: Sequence[Stmt], region: _Region | None) -> tuple[Stmt, ...]:
         """Return statements inside a loop along the dimension, or inside none."""

@@ -161,6 +161,17 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
+class Demand:
+    """What each call of a derived kernel is checked for before anything runs, so that proofs may rely on it.
+
+    ``condition`` is about sizes and attributes. ``text`` is the message of a call for which it is false.
+    """
+
+    condition: Expr
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """A loop kernel for given dtypes and numbers of dimensions; sizes are symbols."""
 
@@ -175,6 +186,7 @@ class Kernel:
     """The text of each line, for messages and for comments in the emitted code."""
     derived: bool = False
     """Whether polyop derived it from another kernel. Then reads before writes are intended."""
+    demands: tuple[Demand, ...] = ()
 
     def where(self, line: int) -> str:
         """Return ``file:line``."""

@@ -28,9 +28,9 @@ def interpret(
     """Return the outputs of a kernel, among them inputs that it writes in place.
 
     ``arrays`` are the tensors, in the order of the parameters; none of them is changed. A negative index
-    counts from the end, as in NumPy. Raises ``IndexError`` with the buffer, the index and the line for an
-    index out of range. A buffer that is not ``zeroed`` starts as NaN or 101, so that a read before any
-    write shows.
+    counts from the end, as in NumPy. A buffer that is not ``zeroed`` starts as NaN or 101, so that a read
+    before any write shows. Raises ``IndexError`` with the buffer, the index and the line for an index out of
+    range, and ``ArgumentValueError`` for a call that is not as the kernel demands.
     """
     with np.errstate(all="ignore"):
         machine = _Machine(kernel, arrays, attributes or {})
@@ -50,6 +50,9 @@ class _Machine:
         tensors = [name for name in kernel.parameters if name not in kernel.attributes]
         for name, array in zip(tensors, arrays, strict=True):
             self.arrays[name] = self.input(kernel.buffers[name], np.asarray(array))
+        for demand in kernel.demands:
+            if not self.expression(demand.condition)(self.values):
+                raise ArgumentValueError(kernel.name, demand.text)
         for buffer in kernel.buffers.values():
             if buffer.name not in self.arrays:
                 self.arrays[buffer.name] = self.fresh(buffer)

@@ -38,6 +38,12 @@ def violations(kernel: Kernel, *, unique_loops: bool = True) -> list[str]:
         for e in walk(size)
         if isinstance(e, Load) or (isinstance(e, Var) and e.name not in kernel.attributes)
     ]
+    faults += [
+        f"a demand reads {e}"
+        for demand in kernel.demands
+        for e in walk(demand.condition)
+        if isinstance(e, Load) or (isinstance(e, Var) and e.name not in kernel.attributes)
+    ]
     faults += [f"output {name} is not declared" for name in kernel.outputs if name not in kernel.buffers]
     return [*faults, *_block(kernel, kernel.body, set(kernel.attributes), set() if unique_loops else None)]
 

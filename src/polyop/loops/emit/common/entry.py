@@ -80,7 +80,10 @@ class Entry:
                 self.out.line(f"const int64_t {c} = self.{c} = max_i64(0, {text});")
 
     def preconditions(self) -> None:
-        """Print the checks of sizes."""
+        """Print the checks of attributes and sizes."""
+        for demand in self.kernel.demands:
+            condition = self.expressions.scalar(demand.condition, Scope())
+            self.out.line(f"if (!({condition})) return polyop_fail(extra, {json.dumps(demand.text)});")
         for wrong in self.bounds.preconditions:
             place = f'(struct polyop_place){{{wrong.line}, {wrong.axis}, "{wrong.buffer}"}}'
             size = self.expressions.scalar(wrong.size, Scope())
