@@ -84,7 +84,7 @@ KNOWN_MISSES = (
     KnownMiss(
         "torch call with DTensors, 16x8 by 8x8",
         "torch.mm of the same DTensors",
-        4.2,
-        "PyTorch divides calls of its own operators in C++; ours are divided in Python, some 26 us more",
+        1.82,
+        "PyTorch divides calls of its own operators in C++; ours are divided in Python, some 7 us more",
     ),
 )

@@ -55,6 +55,11 @@ class BoundOperator(_core.Call):
     """Why it has another name than the one that follows from its definition."""
     torch_overload: Any
     """The operator in ``torch.ops``, once the PyTorch host has registered it."""
+    divided: Any = None
+    """What runs plain calls on DTensors, once the PyTorch host has set it: bound arguments to new outputs.
+
+    It returns ``NotImplemented`` for other calls.
+    """
 
     def __init__(self, operator: Operator, *, register: bool = True) -> None:
         """Bind an operator; with ``register``, under its name in the registry and in ``torch.ops``."""
@@ -316,6 +321,10 @@ class BoundOperator(_core.Call):
     @untraced
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         arguments = bind(self.operator.schema, args, kwargs, self.operator.origin)
+        if self.divided is not None:
+            outputs = self.divided(arguments)
+            if outputs is not NotImplemented:
+                return self.pack(outputs)
         arguments = normalise(self.operator, arguments)
         host = find_host(self.operator, arguments)
         return self.pack(host.call(self, arguments))

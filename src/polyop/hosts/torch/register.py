@@ -79,6 +79,7 @@ def unregister(bound: BoundOperator) -> None:
         bound.__dict__.pop("torch_overload", None)
         bound.__dict__.pop("dtensor_overload", None)
         bound.__dict__.pop("dtensor_gradient", None)
+        bound.divided = None
         library = bound.__dict__.pop("torch_library", None)
     if library is not None:
         library._destroy()

@@ -2,14 +2,16 @@
 
 import pathlib
 
+import numpy as np
 import pytest
 import torch
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor, init_device_mesh
 from torch.distributed.tensor.debug import CommDebugMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import polyop
 import programs
-from polyop.core.errors import HostError
+from polyop.core.errors import ArgumentTypeError, HostError
 from twelve_operators import twelve_operators
 
 PROCESSES = pathlib.Path(__file__).parents[3] / "sources" / "dtensor_processes.py"
@@ -86,6 +88,47 @@ def test_errors_name_the_rule_and_the_way_out(devices, call):
 def test_an_operator_of_which_nothing_is_claimed_runs_on_whole_tensors(devices):
     x = distribute_tensor(torch.arange(3.0), init_device_mesh("cpu", (4,)), [Replicate()])
     assert UNCLAIMED(x).full_tensor().reconcile().tolist() == [2.0, 1.0, 0.0]
+
+
+SCALED = polyop.operator(
+    "dtensors::scaled(Tensor x, float a=1.0) -> Tensor",
+    lambda x, a: x * np.float32(a),
+    batch="elementwise",
+    gradient=lambda x, a, out, dout: (dout * a, None),
+)
+
+
+class Seen(TorchDispatchMode):
+    """The names of the operators that are dispatched."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(func.name())
+        return func(*args, **(kwargs or {}))
+
+
+def test_plain_calls_of_one_process_and_calls_that_are_watched(process_group):
+    mesh = init_device_mesh("cpu", (4,))
+    whole = torch.arange(10.0)  # this process has the first three
+    x = distribute_tensor(whole, mesh, [Shard(0)])
+    for factor in (2, 2.5, True):
+        y = SCALED(x, factor)
+        assert (y.placements, y.shape) == ((Shard(0),), (10,))
+        torch.testing.assert_close(y.to_local(), whole[:3] * factor)
+    torch.testing.assert_close(SCALED(x, a=3.0).to_local(), whole[:3] * 3)
+    with Seen() as seen:
+        SCALED(x, 2.0)
+    assert "dtensors::scaled" in seen.names
+    leaf = x.detach().requires_grad_()
+    with torch.no_grad():
+        assert not SCALED(leaf, 2.0).requires_grad
+    SCALED(leaf, 2.0).to_local().sum().backward()
+    torch.testing.assert_close(leaf.grad.to_local(), torch.full((3,), 2.0))
+    with pytest.raises(ArgumentTypeError, match="dtensors::scaled: argument a: must be float"):
+        SCALED(x, "2")
 
 
 ARRIVAL = """

@@ -6,12 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.autograd.forward_ad
 from torch.distributed.tensor import DTensor
 
 from ....call.bound import BoundOperator
+from ....call.foreign import flatten
+from ....call.prepare import normalise
 from ....core.arguments import bind
 from ....core.untraced import untraced
 from ....sharding.rule import AxisStrategy
+from .. import tensors
 from .division import Division, divide
 
 _LIMIT = 1024  # calls of different shapes that an operator remembers
@@ -40,9 +44,34 @@ class Divisions:
         return division
 
 
-def rule_of(bound: BoundOperator, overload: Any) -> Callable[..., Any]:
+def direct_of(bound: BoundOperator, divisions: Divisions) -> Callable[..., Any]:
+    """Return the function that runs a call past PyTorch's dispatcher.
+
+    It returns ``NotImplemented`` unless all tensors are DTensors, and nothing but values is wanted.
+    """
+    operator, schema = bound.operator, bound.schema
+    only_tensors = len(schema.tensor_positions) == len(schema.arguments)
+    forward_ad, level = torch.autograd.forward_ad, torch._C._functorch.peek_interpreter_stack
+
+    def direct(arguments: tuple[Any, ...]) -> Any:
+        inputs = list(flatten(schema, arguments))
+        if not inputs or not all(type(x) is DTensor for x in inputs):
+            return NotImplemented
+        if torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
+            return NotImplemented
+        if torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
+            return NotImplemented
+        if forward_ad._current_level >= 0 or level() is not None:
+            return NotImplemented
+        if not only_tensors:
+            arguments = tensors.for_torch(schema, normalise(operator, arguments))
+        return tensors.as_outputs(divisions(arguments)(arguments))
+
+    return direct
+
+
+def rule_of(bound: BoundOperator, divisions: Divisions) -> Callable[..., Any]:
     """Return the function that PyTorch calls with the arguments of a call that has a DTensor."""
-    divisions = Divisions(bound, overload)
     schema = bound.schema
 
     @untraced

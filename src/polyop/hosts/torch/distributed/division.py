@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -44,22 +45,34 @@ class Division:
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
         """Return the new outputs as the overload does."""
         schema, name = self.bound.schema, self.bound.name
-        inputs = list(flatten(schema, arguments))
-        locals_: list[Any] = []
-        for x, move in zip(inputs, self.moves, strict=True):
-            local = x._local_tensor if isinstance(x, DTensor) else x
-            locals_.append(local if move is None else layouts.redistributed(local, *move, name))
-        coordinate = self.mesh.get_coordinate()
-        if coordinate is None:  # this process has no part in the mesh
-            outputs: Any = [torch.empty(0, dtype=spec.tensor_meta.dtype) for spec in self.results]
+        inputs = flatten(schema, arguments)
+        locals_: list[Any] = [x._local_tensor if isinstance(x, DTensor) else x for x in inputs]
+        if self.stays and self.local.is_plain(locals_):
+            outputs: Any = self.local.on_plain(locals_)
         else:
-            for exchange in self.exchanges:
-                locals_[exchange.input] = exchange(locals_[exchange.input], self.mesh, coordinate)
-            outputs = run_local(self.local, tuple(coordinate), arguments, locals_)
+            for k, move in enumerate(self.moves):
+                if move is not None:
+                    locals_[k] = layouts.redistributed(locals_[k], *move, name)
+            outputs = self._outputs(arguments, locals_)
         wrapped = [layouts.wrap(*row) for row in zip(outputs, self.results, strict=True)]
         if schema.returns_list:
             return wrapped
         return wrapped[0] if len(wrapped) == 1 else tuple(wrapped) or None
+
+    @functools.cached_property
+    def stays(self) -> bool:
+        """Whether the local tensors are what the kernel takes, and its outputs what belongs to the device."""
+        alone = self.mesh.get_coordinate() is None
+        return not (alone or any(self.moves) or self.exchanges or any(self.local.pieces))
+
+    def _outputs(self, arguments: tuple[Any, ...], locals_: list[Any]) -> Any:
+        """Return the local outputs; ``locals_`` are in the layouts of the plan."""
+        coordinate = self.mesh.get_coordinate()
+        if coordinate is None:  # this process has no part in the mesh
+            return [torch.empty(0, dtype=spec.tensor_meta.dtype) for spec in self.results]
+        for exchange in self.exchanges:
+            locals_[exchange.input] = exchange(locals_[exchange.input], self.mesh, coordinate)
+        return run_local(self.local, tuple(coordinate), arguments, locals_)
 
 
 def divide(

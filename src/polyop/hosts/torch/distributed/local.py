@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -72,6 +73,24 @@ class LocalCall:
         )
         outputs = plan.outputs[: len(fresh)]
         return cls(bound, overload, plan.strategies, plan.inputs, outputs, tuple(fresh), normal, pieces)
+
+    @functools.cached_property
+    def split(self) -> tuple[tuple[int, int], ...]:
+        """The inputs that are split, by number, each with the dimension."""
+        rows = enumerate(self.inputs)
+        return tuple((k, p.dim) for k, row in rows for p in row if isinstance(p, Shard))
+
+    def is_plain(self, inputs: Sequence[Any]) -> bool:
+        """Whether the inputs are ordinary tensors with elements, and nobody watches the dispatcher."""
+        return (
+            all(type(x) is torch.Tensor for x in inputs)
+            and all(inputs[k].shape[dim] for k, dim in self.split)
+            and not torch._C._len_torch_dispatch_stack()
+        )
+
+    def on_plain(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the outputs for inputs that are plain, where no slice has a halo or needs its place."""
+        return tensors.as_outputs(run(self.bound, replaced(self.bound.schema, self.normal, inputs)))
 
     def run(
         self, coordinate: tuple[int, ...], arguments: tuple[Any, ...], inputs: Sequence[Any]

@@ -32,7 +32,7 @@ def offer(bound: BoundOperator) -> None:
 def _offer(bound: BoundOperator) -> None:
     try:
         from . import local_gradient  # it imports DTensors, and parts of PyTorch that are not public
-        from .dispatch import rule_of
+        from .dispatch import Divisions, direct_of, rule_of
     except ImportError as problem:
         _warn(str(problem))
         return
@@ -41,9 +41,12 @@ def _offer(bound: BoundOperator) -> None:
         overload, library = (bound.__dict__.get(name) for name in ("torch_overload", "torch_library"))
         if overload is None or library is None or bound.__dict__.get("dtensor_overload") is overload:
             return  # not in torch.ops, PyTorch's own operator, or done
-        rule = rule_of(bound, overload)
+        divisions = Divisions(bound, overload)
+        rule = rule_of(bound, divisions)
         torch.library.register_torch_dispatch(overload.name(), tensor, rule, lib=library)
         bound.__dict__["dtensor_overload"] = overload
+        if not bound.schema.mutates and bound.operator.autocast is None:
+            bound.divided = direct_of(bound, divisions)
         if isinstance(bound.operator.gradient, Recorded) and not bound.schema.mutates:
             bound.__dict__["dtensor_gradient"] = local_gradient.call_of(bound, overload)
 
