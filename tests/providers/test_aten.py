@@ -138,9 +138,8 @@ def test_the_schema_is_pytorchs_with_views_as_new_tensors():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("allclose", "aten::allclose: returns bool, and an operator of polyop returns tensors"),
         ("set_.source_Storage", "has a schema that does not know the type 'Storage'"),
-        ("item", r"returns Scalar.*\n  call torch.ops.aten.item on PyTorch's tensors"),
+        ("qscheme", r"returns QScheme, which only PyTorch has\n  call torch.ops.aten.qscheme on PyTorch's"),
     ],
 )
 def test_operators_that_no_other_framework_can_express(name, message):

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from .caret import with_caret
 from .errors import ArgumentTypeError, SchemaError
 from .limits import is_text, shown
-from .schema import BASES, MISSING, Argument, Return, Schema, Type
+from .schema import BASES, MISSING, Argument, Return, Schema, Type, alias_names
 
 _MAX_SCHEMA = 200_000
 """Characters of a schema: room for more arguments than any host takes."""
@@ -75,6 +75,7 @@ class _Parser:
         self.text = text
         self.tokens = list(self._tokenise())
         self.at = 0
+        self.unnamed: set[str] = set()  # the alias names that stand for Tensor!
 
     def _tokenise(self) -> Iterator[_Token]:
         position = 0
@@ -183,6 +184,10 @@ class _Parser:
         if base not in BASES:
             self.fail(f"does not know the type {base!r}; the types are {', '.join(sorted(BASES))}", start)
         alias = self.alias() if base == "Tensor" and self.take("(") else ""
+        if base == "Tensor" and not alias and self.take("!"):  # written, and no result is this argument
+            words = {token.text for token in self.tokens}
+            alias = f"{next(name for name in alias_names() if name not in words | self.unnamed)}!"
+            self.unnamed.add(alias[:-1])
         suffixes: list[str] = []
         while self.token.text in ("?", "["):
             if self.take("?"):
@@ -258,6 +263,8 @@ class _Parser:
             return self.fit_list(kind, value, start)
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             self.fail("has an integer of more than 64 bits", start)
+        if isinstance(value, float) and kind.base in ("int", "SymInt") and value.is_integer():
+            value = int(value)  # PyTorch takes it, and prints it as 0.
         if isinstance(value, int) and not isinstance(value, bool) and kind.base == "float":
             return float(value)
         if isinstance(value, float) and math.isinf(value):

@@ -6,7 +6,7 @@
     argument = type identifier ["=" default]  |  "*"          (after "*": keyword only)
     returns  = "()"  |  return  |  "(" return {"," return} ")"
     return   = type [identifier]
-    type     = base [alias] {"?" | "[" [size] "]"}            (read from left to right)
+    type     = base [alias | "!"] {"?" | "[" [size] "]"}      (read from left to right; "!": an unused alias)
     alias    = "(" set ["!"] ["->" set] ")"                   ("!": written in place)
     set      = alias-name {"|" alias-name}  |  "*"            (lower-case letters; "*" only after "->")
     base     = "Tensor" | "int" | "SymInt" | "float" | "bool" | "str" | "complex" | "Scalar"

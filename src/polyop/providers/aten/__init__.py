@@ -24,9 +24,12 @@ def aten(name: Any) -> BoundOperator:
     >>> aten("leaky_relu")(np.array([-1.0, 2.0]), 0.5)
     array([-0.5,  2. ])
 
+    A result that is no tensor (bool, int, float) is a Python value, and a dtype is its name. While JAX
+    traces a program, such a result of data raises ``InferError``; one of shapes or dtypes is known.
+
     Raises ``ArgumentValueError`` for a name that PyTorch does not know or that needs an
-    overload, ``UnsupportedError`` for an operator that returns anything but tensors, and
-    ``HostError`` without PyTorch.
+    overload, ``UnsupportedError`` for a type that only PyTorch has, such as a class of TorchScript,
+    and ``HostError`` without PyTorch.
     """
     _need_torch(f"aten({name!r})")
     from .operator import find

@@ -13,6 +13,9 @@ from ...core.errors import KernelError, PolyopError
 from ...core.schema import Schema
 from ...hosts.torch.tensors import TORCH_DTYPES
 
+TENSOR, TENSORS = "Tensor", "Tensor[]"
+"""The kinds of results in a ``layout`` that are tensors; any other is a type of the schema grammar."""
+
 
 @dataclass(frozen=True, eq=False)
 class TorchFunction:
@@ -20,11 +23,13 @@ class TorchFunction:
 
     It returns a flat list of tensors, with lists flattened, and None for a result that PyTorch leaves
     undefined. A result that aliases a written argument is left out. ``seeded``: it may draw random numbers.
+    ``layout``: of an operator with other results, the kind of each of PyTorch's; values are left out.
     """
 
     schema: Schema
     function: Callable[..., Any]
     seeded: bool = False
+    layout: tuple[str, ...] = ()
 
     def draws(self, arguments: Sequence[Any]) -> bool:
         """Whether a call draws random numbers: PyTorch marks the operator, and no argument turns that off."""
@@ -34,13 +39,13 @@ class TorchFunction:
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
         """Return the new tensors; an error of PyTorch becomes a ``KernelError`` with its message."""
-        positional, keywords = self.schema.split(arguments)
-        try:
-            result = self.function(*positional, **keywords)
-        except PolyopError:
-            raise
-        except Exception as problem:
-            raise call_error(self.schema, problem) from problem
+        result = self.result(arguments)
+        if self.layout:
+            parts = zip(self.layout, result if len(self.layout) > 1 else (result,), strict=True)
+            listed = [
+                item if kind == TENSORS else [item] for kind, item in parts if kind in (TENSOR, TENSORS)
+            ]
+            return [tensor for items in listed for tensor in items]
         items = result if isinstance(result, tuple) else (result,)
         if not self.schema.returns:
             items = ()
@@ -50,6 +55,16 @@ class TorchFunction:
                 continue
             flat.extend(item if declared.type.is_list else (item,))
         return flat
+
+    def result(self, arguments: Sequence[Any]) -> Any:
+        """Return what PyTorch's operator returns; an error of PyTorch becomes a ``KernelError``."""
+        positional, keywords = self.schema.split(arguments)
+        try:
+            return self.function(*positional, **keywords)
+        except PolyopError:
+            raise
+        except Exception as problem:
+            raise call_error(self.schema, problem) from problem
 
 
 def call_error(schema: Schema, problem: Exception) -> KernelError:

@@ -16,7 +16,6 @@ from .function import TorchFunction
 _TRAINING: Mapping[str, str] = {  # writes its statistics if this argument is true; PyTorch's schema hides it
     "batch_norm": "training",
     "native_batch_norm": "training",
-    "_batch_norm_impl_index": "training",
     "cudnn_batch_norm": "training",
     "miopen_batch_norm": "training",
     "instance_norm": "use_input_stats",

@@ -113,10 +113,11 @@ class FromMeta:
         return Spec(tuple(result.shape), dtype(result.dtype), device)
 
 
-_META_DIFFERS = {  # gives other shapes for results that nobody reads than its kernel for the CPU
+_META_DIFFERS = {  # give other shapes for results that nobody reads than their kernels for the CPU
     ("aten", "embedding_bag"),
     ("aten", "_embedding_bag"),
     ("aten", "_embedding_bag_forward_only"),
+    ("aten", "_batch_norm_impl_index"),
 }
 
 _DATA_DEPENDENT = (

@@ -58,7 +58,7 @@ class AtenKernel(PythonKernel):
 
     def _run(self, arguments: Sequence[Any]) -> list[Any]:
         schema = self.source.schema
-        converted = to_torch(schema, arguments, _tensor)
+        converted = to_torch(schema, arguments, from_array)
         with torch.inference_mode(mode=False), torch.no_grad():
             results = self.source(converted)
         self._check_inputs(schema, arguments, converted)
@@ -109,6 +109,7 @@ class AtenKernel(PythonKernel):
             raise KernelError(self, rule, seen)
 
 
-def _tensor(array: np.ndarray[Any, Any]) -> torch.Tensor:
+def from_array(array: np.ndarray[Any, Any]) -> torch.Tensor:
+    """Return a tensor over the memory of an array."""
     # PyTorch has no read-only tensors, so a read-only array is copied
     return tensors.from_numpy(array if array.flags.writeable else array.copy(), _CPU)

@@ -20,6 +20,7 @@ from ...call.prepare import Prepared, normalise
 from ...core.arguments import bind
 from ...core.errors import GradientError, HostError
 from ...core.origin import caller
+from ...core.schema import Schema
 from ...core.untraced import untraced
 from .function import SPECIAL, TorchFunction, special, to_torch, unflatten_tensors
 from .functional import Functionals
@@ -27,6 +28,7 @@ from .gradient import Backward, check_draws, record
 from .infer import FromMeta, UnknownOutputsError
 from .kernel import AtenKernel
 from .names import overload_of, qualified
+from .results import python_values, regroup
 from .schema import signature
 
 _lock = threading.RLock()
@@ -53,7 +55,9 @@ class AtenOperator(BoundOperator):
         """Take schema, infer rule and gradient from PyTorch; raises ``UnsupportedError``."""
         parsed = signature(overload._schema)
         schema = parsed.schema
-        function = TorchFunction(schema, overload, torch.Tag.nondeterministic_seeded in overload.tags)
+        function = TorchFunction(
+            schema, overload, torch.Tag.nondeterministic_seeded in overload.tags, parsed.layout
+        )
         self.overload, self.function, self._repeats = overload, function, parsed.repeats
         self.torch_overload = overload  # tells the PyTorch host that it is registered already
         kinds = [(i, a) for i, a in enumerate(schema.arguments) if a.type.base in SPECIAL]
@@ -65,7 +69,7 @@ class AtenOperator(BoundOperator):
                 schema=schema,
                 infer=FromMeta(function),
                 kernels=(AtenKernel(function),),
-                gradient=None if schema.mutates else Backward(function),
+                gradient=None if schema.mutates or not _has_tensors(schema) else Backward(function),
                 doc=f"PyTorch's operator {overload._schema}.",
                 origin=caller(),
             )
@@ -96,6 +100,8 @@ class AtenOperator(BoundOperator):
         return self._vjp_on_torch(bind(self.schema, args, kwargs))
 
     def _check_vjp(self) -> None:
+        if not _has_tensors(self.schema):
+            raise GradientError(self.name, "returns no tensor, and so has no vjp")
         if self.schema.mutates:
             hint = "use the operator that returns a new tensor"
             raise GradientError(self.name, "writes an argument in place, and so has no vjp", hint=hint)
@@ -138,7 +144,11 @@ class AtenOperator(BoundOperator):
         if functional is not None:
             positional, keywords = self.schema.split(arguments)
             return functional(*positional, **keywords)
-        return self.pack(host.call(self, arguments))
+        layout = self.function.layout
+        outputs = host.call(self, arguments) if not layout or _has_tensors(self.schema) else ()
+        if not layout:
+            return self.pack(outputs)
+        return regroup(layout, outputs, python_values(self.function, self.operator, host, arguments))
 
     def _functional(self, host: Host, arguments: tuple[Any, ...]) -> Any:
         """Return the operator to call in place of this one where arrays cannot be written, or None."""
@@ -153,7 +163,7 @@ class AtenOperator(BoundOperator):
 
     def _is_for_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether any argument is a PyTorch tensor; raises ``HostError`` if another is a NumPy array."""
-        if not self.schema.tensor_positions:
+        if not self.schema.tensor_positions and _has_tensors(self.schema):
             hint = f"{self.name} has none: call .torch for a tensor of PyTorch"
             rule = "needs at least one tensor to know which framework is calling"
             raise HostError(self.name, rule, where=self.operator.origin, hint=hint)
@@ -190,6 +200,11 @@ def _functional_operator(function: TorchFunction) -> BoundOperator:
     return BoundOperator(
         Operator(function.schema, infer, kernels, gradient=Backward(function), doc=doc, origin=caller())
     )
+
+
+def _has_tensors(schema: Schema) -> bool:
+    """Whether any result is a tensor; an operator without results counts as one of tensors."""
+    return not schema.returns or any(result.type.is_tensor for result in schema.returns)
 
 
 def _items(values: Iterable[Any]) -> Iterable[Any]:

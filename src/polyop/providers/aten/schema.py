@@ -11,10 +11,15 @@ from typing import Any
 
 from ...core.errors import SchemaError, UnsupportedError
 from ...core.parse import parse
-from ...core.schema import MISSING, Argument, Return, Schema, Type
+from ...core.schema import MISSING, Argument, Return, Schema, Type, alias_names
 
 _PARTS = re.compile(r"(?P<name>[\w:]+)(?:\.(?P<overload>\w+))?\((?P<arguments>.*)\) -> (?P<returns>.*)")
-_RETURN = re.compile(r"Tensor(?:\((?P<alias>\w!)\))?(?P<list>\[\])?(?: \w+)?")
+_RETURN = re.compile(r"Tensor(?:\((?P<alias>\w+!)\))?(?P<list>\[\])?\??(?: \w+)?")
+_VALUE = re.compile(
+    r"(?P<base>bool|int|float|str|complex|Scalar|ScalarType|SymInt|SymBool)(?P<suffix>\[\])?(?: \w+)?"
+)
+_UNNAMED_ALIAS = re.compile(r"\(\$(\d+)! -> \)")  # so PyTorch prints Tensor!
+_CLASS = re.compile(r"__torch__[\w.]+")
 _VIEW = re.compile(r"(?<=Tensor)\([a-z](?:\|[a-z])*(?: -> [a-z*|]+)?\)")
 _ARGUMENT_NAME = re.compile(r" ([a-z]\w*)(?=[,=]|$)")
 
@@ -26,16 +31,23 @@ _ENUMERATORS: Mapping[str, Mapping[int, str]] = {  # defaults in PyTorch's schem
 }  # fmt: skip
 
 
+SCALAR_TYPES = _ENUMERATORS["ScalarType"]
+"""The names of PyTorch's dtypes by number."""
+
+
 @dataclass(frozen=True)
 class Signature:
     """The polyop schema of a PyTorch operator.
 
     ``repeats`` maps the position of an ``int[N]`` argument to N. In PyTorch N says only how often a
-    single number is repeated, so in the schema the list may have any length.
+    single number is repeated, so in the schema the list may have any length. ``layout`` has the kind of
+    each result, if any is no tensor, or a list beside others. The schema then has the tensors alone, as one
+    list if there is a list; if there are no tensors it has the results.
     """
 
     schema: Schema
     repeats: Mapping[int, int]
+    layout: tuple[str, ...] = ()
 
 
 def signature(torch_schema: Any) -> Signature:
@@ -46,14 +58,19 @@ def signature(torch_schema: Any) -> Signature:
     PyTorch has.
     """
     text = _VIEW.sub("", str(torch_schema))
+    classes = _CLASS.search(text)
+    if classes is not None:
+        raise _unsupported(torch_schema, f"has {classes[0]}, a class of TorchScript, which only PyTorch has")
+    used = set(re.findall(r"\(([a-z]+)!", text))
+    names = [name for name, _ in zip((n for n in alias_names() if n not in used), range(64), strict=False)]
+    text = _UNNAMED_ALIAS.sub(lambda alias: f"({names[int(alias[1]) % 64]}!)", text)
     parts = _PARTS.fullmatch(text)
     if parts is None:
         raise _unsupported(torch_schema, "has a schema of an unknown form")
-    returns = tuple(_result(torch_schema, item) for item in _items(parts["returns"]))
-    if len(returns) > 1 and any(result.type.is_list for result in returns):
-        raise _unsupported(torch_schema, "returns a list beside other results")
+    layout, returns = _results(torch_schema, parts["returns"])
     arguments = _ARGUMENT_NAME.sub(
-        lambda name: f"{name[0]}_" if keyword.iskeyword(name[1]) else name[0], parts["arguments"]
+        lambda name: f"{name[0]}_" if keyword.iskeyword(name[1]) else name[0],
+        _with_names(torch_schema, parts["arguments"]),
     )
     try:
         parsed = parse(f"{parts['name']}({arguments}) -> ()")
@@ -71,7 +88,43 @@ def signature(torch_schema: Any) -> Signature:
         returns=returns,
         overload=parts["overload"] or "",
     )
-    return Signature(schema, repeats)
+    return Signature(schema, repeats, layout)
+
+
+def _with_names(torch_schema: Any, arguments: str) -> str:
+    """Return the text of arguments with a name for each that has none, as PyTorch prints some."""
+    if all(argument.name for argument in torch_schema.arguments):
+        return arguments
+    used, texts = {argument.name for argument in torch_schema.arguments}, []
+    rows = iter(torch_schema.arguments)
+    for number, text in enumerate(re.split(r",\s*(?![^\[(]*[\])])", arguments)):
+        named = text.strip() == "*" or next(rows).name
+        name = next(n for n in (f"arg{number}", f"arg{number}_") if n not in used)
+        texts.append(text if named else f"{text.strip()} {name}")
+    return ", ".join(texts)
+
+
+def _results(torch_schema: Any, text: str) -> tuple[tuple[str, ...], tuple[Return, ...]]:
+    """Return the layout, and the returns of the schema."""
+    items = _items(text)
+    values = [_VALUE.fullmatch(item) for item in items]
+    if not any(values):
+        returns = tuple(_result(torch_schema, item) for item in items)
+        if len(returns) == 1 or not any(result.type.is_list for result in returns):
+            return (), returns
+    kinds = [
+        Type(value["base"].replace("SymBool", "bool"), ("[]",) if value["suffix"] else ())
+        if value
+        else _result(torch_schema, item).type
+        for value, item in zip(values, items, strict=True)
+    ]
+    if any(kind.alias for kind in kinds):
+        raise _unsupported(torch_schema, "returns a written argument beside a list or a Python value")
+    layout = tuple(map(str, kinds))
+    tensors = tuple(Return(kind) for kind in kinds if kind.is_tensor)
+    if any(result.type.is_list for result in tensors):
+        tensors = (Return(Type("Tensor", ("[]",))),)
+    return layout, tensors or tuple(map(Return, kinds))
 
 
 def _items(returns: str) -> list[str]:
@@ -81,7 +134,7 @@ def _items(returns: str) -> list[str]:
 def _result(torch_schema: Any, text: str) -> Return:
     match = _RETURN.fullmatch(text)
     if match is None:
-        raise _unsupported(torch_schema, f"returns {text}, and an operator of polyop returns tensors")
+        raise _unsupported(torch_schema, f"returns {text}, which only PyTorch has")
     return Return(Type("Tensor", ("[]",) if match["list"] else (), match["alias"] or ""))
 
 
