@@ -9,7 +9,6 @@ import sys
 
 import pytest
 
-import measured_operators
 from measured_operators import CASES, MESHES, ON_TWO_AXES
 
 pytest.importorskip("jax", reason="JAX is not installed")
@@ -39,14 +38,10 @@ def rows(devices):
 @pytest.mark.parametrize("devices", MESHES)
 @pytest.mark.parametrize("name", [*CASES, *ON_TWO_AXES])
 def test_bytes(devices, name):
-    (axes,) = (row[1] for row in measured_operators.cases(devices) if row[0] == name)
     row = rows(devices)[name]
     for model, measured in zip(row["model"], row["measured"], strict=True):
         edges, exchanged = model.pop("permute", 0), measured.pop(PERMUTE, 0)
-        if 2 in axes.values():  # the program has a permute to either side, and a device one neighbour
-            assert edges <= exchanged <= 2.2 * edges
-        else:
-            assert edges == exchanged
+        assert edges == exchanged
         if name != "norm along its row":
             assert model == measured
     if name == "norm along its row":  # XLA redistributes x once for the call and its gradient

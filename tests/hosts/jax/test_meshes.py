@@ -99,7 +99,7 @@ def test_only_edges_are_exchanged(process):
 x = draw(16)
 for axes, shapes in [("a", {(9,)}), ("b", {(5,), (6,)}), (("a", "b"), {(3,), (4,)}), (("b", "a"), {(3,), (4,)})]:
     moved, spec = run(stencil, put(x, axes), expected=neighbours(x))
-    assert moved == {"collective-permute": 2 * 4}, (axes, moved)
+    assert moved == {"collective-permute": 4 if axes == "a" else 2 * 4}, (axes, moved)  # one of two has one neighbour
     assert set(calls) == shapes and spec == P(axes), (axes, calls, spec)
 image, w = draw(16, 16), draw(3, 2)
 around = np.pad(image, ((0, 2), (0, 1)))  # an output of the size of the input, whose devices have equal chunks
@@ -262,7 +262,7 @@ seen, spec = run(linear, put(x, "a", "b"), put(w, "b"), expected=x @ w)
 assert seen == {"all-reduce": 192} and spec == P("a"), (seen, spec)
 for axes in ["a", "b", ("b", "a")]:
     moved, spec = run(stencil, put(row, axes), expected=neighbours(row))
-    assert moved == {"collective-permute": 8}, (axes, moved, spec)
+    assert moved == {"collective-permute": 4 if axes == "a" else 8}, (axes, moved, spec)
 """, warnings="ignore", **EIGHT)  # fmt: skip
 
 

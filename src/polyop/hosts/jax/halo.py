@@ -10,6 +10,13 @@ what its slice needs::
     device 2       [  5 | 6 7 8 | - ]     takes 5 6 7 8
 
 Where a halo is wider than a chunk, edges come from several devices on a side.
+
+One permute brings each device at most one edge. The edges from the device ``k`` places on, and from the one
+``n - k`` places back, can share one, as no device has both. So two devices exchange their edges at once::
+
+                   own chunk, edge
+    device 0       [ 0 1 2 | 3 ]          takes 0 1 2 3
+    device 1       [ 3 4 5 | 2 ]          takes 2, then 3 4 5
 """
 
 from __future__ import annotations
@@ -26,14 +33,20 @@ from ...sharding.ranges import Range, chunks
 
 @dataclass(frozen=True)
 class Edge:
-    """What device i gets from device i + ``shift``: ``width`` elements.
+    """The ``width`` elements that a device gets in one permute.
 
-    ``starts`` has for each sender where they begin in its chunk.
+    ``senders`` has for each device the one that it gets them from; it is -1 where nobody sends. ``starts``
+    has for each sender where they begin in its chunk.
     """
 
-    shift: int
     width: int
+    senders: tuple[int, ...]
     starts: tuple[int, ...]
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is each device's own chunk."""
+        return self.senders == (*range(len(self.senders)),)
 
 
 @dataclass(frozen=True)
@@ -54,10 +67,9 @@ class Exchange:
         parts = []
         for edge in self.edges:
             part = chunk
-            if edge.shift:
-                count = len(self.devices)
-                receivers = [i for i in range(count) if 0 <= i + edge.shift < count]
-                pairs = [(self.devices[i + edge.shift], self.devices[i]) for i in receivers]
+            if not edge.is_own:
+                rows = [(sender, i) for i, sender in enumerate(edge.senders) if sender >= 0]
+                pairs = [(self.devices[sender], self.devices[i]) for sender, i in rows]
                 part = lax.ppermute(self._edge(chunk, edge, dim), self.axes, pairs)
             parts.append(part)
         return jnp.concatenate(parts, dim)
@@ -76,47 +88,63 @@ def exchange(axes: tuple[str, ...], devices: Sequence[int], size: int, needed: S
 
     >>> for edge in exchange(("x",), (0, 1), 6, [Range(0, 4), Range(2, 6)]).edges:
     ...     print(edge)
-    Edge(shift=-1, width=1, starts=(2, 2))
-    Edge(shift=0, width=3, starts=(0, 0))
-    Edge(shift=1, width=1, starts=(0, 0))
+    Edge(width=3, senders=(0, 1), starts=(0, 0))
+    Edge(width=1, senders=(1, 0), starts=(2, 0))
     """
-    count = len(needed)
-    have = chunks(size, count)
+    have = chunks(size, len(needed))
     edges: list[Edge] = []
-    pieces: list[list[Range]] = [[] for _ in needed]  # of each device, in its extended array
+    pieces: list[dict[int, Range]] = [
+        {} for _ in needed
+    ]  # by the position in the whole: in the extended array
     length = 0
-    for shift in range(1 - count, count):
-        sent = {
-            i: have[i + shift].intersect(needed[i])
-            for i in range(count)
-            if 0 <= i + shift < count and have[i + shift].intersect(needed[i]).size
-        }
-        if not sent and shift:
-            continue
-        edge = _edge(shift, have, {i + shift: part for i, part in sent.items()})
+    for parts in _rotations(have, needed):
+        edge = _edge(have, parts)
         edges.append(edge)
-        for i, part in sent.items():
-            begin = length + part.begin - have[i + shift].begin - edge.starts[i + shift]
-            _append(pieces[i], Range(begin, begin + part.size))
+        for i, (sender, part) in parts.items():
+            if part.size:
+                begin = length + part.begin - have[sender].begin - edge.starts[sender]
+                pieces[i][part.begin] = Range(begin, begin + part.size)
         length += edge.width
-    return Exchange(axes, tuple(devices), tuple(edges), tuple(map(tuple, pieces)))
+    return Exchange(axes, tuple(devices), tuple(edges), tuple(map(_joined, pieces)))
 
 
-def _edge(shift: int, have: Sequence[Range], sent: dict[int, Range]) -> Edge:
-    """Return the edge in which each sender's part lies; ``sent`` is by sender, and counts in the whole."""
-    chunk = have[0].size
-    if not shift:
-        return Edge(0, chunk, (0,) * len(have))
-    width = max(part.size for part in sent.values())
-    starts = {j: min(part.begin - have[j].begin, chunk - width) for j, part in sent.items()}
+Parts = dict[int, tuple[int, Range]]
+"""By device: the one that it gets elements from, and which, as positions in the whole."""
+
+
+def _rotations(have: Sequence[Range], needed: Sequence[Range]) -> list[Parts]:
+    """Return what devices get in each permute; those whose elements are before the own chunk come first."""
+    count = len(needed)
+    rows: dict[int, Parts] = {}
+    for shift in range(count):
+        senders = ((i, (i + shift) % count) for i in range(count))
+        parts = {i: (j, have[j].intersect(needed[i])) for i, j in senders}
+        parts = {i: row for i, row in parts.items() if row[1].size or not shift}
+        if parts:
+            is_before = all(sender < i for i, (sender, _) in parts.items())
+            rows[shift - count if is_before else shift] = parts
+    return [rows[shift] for shift in sorted(rows)]
+
+
+def _edge(have: Sequence[Range], parts: Parts) -> Edge:
+    """Return the edge in which each sender's part lies."""
+    chunk, numbers = have[0].size, range(len(have))
+    senders = tuple(parts[i][0] if i in parts else -1 for i in numbers)
+    if senders == (*numbers,):
+        return Edge(chunk, senders, (0,) * len(have))
+    width = max(part.size for _, part in parts.values())
+    starts = {j: min(part.begin - have[j].begin, chunk - width) for j, part in parts.values()}
     if len({*starts.values()}) == 1:  # those who send to nobody do as the others
-        return Edge(shift, width, (next(iter(starts.values())),) * len(have))
-    return Edge(shift, width, tuple(starts.get(j, 0) for j in range(len(have))))
+        return Edge(width, senders, (next(iter(starts.values())),) * len(have))
+    return Edge(width, senders, tuple(starts.get(j, 0) for j in numbers))
 
 
-def _append(pieces: list[Range], piece: Range) -> None:
-    """Add a piece, joined with the one before it where they touch."""
-    if pieces and pieces[-1].end == piece.begin:
-        pieces[-1] = Range(pieces[-1].begin, piece.end)
-    else:
-        pieces.append(piece)
+def _joined(pieces: dict[int, Range]) -> tuple[Range, ...]:
+    """Return the parts of a slice in their order, joined where they touch."""
+    rows: list[Range] = []
+    for _, piece in sorted(pieces.items()):
+        if rows and rows[-1].end == piece.begin:
+            rows[-1] = Range(rows[-1].begin, piece.end)
+        else:
+            rows.append(piece)
+    return tuple(rows)
