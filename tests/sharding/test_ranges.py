@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from polyop.core.dtypes import dtype
 from polyop.core.spec import Spec
-from polyop.sharding.local import input_range
 from polyop.sharding.placement import Shard
-from polyop.sharding.ranges import Range, Slice, chunks, needed, output_offset, slices, transfers
+from polyop.sharding.ranges import Range, Slice, chunks, input_range, needed, output_offset, slices, transfers
 from polyop.sharding.rule import AxisStrategy, ShardingRule
 
 SIZES, COUNTS, WIDTHS = st.integers(0, 40), st.integers(1, 9), st.integers(0, 5)

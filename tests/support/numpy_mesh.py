@@ -10,11 +10,11 @@ import numpy as np
 
 from polyop.call.foreign import flatten, text_values, unflatten, written_tensors
 from polyop.rules.loops.parts import joined, specs
-from polyop.sharding.local import input_range, local_call
+from polyop.sharding.local import local_call
 from polyop.sharding.of_call import sharding_rule
 from polyop.sharding.placement import Partial, Shard
 from polyop.sharding.plan import Plan, combinations
-from polyop.sharding.ranges import Range, Slice, chunks, output_offset, slices
+from polyop.sharding.ranges import Range, Slice, chunks, input_range, output_offset, slices
 
 COMBINE = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 

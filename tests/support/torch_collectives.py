@@ -42,6 +42,10 @@ class Received(TorchDispatchMode):
         row = self.cost(func, args)
         if row is not None:
             self.rows.append(row)
+        if func is torch.ops._c10d_functional.all_to_all_single.default and not args[0].numel():
+            return args[0].new_empty(
+                (sum(args[1]), *args[0].shape[1:])
+            )  # a fake group refuses to send nothing
         return func(*args, **(kwargs or {}))
 
     def cost(self, func, args):

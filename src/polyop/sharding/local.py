@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..call.bound import BoundOperator
-from .ranges import Range, Slice
+from .ranges import Slice
 from .rule import AxisStrategy
 
 
@@ -24,7 +24,7 @@ def local_call(
 
     ``strategies`` has one for each mesh axis, and ``pieces`` the device's slice along it; None will do where
     the strategy is not placed. ``arguments`` are those of the schema, with the device's tensors, which are
-    cut by :func:`input_range`. The outputs are cut by the caller, at :func:`.ranges.output_offset`.
+    cut by :func:`.ranges.input_range`. The outputs are cut by the caller, at :func:`.ranges.output_offset`.
     """
     for strategy, piece in zip(strategies, pieces, strict=True):
         if strategy.placed and piece is not None:
@@ -32,18 +32,3 @@ def local_call(
             place = (piece.own.begin, piece.own.end, piece.input.begin, strategy.size)
             return rule.main_part(), rule.arguments(strategy.name, place, arguments)
     return bound, (*arguments,)
-
-
-def input_range(strategy: AxisStrategy, piece: Slice, size: int) -> Range:
-    """Return the elements of an input that a slice runs on; ``size`` is the whole input's size.
-
-    An input that is shorter than the dimension, as the gradient of a window's output, begins at the same
-    place and ends earlier.
-
-    >>> strategy = AxisStrategy("n", (), (), size=8, after=2)
-    >>> input_range(strategy, Slice(Range(0, 4), Range(0, 6), Range(0, 4)), 6)
-    Range(begin=0, end=4)
-    """
-    begin, end = piece.input
-    begin = min(begin, size)
-    return Range(begin, max(begin, end - (strategy.size - size)))

@@ -14,7 +14,7 @@ from ..core.spec import Spec
 from .placement import REPLICATE, Partial, Placement, Placements, Shard
 from .ranges import halo_size
 from .rule import AxisStrategy, ShardingRule, sizes_along
-from .transition import Collective, is_possible, local_bytes, transition
+from .transition import Collective, is_possible, transition
 
 
 @dataclass(frozen=True)
@@ -156,15 +156,26 @@ def _halo(
 
     A dimension that is split along several mesh axes is named by the first of them.
     """
-    local = local_bytes(spec_bytes(spec), mesh, placements)
+    shape = _local_shape(spec, mesh, placements)
     for axis, (strategy, placement) in enumerate(zip(strategies, placements, strict=True)):
         axes = [i for i, other in enumerate(strategies) if other == strategy and mesh[i] > 1]
-        if strategy.has_halo and isinstance(placement, Shard) and axes[:1] == [axis]:
+        reads = strategy.has_halo or strategy.placed  # a slice of a shorter tensor may begin elsewhere
+        if reads and isinstance(placement, Shard) and axes[:1] == [axis]:
             count = math.prod(mesh[i] for i in axes)
-            rows = -(-spec.shape[placement.dim] // count)
-            received = halo_size(rule, strategy, count) * local // max(1, rows)
-            yield Collective("permute", axis, tensor, received)
-            local += received
+            received = halo_size(rule, strategy, count, spec.shape[placement.dim])
+            if received:
+                others = math.prod(size for dim, size in enumerate(shape) if dim != placement.dim)
+                yield Collective("permute", axis, tensor, received * others * spec.dtype.itemsize)
+                shape[placement.dim] += received
+
+
+def _local_shape(spec: Spec, mesh: Sequence[int], placements: Placements) -> list[int]:
+    """Return the shape of the largest part that a device has of a tensor."""
+    shape = list(spec.shape)
+    for count, placement in zip(mesh, placements, strict=True):
+        if isinstance(placement, Shard):
+            shape[placement.dim] = -(-shape[placement.dim] // count)
+    return shape
 
 
 def _later_bytes(

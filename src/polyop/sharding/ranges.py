@@ -71,10 +71,26 @@ def slices(rule: ShardingRule, strategy: AxisStrategy, count: int) -> list[Slice
     ]
 
 
-def halo_size(rule: ShardingRule, strategy: AxisStrategy, count: int) -> int:
-    """Return how many positions the device with the largest halo gets from others."""
-    rows = zip(slices(rule, strategy, count), chunks(strategy.size, count), strict=True)
-    return max(piece.input.size - piece.input.intersect(have).size for piece, have in rows)
+def input_range(strategy: AxisStrategy, piece: Slice, size: int) -> Range:
+    """Return the elements of an input that a slice runs on; ``size`` is the whole input's size.
+
+    An input that is shorter than the dimension, as the gradient of a window's output, begins at the same
+    place and ends earlier.
+
+    >>> strategy = AxisStrategy("n", (), (), size=8, after=2)
+    >>> input_range(strategy, Slice(Range(0, 4), Range(0, 6), Range(0, 4)), 6)
+    Range(begin=0, end=4)
+    """
+    begin, end = piece.input
+    begin = min(begin, size)
+    return Range(begin, max(begin, end - (strategy.size - size)))
+
+
+def halo_size(rule: ShardingRule, strategy: AxisStrategy, count: int, size: int) -> int:
+    """Return how many positions of an input of ``size`` the device with the largest halo gets from others."""
+    pieces = (input_range(strategy, piece, size) for piece in slices(rule, strategy, count))
+    rows = zip(pieces, chunks(size, count), strict=True)
+    return max(need.size - need.intersect(have).size for need, have in rows)
 
 
 def needed(own: Range, before: int, after: int, size: int) -> Range:

@@ -14,8 +14,7 @@ from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
 from ...core.errors import UnsupportedError
-from ...sharding.local import input_range
-from ...sharding.ranges import Range
+from ...sharding.ranges import Range, input_range
 from .cuts import Cut
 
 

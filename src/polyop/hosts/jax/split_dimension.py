@@ -9,9 +9,8 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from ...sharding.local import input_range
 from ...sharding.placement import Placements, Shard
-from ...sharding.ranges import Range, Slice, output_offset, slices
+from ...sharding.ranges import Range, Slice, input_range, output_offset, slices
 from ...sharding.rule import AxisStrategy, ShardingRule, sizes_along
 from .halo import Exchange, exchange
 from .layout import Layout

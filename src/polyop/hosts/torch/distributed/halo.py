@@ -11,10 +11,9 @@ import torch
 from torch.distributed import _functional_collectives as collectives
 
 from ....core.errors import FallbackWarning
-from ....sharding.local import input_range
 from ....sharding.placement import Shard
 from ....sharding.plan import Plan
-from ....sharding.ranges import Range, chunks, slices, transfers
+from ....sharding.ranges import Range, chunks, input_range, slices, transfers
 from ....sharding.rule import ShardingRule
 from .local import per_rank
 
