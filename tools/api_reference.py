@@ -18,6 +18,9 @@ from typing import Any
 import polyop
 from polyop.cli.main import parser as command_line
 from polyop.core import errors
+from polyop.sharding.collectives import TensorLayout
+from polyop.sharding.communication import Communication
+from polyop.sharding.transition import Collective
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "api.md"
 MODULES = (
@@ -31,6 +34,7 @@ MODULES = (
     "polyop.mindspore.nn",
     "polyop.mindspore.ops",
 )
+RESULTS = (Communication, TensorLayout, Collective)
 HEAD = """# API reference
 
 Every public name, from the docstrings (`make golden` writes this page again). Names that begin with `_`, and
@@ -49,10 +53,10 @@ _ITEM = re.compile(r"(?P<names>``[^`]+``(, ``[^`]+``)*)(?P<gap>\s+)(?P<text>\S.*
 def text() -> str:
     """Return the whole page."""
     parts = [HEAD, "".join(f"* [{name}](#{_anchor(name)})\n" for name in MODULES)]
-    parts.append("* [Errors](#errors)\n* [Command line](#command-line)\n")
+    parts.append("* [Results](#results)\n* [Errors](#errors)\n* [Command line](#command-line)\n")
     described: dict[int, str] = {}
     parts += [part for name in MODULES for part in _module(name, described)]
-    return "".join([*parts, *_errors(), *_commands()])
+    return "".join([*parts, *_results(), *_errors(), *_commands()])
 
 
 def _anchor(title: str) -> str:
@@ -219,6 +223,17 @@ def _words(prose: str) -> str:
     """Return prose with Markdown's marks for code."""
     roles = re.sub(r":(?:func|class|meth|mod|data):`~?([^`]+)`", r"`\1`", prose)
     return roles.replace("``", "`").replace("|", r"\|") if "\n|" in prose else roles.replace("``", "`")
+
+
+def _results() -> Iterator[str]:
+    """Yield the sections of the values that operators return and nobody constructs."""
+    yield "\n## Results\n\nWhat methods of operators return. Programs read them, and do not make them.\n"
+    for value in RESULTS:
+        yield f"\n### {value.__name__}\n"
+        yield _prose(inspect.getdoc(value) or "")
+        for name, member in vars(value).items():
+            if not name.startswith("_") and _own_doc(member):
+                yield from _method(value.__name__, name, member)
 
 
 def _errors() -> Iterator[str]:

@@ -230,6 +230,15 @@ def test_the_table_names_tensors_layouts_and_collectives():
     assert ["forward", "in", "all", "0", "B"] in lines
 
 
+def test_an_input_that_the_gradient_moves_again():
+    cost = norm.communication({"data": N}, placements=[(None, "data"), None], shapes=[(B, I), (I,)])
+    moved = ("all-to-all", "x", B * I // N * FLOAT * (N - 1) // N)
+    assert rows(cost.forward) == rows(cost.repeated) == [moved]
+    whole = norm.communication({"data": N}, placements=[("data",), None], shapes=[(B, I), (I,)])
+    assert whole.backward
+    assert whole.repeated == ()
+
+
 def test_it_says_that_there_is_no_gradient_and_that_nothing_is_claimed():
     cost = opaque.communication({"data": N}, placements=[("data",)], shapes=[(B, I)])
     assert len(cost.notes) == 2

@@ -40,12 +40,5 @@ def rows(devices):
 def test_bytes(devices, name):
     row = rows(devices)[name]
     for model, measured in zip(row["model"], row["measured"], strict=True):
-        edges, exchanged = model.pop("permute", 0), measured.pop(PERMUTE, 0)
-        assert edges == exchanged
-        if name != "norm along its row":
-            assert model == measured
-    if name == "norm along its row":  # XLA redistributes x once for the call and its gradient
-        (forward, both), (forward_measured, both_measured) = row["model"], row["measured"]
-        assert forward == forward_measured
-        again = forward["all-to-all"]
-        assert both == {**both_measured, "all-to-all": both_measured["all-to-all"] + again}
+        model[PERMUTE] = model.pop("permute", 0)
+        assert model == {PERMUTE: 0, **measured}

@@ -53,6 +53,14 @@ class Communication:
         return sum(one.bytes for one in (*self.forward, *self.backward))
 
     @property
+    def repeated(self) -> tuple[Collective, ...]:
+        """The collectives of ``backward`` that move a tensor as ``forward`` did.
+
+        PyTorch runs them again. A program of JAX that has both passes runs them once.
+        """
+        return tuple(one for one in self.backward if one in self.forward)
+
+    @property
     def memory(self) -> int:
         """The bytes of a device's parts of all inputs and outputs."""
         return sum(self._local(tensor) for tensor in (*self.inputs, *self.outputs))
