@@ -350,3 +350,34 @@ def test_without_pytorch_the_error_says_what_to_install():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("HostError aten('abs'): needs PyTorch, which cannot be imported")
     assert "pip install torch" in done.stdout
+
+
+def test_search_and_help(foreign):
+    import pydoc
+
+    assert polyop.aten.search("Foreign::hal") == ["foreign::halve"]
+    names = polyop.aten.search("roll")
+    assert {"aten::roll", "aten::roll.out"} <= set(names)
+    assert all("roll" in name and aten(name).name == name for name in names)
+    assert polyop.aten.search("no such operator") == []
+    assert "aten::allclose" in polyop.aten.search("allclose")
+    assert polyop.aten.search("qscheme") == []  # refused
+    text = pydoc.render_doc(aten("max.dim"))
+    assert (
+        "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)" in text
+    )
+
+
+def test_a_batch_rule():
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    op = aten("tanh", batch="elementwise")
+    assert op is not aten("tanh")
+    assert op.name == "aten::tanh"
+    x = jax.numpy.asarray(X, "float32")
+    np.testing.assert_allclose(jax.vmap(op)(x), np.tanh(X), rtol=1e-6)  # without a FallbackWarning
+    np.testing.assert_allclose(jax.jit(jax.vmap(pickle.loads(pickle.dumps(op))))(x), np.tanh(X), rtol=1e-6)
+    flip = aten("flip")
+    own = aten("flip", batch=lambda in_dims, inputs: (flip(inputs[0], [1]), 0))
+    np.testing.assert_array_equal(jax.vmap(lambda row: own(row, [0]))(x), x[:, ::-1])
+    with pytest.raises(ArgumentTypeError, match="aten::tanh: batch must be 'elementwise' or a function"):
+        aten("tanh", batch=3)

@@ -8,12 +8,16 @@ from ...call.bound import BoundOperator
 from ...core.errors import HostError
 
 
-def aten(name: Any) -> BoundOperator:
+def aten(name: Any, *, batch: Any = None) -> BoundOperator:
     """Return an operator of PyTorch as one that every host present can call.
 
     ``name`` is ``"leaky_relu"``, ``"add.Tensor"``, ``"torchvision::nms"``, or an object such as
     ``torch.ops.mine.op``. A name without an overload means the default one, else the one called
-    ``Tensor``, else the only one. The same name always returns the same object.
+    ``Tensor``, else the only one. The same name always returns the same object. Its ``help()`` shows
+    PyTorch's schema, and ``aten.search("roi")`` lists the names with a word in them.
+
+    ``batch`` says how ``vmap`` is done on other hosts than PyTorch, as for ``polyop.operator``:
+    ``"elementwise"`` or a function. It makes a new operator; gradients get no batch rule.
 
     PyTorch tensors are passed to PyTorch's own operator, with its autograd, ``vmap`` and compiler.
     Other tensors are passed by their memory; a result that is a view in PyTorch is a new tensor for
@@ -34,7 +38,26 @@ def aten(name: Any) -> BoundOperator:
     _need_torch(f"aten({name!r})")
     from .operator import find
 
-    return find(name)
+    return find(name, batch)
+
+
+def search(word: str) -> list[str]:
+    """Return the names with ``word`` in them that :func:`aten` takes, of all namespaces; perhaps none.
+
+    It is ``polyop.aten.search``. Upper and lower case are equal.
+
+    >>> search("leaky_relu_backward")
+    ['aten::leaky_relu_backward', 'aten::leaky_relu_backward.grad_input']
+
+    Raises ``HostError`` without PyTorch.
+    """
+    _need_torch("the list of PyTorch's operators")
+    from .names import names_with
+
+    return names_with(word)
+
+
+aten.search = search  # type: ignore[attr-defined]
 
 
 def listing(word: str = "") -> list[tuple[str, str]]:

@@ -52,10 +52,21 @@ def matching(word: str) -> list[tuple[str, str]]:
     rows = []
     for name in sorted(_names()):
         if word.lower() in name.lower() and (word or name.startswith("aten::")):
-            base, _, overload = name.partition(".")
-            schema = torch._C._get_schema(base, overload)
+            schema = torch._C._get_schema(*_parts(name))
             rows.append((str(schema), _problem(schema)))
     return rows
+
+
+def names_with(word: str) -> list[str]:
+    """Return the names that hold ``word`` and are taken, without the gradients that polyop makes of them."""
+    own = [name for name in sorted(_names()) if not name.startswith("polyop_")]
+    held = [name for name in own if word.lower() in name.lower()]
+    return [name for name in held if not _problem(torch._C._get_schema(*_parts(name)))]
+
+
+def _parts(name: str) -> tuple[str, str]:
+    base, _, overload = name.partition(".")
+    return base, overload
 
 
 def nearest(name: str) -> list[str]:

@@ -18,10 +18,11 @@ from ...call.host import Host, find_host
 from ...call.operator import Operator
 from ...call.prepare import Prepared, normalise
 from ...core.arguments import bind
-from ...core.errors import GradientError, HostError
+from ...core.errors import ArgumentTypeError, GradientError, HostError
 from ...core.origin import caller
 from ...core.schema import Schema
 from ...core.untraced import untraced
+from ...rules.elementwise import ElementwiseBatch
 from .function import SPECIAL, TorchFunction, special, to_torch, unflatten_tensors
 from .functional import Functionals
 from .gradient import Backward, check_draws, record
@@ -34,12 +35,18 @@ from .schema import signature
 _lock = threading.RLock()
 
 
-def find(name: Any) -> BoundOperator:
+def find(name: Any, batch: Any = None) -> BoundOperator:
     """Return the operator for a name or an object of ``torch.ops``; the same object each time.
 
-    For an operator that polyop registered with PyTorch, that is polyop's own operator.
+    For an operator that polyop registered with PyTorch, that is polyop's own operator. With ``batch``
+    it is a new one, which is not registered. Raises ``ArgumentTypeError`` for a wrong ``batch``.
     """
     overload = overload_of(name)
+    if batch is not None:
+        if batch != "elementwise" and not callable(batch):
+            rule = "batch must be 'elementwise' or a function"
+            raise ArgumentTypeError(qualified(overload), rule, repr(batch))
+        return AtenOperator(overload, ElementwiseBatch() if batch == "elementwise" else batch)
     with _lock:
         operator: BoundOperator | None = registry.named(qualified(overload))
         if isinstance(operator, AtenOperator) and operator.overload is not overload:
@@ -51,8 +58,11 @@ def find(name: Any) -> BoundOperator:
 class AtenOperator(BoundOperator):
     """An operator of PyTorch. PyTorch tensors go to PyTorch's own; other tensors are passed by memory."""
 
-    def __init__(self, overload: Any) -> None:
-        """Take schema, infer rule and gradient from PyTorch; raises ``UnsupportedError``."""
+    def __init__(self, overload: Any, batch: Any = None) -> None:
+        """Take schema, infer rule and gradient from PyTorch; raises ``UnsupportedError``.
+
+        An operator with a batch rule has the name of the one without, and is not registered.
+        """
         parsed = signature(overload._schema)
         schema = parsed.schema
         function = TorchFunction(
@@ -70,9 +80,11 @@ class AtenOperator(BoundOperator):
                 infer=FromMeta(function),
                 kernels=(AtenKernel(function),),
                 gradient=None if schema.mutates or not _has_tensors(schema) else Backward(function),
+                batch=batch,
                 doc=f"PyTorch's operator {overload._schema}.",
                 origin=caller(),
-            )
+            ),
+            register=batch is None,
         )
         self._functionals = Functionals(function, _functional_operator)
         self._functionals.operator((True,) * len(schema.arguments))  # programs of other processes name it
@@ -132,7 +144,8 @@ class AtenOperator(BoundOperator):
 
     def __reduce__(self) -> Any:
         """Pickle as the name, which any process with the same PyTorch extensions can look up."""
-        return find, (self.name,)
+        batch = self.operator.batch
+        return find, (self.name, "elementwise" if isinstance(batch, ElementwiseBatch) else batch)
 
     @untraced
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
