@@ -10,7 +10,9 @@ import polyop
 from measured_operators import norm
 from polyop.core.errors import ArgumentTypeError, ArgumentValueError, InferError
 from polyop.core.spec import Spec
+from polyop.sharding.of_call import sharding_rule
 from polyop.sharding.placement import REPLICATE, Partial, Shard
+from polyop.sharding.plan import plan
 
 B, I, O, N = 48, 32, 16, 4
 FLOAT = 4
@@ -333,6 +335,17 @@ def layouts(rank):
 
 
 SIZES = st.integers(1, 70)
+
+
+@given(layouts(2), layouts(2))
+def test_each_sum_that_a_plan_leaves_is_combined(x, w):
+    cost = linear.communication({"a": 2, "b": 2}, placements=[x, w], shapes=LINEAR)
+    rule = sharding_rule(linear.operator, [tensor.spec for tensor in cost.inputs])
+    (left,) = plan(rule, (2, 2), (x, w)).outputs
+    sums = [axis for axis, placement in zip("ab", left, strict=True) if isinstance(placement, Partial)]
+    assert [(one.kind, one.axis) for one in cost.forward if one.tensor == "out"] == [
+        ("all-reduce", axis) for axis in sums
+    ]
 
 
 @given(st.integers(1, 9), st.integers(1, 9), SIZES, SIZES, SIZES, layouts(2), layouts(2))
