@@ -41,6 +41,15 @@ def scaled() -> Any:
 
 
 @functools.cache
+def twice() -> Any:
+    """Return the operator of an XLA FFI handler."""
+    import polyop
+
+    kernel = polyop.xla_ffi(f"{FOLDER / 'peers' / 'twice.cc'}:Twice")
+    return polyop.operator("bench::twice(Tensor x) -> Tensor", kernel, infer="x")
+
+
+@functools.cache
 def custom_mul() -> Any:
     """Return the product of the C++ module peers/custom_mul.cpp."""
     import polyop

@@ -14,6 +14,7 @@
 #include "hosts/mindspore.h"
 #include "hosts/onnx.h"
 #include "hosts/xla.h"
+#include "hosts/xla_kernel.h"
 #include "library.h"
 #include "module/ambient.h"
 #include "module/function.h"
@@ -139,6 +140,21 @@ Launch make_launch(uintptr_t address, const std::vector<std::pair<std::vector<in
   return launch;
 }
 
+using PyOutputs = std::vector<std::pair<std::vector<int64_t>, int32_t>>;  // (shape, row of dtypes())
+using PyXlaAttribute = std::tuple<std::string, std::string, nb::bytes, size_t, bool>;
+
+Launch make_handler_launch(uintptr_t handler, const std::vector<std::string>& tensors, size_t inputs,
+                           const PyOutputs& outputs, const std::vector<PyXlaAttribute>& attributes, bool cuda,
+                           const std::string& label) {
+  std::vector<Output> results;
+  for (const auto& [shape, dtype] : outputs) results.push_back({shape, dtype});
+  std::vector<XlaAttribute> converted;
+  for (const auto& [name, dtype, bytes, count, scalar] : attributes) {
+    converted.push_back({name, dtype, std::string(bytes.c_str(), bytes.size()), count, scalar});
+  }
+  return make_xla_launch(handler, tensors, inputs, std::move(results), std::move(converted), cuda, label);
+}
+
 Launch make_module_launch(uintptr_t address, const std::string& kinds, const nb::tuple& values,
                           const std::vector<bool>& declared, const std::string& label) {
   auto function =
@@ -247,6 +263,24 @@ NB_MODULE(_core, m) {
         return nb::steal(capsule);
       },
       nb::arg("platform"), "Return a capsule with the handler of XLA's custom calls.");
+  m.def(
+      "xla_metadata",
+      [](uintptr_t handler) {
+        const XlaMetadata metadata = xla_metadata(handler);
+        return nb::make_tuple(metadata.major, metadata.minor, metadata.stateful);
+      },
+      nb::arg("handler"), "Return a handler's version (major, minor) and whether it has a state.");
+  m.def("make_xla_launch", &make_handler_launch, nb::arg("handler"), nb::arg("tensors"), nb::arg("inputs"),
+        nb::arg("outputs"), nb::arg("attributes"), nb::arg("cuda"), nb::arg("label"),
+        "Return a Launch of an XLA FFI handler; attributes are (name, dtype, bytes, count, scalar).");
+  m.def(
+      "symbol_at",
+      [](uintptr_t address) {
+        const Place place = place_of(address);
+        return nb::make_tuple(nb::steal(PyUnicode_DecodeFSDefault(place.file.c_str())), place.symbol,
+                              place.offset);
+      },
+      nb::arg("address"), "Return the file, the symbol and the offset of code; empty texts if unknown.");
   m.def("pretend_xla_version", &pretend_xla_version, nb::arg("major"), nb::arg("minor"),
         "Report another version of XLA's interface to the runtime, for tests.");
   set_environment(&python_variable);

@@ -121,6 +121,13 @@ uintptr_t find_symbol(uintptr_t library, const std::string& name) {
   return reinterpret_cast<uintptr_t>(dlsym(reinterpret_cast<void*>(library), name.c_str()));
 }
 
+Place place_of(uintptr_t address) {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(address), &info) == 0 || info.dli_fname == nullptr) return {"", "", 0};
+  const bool exact = info.dli_sname != nullptr && info.dli_saddr == reinterpret_cast<void*>(address);
+  return {info.dli_fname, exact ? info.dli_sname : "", address - reinterpret_cast<uintptr_t>(info.dli_fbase)};
+}
+
 int call_init(uintptr_t address, const std::vector<TensorSpec>& specs, Extra& extra) {
   SpecPointers pointers(specs);
   clear_error();

@@ -24,6 +24,14 @@ uintptr_t open_library(const std::string& path, int file = -1);
 // Returns the address of a symbol, or 0.
 uintptr_t find_symbol(uintptr_t library, const std::string& name);
 
+// Where code is: the file that it was loaded from, its symbol ("" if it has none), its offset in the file's
+// image. Everything is empty for code of no file.
+struct Place {
+  std::string file, symbol;
+  uint64_t offset;
+};
+Place place_of(uintptr_t address);
+
 // Runs <Func>Init and returns its code. A C++ exception of Init passes through.
 int call_init(uintptr_t address, const std::vector<TensorSpec>& specs, Extra& extra);
 

@@ -185,6 +185,13 @@ Error* handle_cuda(Frame* frame) { return handle(frame, kCuda); }
 
 }  // namespace
 
+int xla_dtype(const std::string& name) {
+  for (const DtypeRow& row : kDtypeRows) {
+    if (name == row.name) return row.xla_number;
+  }
+  return -1;
+}
+
 PyObject* xla_handler(const char* platform) {
   const bool cpu = std::strcmp(platform, "cpu") == 0;
   if (!cpu && std::strcmp(platform, "CUDA") != 0) {

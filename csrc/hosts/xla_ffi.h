@@ -1,6 +1,7 @@
-// XLA's C interface for custom calls, version 0.3: the parts that are used. They are declared here so that
-// building needs no file of jaxlib. Structs begin with their size and only grow at the end. Source: the
-// interface that jaxlib documents in xla/ffi/api/c_api.h.
+// XLA's C interface for custom calls, version 0.3: the parts that are used. xla.cc is a handler that XLA
+// calls; xla_kernel.cc calls handlers as XLA does. They are declared here so that building needs no file of
+// jaxlib. Structs begin with their size and only grow at the end. Source: the interface that jaxlib documents
+// in xla/ffi/api/c_api.h.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +52,13 @@ struct CreateError {
   const char* message;
   int code;
 };
-constexpr int kInternal = 13;
+constexpr int kResourceExhausted = 8, kUnimplemented = 12, kInternal = 13;
+
+struct GetMessage {
+  Header header;
+  Error* error;
+  const char* message;  // out
+};
 
 struct GetStream {
   Header header;
@@ -84,21 +91,36 @@ struct DestroyError {
   Error* error;
 };
 
-using Unused = void*;
+struct Schedule {
+  Header header;
+  void* context;
+  void (*task)(void* data);
+  void* data;
+};
+
+struct CountThreads {
+  Header header;
+  void* context;
+  int64_t* count;  // out
+};
+
+using Entry = Error* (*)(void* arguments);  // one that polyop neither calls nor serves
 
 struct Api {
   Header header;
   Version version;
-  Unused internal;
+  void* internal;  // of handlers inside XLA
   Error* (*create_error)(CreateError*);
-  Unused get_message;
+  void (*get_message)(GetMessage*);
   void (*destroy_error)(DestroyError*);
-  Unused register_handler;
+  Entry register_handler;
   Error* (*get_stream)(GetStream*);
-  Unused register_type, get_context, set_state, get_state;
+  Entry register_type, get_context, set_state, get_state;
   Error* (*allocate)(Allocate*);
   Error* (*free)(Free*);
-  Unused schedule, thread_count, create_future, set_available, set_error, get_run;
+  Error* (*schedule)(Schedule*);
+  Error* (*count_threads)(CountThreads*);
+  Entry create_future, set_available, set_error, get_run;
   Error* (*get_ordinal)(GetOrdinal*);
 };
 
@@ -113,27 +135,43 @@ struct Buffer {
 struct Buffers {  // arguments or results
   Header header;
   int64_t count;
-  int* kinds;
+  int* kinds;  // kBuffer
   Buffer** items;
 };
+constexpr int kBuffer = 1;
 
-struct Attributes {
+struct Scalar {
+  int dtype;
+  void* value;
+};
+
+struct Array {
+  int dtype;
+  size_t count;
+  void* data;
+};
+
+struct Attributes {  // sorted by name
   Header header;
   int64_t count;
   int* kinds;
   Span** names;
-  void** values;  // a Span* for kText
+  void** values;  // an Array*, a Scalar* or a Span*, as its kind says
 };
-constexpr int kText = 4;
+constexpr int kArray = 1, kScalar = 3, kText = 4;
 
 struct Frame {
-  Header header;
+  Header header;  // `size` is kFrameSize: handlers compare it
   const Api* api;
   void* context;
-  int stage;
+  int stage;  // kExecute
   Buffers arguments, results;
   Attributes attributes;
   void* future;
 };
+constexpr size_t kFrameSize = offsetof(Frame, attributes) + sizeof(Attributes);
+constexpr int kExecute = 3;
+
+using HandlerFunction = Error* (*)(Frame*);
 
 }  // namespace polyop::xla

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .kernels.library import library
     from .kernels.source import source
     from .kernels.threads import get_num_threads, set_num_threads
+    from .kernels.xla_ffi import xla_ffi
     from .providers.aclnn import register as register_aclnn
     from .providers.aclnn import register_library as register_aclnn_library
     from .providers.aten import aten
@@ -53,6 +54,7 @@ __all__ = [
     "register_aclnn_library",
     "set_num_threads",
     "source",
+    "xla_ffi",
 ]
 
 _LAZY = {  # public name -> module[:attribute], imported at first use so that ``import polyop`` stays quick
@@ -73,6 +75,7 @@ _LAZY = {  # public name -> module[:attribute], imported at first use so that ``
     "register_aclnn_library": "providers.aclnn:register_library",
     "set_num_threads": "kernels.threads",
     "source": "kernels.source",
+    "xla_ffi": "kernels.xla_ffi",
 }
 
 

@@ -92,13 +92,16 @@ def need(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...])
     )
 
 
+def takes(operator: Operator, kernel: Kernel, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> bool:
+    """Whether a kernel takes these specs on the device that it runs on."""
+    device = "cpu" if kernel.device == "any" else kernel.device
+    return _refuse(operator, kernel, device, inputs, outputs) is None
+
+
 def need_somewhere(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> None:
     """Raise ``NoKernelError`` unless some kernel takes these specs on the device that it runs on.
 
     For programs that are traced before their device is known.
     """
-    for kernel in operator.kernels:
-        device = "cpu" if kernel.device == "any" else kernel.device
-        if _refuse(operator, kernel, device, inputs, outputs) is None:
-            return
-    need(operator, inputs, outputs)
+    if not any(takes(operator, kernel, inputs, outputs) for kernel in operator.kernels):
+        need(operator, inputs, outputs)

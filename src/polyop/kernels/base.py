@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.dtypes import DType
+from ..core.schema import Schema
 from ..core.spec import Spec
 
 
@@ -42,6 +43,11 @@ class KernelBase:
     def declared_dtypes(self) -> tuple[DType, ...]:
         """The dtypes declared for it; none where it takes all, or knows them itself."""
         return () if self.accepts is None else self.accepts.dtypes or ()
+
+    def for_schema(self, schema: Schema, where: Any) -> Any:
+        """Return the kernel for an operator with this schema; raises ``SchemaError`` if it cannot have it."""
+        del schema, where
+        return self
 
     def content(self) -> Iterator[bytes]:
         """Yield bytes that identify what the kernel computes; they are the same in every process."""

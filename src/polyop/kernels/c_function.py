@@ -11,7 +11,8 @@ from ..core.errors import KernelError
 from ..core.spec import Spec
 from .base import Accepts, KernelBase, flatten
 
-_ROWS = {row.name: number for number, row in enumerate(DTYPES)}
+ROWS = {row.name: number for number, row in enumerate(DTYPES)}
+"""Name of a dtype -> its number in the native core."""
 
 
 class CFunctionKernel(KernelBase):
@@ -22,6 +23,11 @@ class CFunctionKernel(KernelBase):
     def __init__(self, address: int, name: str, accepts: Accepts) -> None:
         self._address, self.name, self.accepts = address, name, accepts
         self._launches: dict[Any, Any] = {}
+
+    @property
+    def address(self) -> int:
+        """Where the function is in this process."""
+        return self._address
 
     @property
     def native(self) -> bool:
@@ -59,12 +65,18 @@ class CFunctionKernel(KernelBase):
         if launch is None:
             extra = self.extra_of(attributes)
             self.initialise([*specs, *outputs], extra)
-            rows = [(list(spec.shape), _ROWS[spec.dtype.name]) for spec in outputs]
+            rows = [(list(spec.shape), ROWS[spec.dtype.name]) for spec in outputs]
             launch = _core.make_launch(self._address, rows, extra, str(self))
             if len(self._launches) >= 256:  # a program whose shapes keep changing must not run out of memory
                 self._launches.clear()
             self._launches[key] = launch
         return launch
+
+    def launch_into(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Mapping[str, Any]
+    ) -> Any:
+        """Return the launch for these specs that gets the outputs from its caller, behind the inputs."""
+        return self.launch((*inputs, *outputs), (), attributes)
 
     def initialise(self, specs: Sequence[Spec | None], extra: Any) -> None:
         """Prepare the kernel for specs: a subclass runs the function's ``Init``."""

@@ -113,5 +113,6 @@ def run_in_place(
 
 def _launch(prepared: Prepared, kernel: CFunctionKernel, tensors: list[Array | None]) -> None:
     specs = [None if array is None else spec_of(array) for array in tensors]
-    launch = kernel.launch(specs, (), prepared.attributes)
+    inputs = len(tensors) - len(prepared.outputs)
+    launch = kernel.launch_into(specs[:inputs], specs[inputs:], prepared.attributes)
     _Launcher(launch, len(tensors), kernel).launch(*tensors)

@@ -11,7 +11,7 @@ from ...core.errors import ArgumentValueError, InformationError, SchemaError
 from ...core.information.information import Information
 from ...core.information.parts import AttributeInfo, TensorInfo
 from ...core.schema import MISSING, Schema
-from ...kernels.base import LoopKernelBase
+from ...kernels.base import KernelBase, LoopKernelBase
 from ..kernel_options import options
 
 NUMBERS = ("int", "float", "bool", "all")
@@ -86,8 +86,8 @@ def _check_names(
 def for_schema(kernel: Any, schema: Schema, where: Any) -> Any:
     """Return a kernel for an operator with this schema; a function of ``@kernel`` becomes a loop kernel.
 
-    Kernels of other kinds are returned as they are. Raises ``SchemaError`` if the function has other
-    tensors, attributes or outputs than the schema, or writes other arguments.
+    A kernel that needs the schema gets it; others stay as they are. Raises ``SchemaError`` if the function
+    has other tensors, attributes or outputs than the schema, or writes other arguments.
     """
     if callable(kernel) and hasattr(kernel, "compile_attrs"):
         from ...kernels.loop.kernel import LoopKernel
@@ -100,7 +100,7 @@ def for_schema(kernel: Any, schema: Schema, where: Any) -> Any:
         kernel = LoopKernel(kernel, names, **options(kernel), functional=bool(signature.inplace) and only_new)
     if isinstance(kernel, LoopKernelBase):
         _check_agreement(kernel, schema, where)
-    return kernel
+    return kernel.for_schema(schema, where) if isinstance(kernel, KernelBase) else kernel
 
 
 def _check_agreement(kernel: Any, schema: Schema, where: Any) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from ... import _core
 from ...call import foreign
 from ...core.errors import FallbackWarning
-from . import tensors
+from . import handlers, tensors
 from .site import Site
 
 TARGET = "polyop_call"
@@ -49,10 +49,16 @@ def keep_alive(context: Any, site: Site) -> None:
         module.add_keepalive(Alive(site.bound))
 
 
-def emit(site: Site, *flat: Any) -> tuple[Any, ...]:
-    """Return the outputs of the call: tracers while a program is traced, else arrays."""
+def emit(site: Site, *flat: Any, exported: bool = False) -> tuple[Any, ...]:
+    """Return the outputs of the call: tracers while a program is traced, else arrays.
+
+    An XLA FFI handler is called by itself, except in an ``exported`` program.
+    """
     operator = site.operator
     outputs = tensors.structs(operator, site.outputs(flat))
+    by_device = None if exported or not outputs else handlers.handlers(site, flat)
+    if by_device is not None:
+        return tuple(handlers.call(site, by_device, outputs, flat))
     aliases = site.aliases(flat)
     if not handler():
         return _callback(site, outputs, aliases, flat)

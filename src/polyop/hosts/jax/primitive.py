@@ -68,12 +68,15 @@ def _types(*flat: Any, site: Site) -> list[Any]:
 
 
 _lower_call = mlir.lower_fun(lambda *flat, site: emit(site, *flat), multiple_results=True)
+_lower_exported = mlir.lower_fun(lambda *flat, site: emit(site, *flat, exported=True), multiple_results=True)
 _lower_split = mlir.lower_fun(lambda *flat, site: lower(site, flat), multiple_results=True)
 
 
 def _lower(context: Any, *flat: Any, site: Site) -> Any:
     keep_alive(context, site)
-    lowering = _lower_split if is_split_by_xla(context) else _lower_call
+    exported = context.module_context.lowering_parameters.for_export
+    whole = _lower_exported if exported else _lower_call
+    lowering = _lower_split if is_split_by_xla(context) else whole
     return lowering(context, *flat, site=site)
 
 
