@@ -49,6 +49,8 @@ class BoundOperator(_core.Call):
     operator: Operator
     _by_signature = False
     is_module = False
+    runs_on_data = False
+    """Whether JAX runs its kernel at once, on the data, in a call outside of a compiled program."""
     defined_in = ""
     """The name of the module that defined it, for other processes."""
     name_note = ""
@@ -288,6 +290,9 @@ class BoundOperator(_core.Call):
     def prepare(self, host: Host, arguments: tuple[Any, ...]) -> Prepared:
         """Choose and prepare a kernel for a host's tensors."""
         return prepare(self.operator, specs(host, self.operator, arguments))
+
+    def check_traced(self, arguments: tuple[Any, ...]) -> None:
+        """Raise ``UnsupportedError`` for a call that a compiled program cannot contain."""
 
     def update(self, operator: Operator) -> None:
         """Replace the operator; every kernel prepared for the old one is dropped."""

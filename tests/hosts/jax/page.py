@@ -53,6 +53,15 @@ step = jax.jit(add_to, donate_argnums=0)  # JAX may reuse the memory of `total`:
 print(step(total, x))
 # [/in_place]
 
+# [aten]
+positive = polyop.aten("masked_select")
+print(jax.jit(lambda x: positive(x, x > 0, size=4, fill_value=-1.0))(x))
+noise = polyop.aten("randn")
+print(jax.jit(lambda key: noise([2], generator=key))(jax.random.key(0)).shape)
+print(polyop.aten("eye")(2, host="jax"))  # no argument shows the framework, so the call names it
+# [/aten]
+np.testing.assert_array_equal(positive(x, x > 0, size=4, fill_value=-1.0), [1, 2, 3, -1])
+
 # [export]
 import jax.export  # noqa: E402
 

@@ -9,6 +9,7 @@ Source: "How JAX primitives work" in JAX's documentation.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ import jax
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from . import debug, rules, tensors
+from . import debug, on_data, rules, tensors
 from .emit import emit, keep_alive
 from .explicit import result_axes
 from .linearization import Linearization, linearize
@@ -39,19 +40,24 @@ _programs: LruCache[Any] = LruCache()
 def call(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
     """Return the outputs of a call on flat arrays or tracers; all of JAX's transforms apply."""
     site = site.with_fixed_outputs(flat)
-    if not any(map(tensors.is_traced, flat)):
+    if not any(map(tensors.is_traced, flat)) and not site.bound.runs_on_data:
         return tuple(_run(*flat, site=site))
     flat = unified(flat)
-    if not site.outputs(flat):  # JAX would remove a primitive without outputs as dead code
+    if not site.has_outputs(flat):  # JAX would remove a primitive without outputs as dead code
         stopped = [jax.lax.stop_gradient(x) for x in flat]
         return emit(site, *whole_p.bind(*stopped, site=site))
     return tuple(operator_p.bind(*flat, site=site))
 
 
 def _run(*flat: Any, site: Site) -> Any:
-    """Run a call as a compiled program of its own, which the next call uses again."""
+    """Run a call as a compiled program of its own, which the next call uses again.
+
+    An operator that needs the data runs on it at once.
+    """
     program = _programs.get(site)
-    if program is None:
+    if site.bound.runs_on_data and on_data.is_near(flat):
+        program = functools.partial(_run_on_data, site)
+    elif program is None:
         program = _programs.put(site, jax.jit(lambda *inputs: call(site, inputs)))
     config = jax.config
     if config.jax_disable_jit or config.jax_debug_nans or config.jax_debug_infs:
@@ -59,9 +65,16 @@ def _run(*flat: Any, site: Site) -> Any:
     return program(*flat)
 
 
+def _run_on_data(site: Site, *flat: Any) -> list[Any]:
+    return on_data.run(site, flat)
+
+
 def _types(*flat: Any, site: Site) -> list[Any]:
+    site.bound.check_traced(site.unflatten(flat))
     outputs = tensors.structs(site.operator, site.outputs(flat))
     site.check(flat)
+    if not flat:
+        return [jax.core.ShapedArray(output.shape, output.dtype) for output in outputs]
     axes = result_axes(site, flat) or [()] * len(outputs)
     rows = zip(outputs, axes, strict=True)
     return [result_type(flat[0], output.shape, output.dtype, split) for output, split in rows]
@@ -107,9 +120,9 @@ batching.primitive_batchers[operator_p] = _batch
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, site: Site) -> Any:
-    count = len(site.outputs(primals))
     saving = rules.saving_site(site, primals)
     outputs = call(saving, primals)
+    count = len(outputs) if saving is site.base else len(site.outputs(primals))
     active = tuple(
         i
         for i, (x, t) in enumerate(zip(primals, tangents, strict=True))

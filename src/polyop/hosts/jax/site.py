@@ -107,6 +107,13 @@ class Site:
         arguments = specs(tensors, self.operator, self.unflatten(flat))  # type: ignore[arg-type]
         return (*self.operator.infer(arguments), *foreign.written_tensors(self.operator.schema, arguments))
 
+    def has_outputs(self, flat: Sequence[Any]) -> bool:
+        """Whether a call has an output. The infer rule runs only if the schema does not tell."""
+        schema = self.operator.schema
+        if schema.fresh and not schema.returns_list:
+            return True
+        return bool(self.outputs(flat))
+
     def check(self, flat: Sequence[Any]) -> None:
         """Raise ``NoKernelError`` if no kernel accepts such arrays, on any device the program may run on."""
         arguments = specs(tensors, self.operator, self.unflatten(flat))  # type: ignore[arg-type]

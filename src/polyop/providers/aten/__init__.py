@@ -31,6 +31,22 @@ def aten(name: Any, *, batch: Any = None) -> BoundOperator:
     A result that is no tensor (bool, int, float) is a Python value, and a dtype is its name. While JAX
     traces a program, such a result of data raises ``InferError``; one of shapes or dtypes is known.
 
+    Where the shape of a result depends on data, ``size=`` gives it a fixed one: the result is cut, or
+    filled with ``fill_value=``. Programs that JAX compiles need it.
+
+    >>> aten("nonzero")(np.array([0, 5, 7]), size=3, fill_value=-1)
+    array([[ 1],
+           [ 2],
+           [-1]])
+
+    An operator without a tensor among its arguments returns an array of ``host=``, which is ``"numpy"``,
+    ``"torch"`` or ``"jax"``, or of the framework of ``like=``. One that draws random numbers takes a key as
+    ``generator=``, as ``jax.random.key(0)``: the same key gives the same numbers in every mode. A compiled
+    program and a gradient need one.
+
+    >>> aten("arange")(3, host="numpy")
+    array([0, 1, 2])
+
     Raises ``ArgumentValueError`` for a name that PyTorch does not know or that needs an
     overload, ``UnsupportedError`` for a type that only PyTorch has, such as a class of TorchScript,
     and ``HostError`` without PyTorch.

@@ -115,6 +115,8 @@ class Functionals:
     def __init__(self, function: TorchFunction, make: Make) -> None:
         """Keep the function; ``make`` turns a functional one into an operator."""
         self.function, self._make = function, make
+        schema = function.schema
+        self.can_write = schema.mutates or (schema.namespace == "aten" and schema.name in _TRAINING)
         self._operators: dict[tuple[int, ...], Any] = {}
 
     def operator(self, arguments: Sequence[Any]) -> Any:

@@ -15,12 +15,14 @@ from ...call.bound import BoundOperator
 from ...call.operator import Operator
 from ...call.rule import Rule
 from ...core.dtypes import dtype
-from ...core.errors import ArgumentValueError, GradientError, KernelError
+from ...core.errors import ArgumentValueError, GradientError, KernelError, UnsupportedError
 from ...core.origin import caller
 from ...core.schema import MISSING, Argument, Return, Schema, Type
 from .function import TorchFunction, flatten_tensors, to_torch, unflatten_tensors
 from .infer import LikeInputs
 from .kernel import AtenKernel
+
+_KEY = "pass generator= a key, as jax.random.key(0)"
 
 Pull = Callable[[Sequence[Any]], list[Any]]
 
@@ -135,8 +137,21 @@ def check_draws(function: TorchFunction, arguments: Sequence[Any]) -> None:
     """Raise ``GradientError`` if the call draws random numbers: the gradient would compute it with others."""
     if function.draws(arguments):
         rule = "draws random numbers, and its gradient would draw others"
-        hint = "it has one on PyTorch's tensors; with train=False it draws none"
+        hint = f"{_KEY}; PyTorch's tensors need none; with train=False it draws none"
         raise GradientError(function.schema.qualified_name, rule, hint=hint)
+
+
+class OnDataOperator(BoundOperator):
+    """An operator over a function of PyTorch, whose kernel JAX runs at once outside of programs."""
+
+    runs_on_data = True
+
+    def check_traced(self, arguments: tuple[Any, ...]) -> None:
+        """Raise ``UnsupportedError`` if a compiled program would draw random numbers from hidden state."""
+        kernel: Any = self.operator.kernels[0]
+        if kernel.source.draws(arguments):
+            rule = "draws random numbers, and a compiled program has no hidden state to draw them from"
+            raise UnsupportedError(self.name, rule, hint=_KEY)
 
 
 class Backward(Rule):
@@ -187,7 +202,7 @@ def _backward_operator(first: TorchFunction) -> BoundOperator:
         return list(input_grads) if schema.returns_list else input_grads
 
     function = TorchFunction(schema, differentiate)
-    return BoundOperator(
+    return OnDataOperator(
         Operator(
             schema=schema,
             infer=LikeInputs(first.schema),

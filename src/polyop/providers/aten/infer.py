@@ -39,7 +39,7 @@ class FromMeta:
         schema = self.function.schema
         if (schema.namespace, schema.name) in _META_DIFFERS:
             return self._on_zeros(arguments)
-        converted = to_torch(schema, arguments, lambda spec: _empty(spec, "meta"))
+        converted = to_torch(schema, arguments, lambda spec: empty_tensor(spec, "meta"))
         rows = zip(schema.arguments, converted, strict=True)
         meta = tuple(_on_meta(argument.type.base, value) for argument, value in rows)
         try:
@@ -84,7 +84,7 @@ class FromMeta:
             fake_tensor.UnsupportedOperatorException: _NO_FAKE_KERNEL,
         }
         with fake_tensor.FakeTensorMode():
-            fakes = to_torch(schema, arguments, lambda spec: _empty(spec, spec.device))
+            fakes = to_torch(schema, arguments, lambda spec: empty_tensor(spec, spec.device))
             try:
                 results = self._run(fakes)
             except KernelError as problem:
@@ -122,7 +122,7 @@ _META_DIFFERS = {  # give other shapes for results that nobody reads than their 
 
 _DATA_DEPENDENT = (
     "the shapes of its outputs depend on the data, which is not known here",
-    "call it eagerly, on arrays that hold data",
+    "pass size= (and fill_value=): the result is cut or filled to it; or call it on arrays that hold data",
 )
 _NO_FAKE_KERNEL = (
     "PyTorch does not know the shapes of its outputs without running it",
@@ -154,7 +154,8 @@ class LikeInputs:
         )
 
 
-def _empty(spec: Spec, device: str) -> torch.Tensor:
+def empty_tensor(spec: Spec, device: str) -> torch.Tensor:
+    """Return a tensor of a spec, with any values, on a device that may be ``"meta"``."""
     return torch.empty(spec.shape, dtype=TORCH_DTYPES[spec.dtype.name], device=device)
 
 

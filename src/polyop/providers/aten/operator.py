@@ -4,33 +4,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
-import numpy as np
 import torch
 
 from ...call import registry
 from ...call.bound import BoundOperator
-from ...call.host import Host, find_host
+from ...call.host import find_host
 from ...call.operator import Operator
-from ...call.prepare import Prepared, normalise
-from ...core.arguments import bind
-from ...core.errors import ArgumentTypeError, GradientError, HostError
+from ...core.errors import ArgumentTypeError
 from ...core.origin import caller
-from ...core.schema import Schema
 from ...core.untraced import untraced
 from ...rules.elementwise import ElementwiseBatch
-from .function import SPECIAL, TorchFunction, special, to_torch, unflatten_tensors
+from . import factory
+from .function import TorchFunction
 from .functional import Functionals
-from .gradient import Backward, check_draws, record
-from .infer import FromMeta, UnknownOutputsError
+from .gradient import Backward, OnDataOperator
+from .infer import FromMeta
 from .kernel import AtenKernel
+from .keyed import Keyed, is_key, key_data
 from .names import overload_of, qualified
-from .results import python_values, regroup
+from .padded import Padded
 from .schema import signature
+from .torch_operator import TorchOperator, has_tensors
 
 _lock = threading.RLock()
 
@@ -55,8 +52,11 @@ def find(name: Any, batch: Any = None) -> BoundOperator:
         return operator or AtenOperator(overload)
 
 
-class AtenOperator(BoundOperator):
-    """An operator of PyTorch. PyTorch tensors go to PyTorch's own; other tensors are passed by memory."""
+class AtenOperator(TorchOperator):
+    """An operator of PyTorch.
+
+    Calls with ``size=`` go to :attr:`padded`, and calls with a key as their ``generator=`` to :attr:`keyed`.
+    """
 
     def __init__(self, overload: Any, batch: Any = None) -> None:
         """Take schema, infer rule and gradient from PyTorch; raises ``UnsupportedError``.
@@ -64,34 +64,21 @@ class AtenOperator(BoundOperator):
         An operator with a batch rule has the name of the one without, and is not registered.
         """
         parsed = signature(overload._schema)
-        schema = parsed.schema
-        function = TorchFunction(
-            schema, overload, torch.Tag.nondeterministic_seeded in overload.tags, parsed.layout
-        )
-        self.overload, self.function, self._repeats = overload, function, parsed.repeats
-        self.torch_overload = overload  # tells the PyTorch host that it is registered already
-        kinds = [(i, a) for i, a in enumerate(schema.arguments) if a.type.base in SPECIAL]
-        self._special: dict[int | str, str] = {
-            key: argument.type.base for i, argument in kinds for key in (i, argument.name)
-        }
-        super().__init__(
-            Operator(
-                schema=schema,
-                infer=FromMeta(function),
-                kernels=(AtenKernel(function),),
-                gradient=None if schema.mutates or not _has_tensors(schema) else Backward(function),
-                batch=batch,
-                doc=f"PyTorch's operator {overload._schema}.",
-                origin=caller(),
-            ),
-            register=batch is None,
-        )
+        seeded = torch.Tag.nondeterministic_seeded in overload.tags
+        function = TorchFunction(parsed.schema, overload, seeded, parsed.layout)
+        self.overload = overload
+        self._argument_names = {argument.name for argument in parsed.schema.arguments}
+        self._variants: dict[type, TorchOperator] = {}
+        doc = f"PyTorch's operator {overload._schema}."
+        super().__init__(function, FromMeta(function), parsed.repeats, doc, batch)
         self._functionals = Functionals(function, _functional_operator)
-        self._functionals.operator((True,) * len(schema.arguments))  # programs of other processes name it
+        self._functionals.operator(
+            (True,) * len(parsed.schema.arguments)
+        )  # programs of other processes name it
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs. torch.compile traces this function."""
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() and not self._has_options(kwargs):
             return self._on_torch(args, kwargs)
         return self._slow(*args, **kwargs)
 
@@ -100,129 +87,89 @@ class AtenOperator(BoundOperator):
         """PyTorch's own operator."""
         return self.overload
 
+    @property
+    def padded(self) -> TorchOperator:
+        """The operator with ``size`` and ``fill_value``, whose results are padded or cut to the size."""
+        return self._variant(Padded)
+
+    @property
+    def keyed(self) -> TorchOperator:
+        """The operator with a key as its first argument, from which it draws its random numbers."""
+        return self._variant(Keyed)
+
+    def _variant(self, kind: type[Padded | Keyed]) -> TorchOperator:
+        with _lock:
+            if kind not in self._variants:
+                variant = self._variants[kind] = kind(self.function, self._repeats)
+                variant.pickled = _variant_of, (self.name, kind.__name__.lower())
+            return self._variants[kind]
+
     def vjp(self, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """Return the output, and a function from its gradient to the tuple of input gradients.
+        """Return the output, and a function from its gradient to the tuple of input gradients; as there."""
+        variant, args, kwargs = self._with_options(args, kwargs)
+        if variant is not self:
+            return variant.vjp(*args, **kwargs)
+        functional, args, kwargs = self._functional(args, kwargs)
+        return super().vjp(*args, **kwargs) if functional is None else functional.vjp(*args, **kwargs)
 
-        Raises ``GradientError`` if PyTorch has no derivative, if an argument is written in place, and,
-        for hosts other than PyTorch, if the operator draws random numbers.
-        """
-        if not self._is_for_torch(args, kwargs):
-            return self._vjp_on_arrays(self._arguments(args, kwargs))
-        self._check_vjp()
-        return self._vjp_on_torch(bind(self.schema, args, kwargs))
-
-    def _check_vjp(self) -> None:
-        if not _has_tensors(self.schema):
-            raise GradientError(self.name, "returns no tensor, and so has no vjp")
-        if self.schema.mutates:
-            hint = "use the operator that returns a new tensor"
-            raise GradientError(self.name, "writes an argument in place, and so has no vjp", hint=hint)
-
-    def _vjp_on_arrays(self, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
-        positional, keywords = self.schema.split(arguments)
-        functional = self._functional(find_host(self.operator, arguments), arguments)
+    @untraced
+    def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
+        variant, args, kwargs = self._with_options(args, kwargs)
+        if variant is not self:
+            return variant(*args, **kwargs)
+        functional, args, kwargs = self._functional(args, kwargs)
         if functional is not None:
-            return functional.vjp(*positional, **keywords)  # type: ignore[no-any-return]
-        self._check_vjp()
-        check_draws(self.function, arguments)
-        return super().vjp(*positional, **keywords)
+            return functional(*args, **kwargs)
+        if self.schema.tensor_positions or not has_tensors(self.schema):
+            return super()._slow(*args, **kwargs)
+        host, kwargs = factory.host_of_call(self.schema, kwargs, self.operator.origin)
+        if host.name == "torch":
+            return super()._on_torch(args, kwargs)
+        return self._results(host, self._arguments(args, kwargs))
 
-    def prepare(self, host: Host, arguments: tuple[Any, ...]) -> Prepared:
-        """Return the only kernel. For NumPy the infer rule does not run, because its result is not needed."""
-        operator = self.operator
-        if host.name != "numpy":
-            return super().prepare(host, arguments)
-        if operator.schema.mutates:
-            with contextlib.suppress(UnknownOutputsError):
-                super().prepare(host, arguments)  # raises for an out= that PyTorch would resize
-        return Prepared(operator, operator.kernels[0], (), (), {}, repeatable=False)
+    def _functional(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[BoundOperator | None, tuple[Any, ...], dict[str, Any]]:
+        """Return the operator that returns what this one would write, or None, and the arguments."""
+        if not self._functionals.can_write or self._is_for_torch(args, kwargs):
+            return None, args, kwargs
+        arguments = self._arguments(args, kwargs)
+        if find_host(self.operator, arguments).name != "jax":
+            return None, args, kwargs
+        return self._functionals.operator(arguments), *self.schema.split(arguments)
 
-    def traced(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the outputs of PyTorch's operator unchanged."""
-        del args, kwargs
-        return outputs
+    def _has_options(self, kwargs: dict[str, Any]) -> bool:
+        """Whether a call has keywords that PyTorch's operator does not take."""
+        return any(name not in self._argument_names for name in kwargs)
+
+    def _with_options(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[TorchOperator, tuple[Any, ...], dict[str, Any]]:
+        """Return the operator that makes a call, and its arguments."""
+        if self.function.layout:
+            return self, args, kwargs
+        if "size" in kwargs and "size" not in self._argument_names:
+            return self.padded, args, kwargs
+        if is_key(kwargs.get("generator")) and self.function.seeded:
+            others = {name: value for name, value in kwargs.items() if name != "generator"}
+            if not self.schema.tensor_positions:
+                others = factory.without_options(self.schema, others)
+            return self.keyed, (key_data(kwargs["generator"]), *args), others
+        return self, args, kwargs
 
     def __reduce__(self) -> Any:
         """Pickle as the name, which any process with the same PyTorch extensions can look up."""
         batch = self.operator.batch
         return find, (self.name, "elementwise" if isinstance(batch, ElementwiseBatch) else batch)
 
-    @untraced
-    def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
-        if self._is_for_torch(args, kwargs):
-            return self._on_torch(args, kwargs)
-        arguments = self._arguments(args, kwargs)
-        host = find_host(self.operator, arguments)
-        functional = self._functional(host, arguments)
-        if functional is not None:
-            positional, keywords = self.schema.split(arguments)
-            return functional(*positional, **keywords)
-        layout = self.function.layout
-        outputs = host.call(self, arguments) if not layout or _has_tensors(self.schema) else ()
-        if not layout:
-            return self.pack(outputs)
-        return regroup(layout, outputs, python_values(self.function, self.operator, host, arguments))
 
-    def _functional(self, host: Host, arguments: tuple[Any, ...]) -> Any:
-        """Return the operator to call in place of this one where arrays cannot be written, or None."""
-        return self._functionals.operator(arguments) if host.name == "jax" else None
-
-    def _on_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self._special:
-            kinds = self._special
-            args = tuple(special(kinds[i], v) if i in kinds else v for i, v in enumerate(args))
-            kwargs = {k: special(kinds[k], v) if k in kinds else v for k, v in kwargs.items()}
-        return self.overload(*args, **kwargs)
-
-    def _is_for_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether any argument is a PyTorch tensor; raises ``HostError`` if another is a NumPy array."""
-        if not self.schema.tensor_positions and _has_tensors(self.schema):
-            hint = f"{self.name} has none: call .torch for a tensor of PyTorch"
-            rule = "needs at least one tensor to know which framework is calling"
-            raise HostError(self.name, rule, where=self.operator.origin, hint=hint)
-        values = list(_items((*args, *kwargs.values())))
-        if not any(isinstance(value, torch.Tensor) for value in values):
-            return False
-        if any(isinstance(value, np.ndarray) for value in values):
-            find_host(self.operator, bind(self.schema, args, kwargs))  # raises, and names the two
-        return True
-
-    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """Return bound arguments; a single number for an ``int[N]`` of PyTorch is repeated N times."""
-        values = list(bind(self.schema, args, kwargs, self.operator.origin))
-        for position, count in self._repeats.items():
-            if values[position] is not None and not isinstance(values[position], (list, tuple)):
-                values[position] = (values[position],) * count
-        return normalise(self.operator, tuple(values))
-
-    def _vjp_on_torch(self, arguments: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
-        schema = self.schema
-        converted = to_torch(schema, arguments, lambda tensor: tensor)
-        outputs, pull = record(self.function, converted)
-
-        def pullback(grads: Any) -> tuple[Any, ...]:
-            input_grads = pull(tuple(grads) if self.operator.several else (grads,))
-            return unflatten_tensors(schema, converted, iter(input_grads))
-
-        return self.pack(tuple(outputs)), pullback
+def _variant_of(name: str, variant: str) -> TorchOperator:
+    return cast("TorchOperator", getattr(find(name), variant))
 
 
 def _functional_operator(function: TorchFunction) -> BoundOperator:
     doc = f"PyTorch's operator {function.schema}, which returns what it would write."
     infer, kernels = FromMeta(function), (AtenKernel(function),)
-    return BoundOperator(
+    return OnDataOperator(
         Operator(function.schema, infer, kernels, gradient=Backward(function), doc=doc, origin=caller())
     )
-
-
-def _has_tensors(schema: Schema) -> bool:
-    """Whether any result is a tensor; an operator without results counts as one of tensors."""
-    return not schema.returns or any(result.type.is_tensor for result in schema.returns)
-
-
-def _items(values: Iterable[Any]) -> Iterable[Any]:
-    for value in values:
-        if isinstance(value, (list, tuple)):
-            yield from _items(value)
-        else:
-            yield value

@@ -1,0 +1,114 @@
+"""Operators that draw random numbers, with a key as their first argument."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...call import registry
+from ...core.schema import Argument, Schema, Type
+from ...core.spec import Spec
+from .function import TorchFunction
+from .infer import FromMeta
+from .torch_operator import TorchOperator
+
+_state = threading.Lock()
+
+
+class Keyed(TorchOperator):
+    """An operator that draws its random numbers from a key, which is a tensor of integers.
+
+    The same key gives the same numbers, in a compiled program and in the gradient too.
+    """
+
+    def __init__(self, first: TorchFunction, repeats: Mapping[int, int]) -> None:
+        """Take the function without a key."""
+        names = [argument.name for argument in first.schema.arguments]
+        self.first = first
+        self._generator = names.index("generator") if "generator" in names else None
+        function = TorchFunction(_schema(first.schema, self._generator), self._run)
+        places = {place + (1 if self._before_generator(place) else 0): n for place, n in repeats.items()}
+        doc = f"{first.schema}, with random numbers that follow from a key."
+        super().__init__(function, _Shapes(first, self._generator), places, doc)
+
+    def _before_generator(self, place: int) -> bool:
+        return self._generator is None or place < self._generator
+
+    def _run(self, key: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        seed = seed_of(key)
+        if self._generator is None:
+            with _seeded(seed):
+                return self.first.function(*args, **kwargs)
+        generator = torch.Generator(_device(args, kwargs) or "cpu").manual_seed(seed)
+        return self.first.function(*args, generator=generator, **kwargs)
+
+
+class _Shapes:
+    """The infer rule: that of the function without the key."""
+
+    repeatable = True
+
+    def __init__(self, first: TorchFunction, generator: int | None) -> None:
+        self.generator = generator
+        self.rule = FromMeta(first)
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
+        others = list(arguments[1:])
+        if self.generator is not None:
+            others.insert(self.generator, None)
+        return self.rule(others)
+
+
+def is_key(value: Any) -> bool:
+    """Whether a ``generator=`` is a key: a tensor of any framework, and no generator of PyTorch."""
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def key_data(key: Any) -> Any:
+    """Return a key as an array of integers: those of JAX may have a dtype of their own."""
+    jax = sys.modules.get("jax")
+    if (
+        jax is not None
+        and isinstance(key, jax.Array)
+        and jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key)
+    ):
+        return jax.random.key_data(key)
+    return key
+
+
+def seed_of(key: torch.Tensor) -> int:
+    """Return the seed of a key: a number of 63 bits that follows from its bytes."""
+    digest = hashlib.sha256(np.ascontiguousarray(key.detach().cpu().numpy()).tobytes()).digest()
+    return int.from_bytes(digest[:8], "little") >> 1
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Seed PyTorch's own generator, and give it its state back."""
+    with _state, torch.random.fork_rng(devices=()):
+        torch.random.default_generator.manual_seed(seed)
+        yield
+
+
+def _device(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    values = [x for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor)]
+    return values[0].device if values else kwargs.get("device")
+
+
+def _schema(schema: Schema, generator: int | None) -> Schema:
+    namespace = f"polyop_{schema.namespace}"
+    others = [argument for place, argument in enumerate(schema.arguments) if place != generator]
+    return dataclasses.replace(
+        schema,
+        namespace=namespace,
+        name=registry.unique(namespace, f"{schema.name}_keyed"),
+        arguments=(Argument("key", Type("Tensor")), *others),
+    )

@@ -1,0 +1,167 @@
+"""A function of PyTorch as a bound operator: PyTorch's tensors go to it directly, others by memory."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...call.host import Host, find_host
+from ...call.operator import Operator
+from ...call.prepare import Prepared, normalise
+from ...core.arguments import bind
+from ...core.errors import GradientError
+from ...core.infer import InferRule
+from ...core.origin import caller
+from ...core.schema import Schema
+from ...core.untraced import untraced
+from .function import SPECIAL, TorchFunction, special, to_torch, unflatten_tensors
+from .gradient import Backward, OnDataOperator, check_draws, record
+from .infer import UnknownOutputsError
+from .kernel import AtenKernel
+from .results import python_values, regroup
+
+
+class TorchOperator(OnDataOperator):
+    """A function of PyTorch. Tensors of other hosts are passed by memory."""
+
+    pickled: Any = None
+    """For an operator that belongs to another one: how a process finds it there."""
+
+    def __init__(
+        self,
+        function: TorchFunction,
+        infer: InferRule,
+        repeats: Mapping[int, int],
+        doc: str,
+        batch: Any = None,
+    ) -> None:
+        """Take a function, the rule for its outputs, and the positions where a number stands for a list."""
+        schema = function.schema
+        self.function, self._repeats = function, repeats
+        self.torch_overload = function.function  # tells the PyTorch host that it is registered already
+        kinds = [(i, a) for i, a in enumerate(schema.arguments) if a.type.base in SPECIAL]
+        self._special: dict[int | str, str] = {
+            key: argument.type.base for i, argument in kinds for key in (i, argument.name)
+        }
+        super().__init__(
+            Operator(
+                schema=schema,
+                infer=infer,
+                kernels=(AtenKernel(function),),
+                gradient=None if schema.mutates or not has_tensors(schema) else Backward(function),
+                batch=batch,
+                doc=doc,
+                origin=caller(),
+            ),
+            register=batch is None,
+        )
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Return the outputs. torch.compile traces this function."""
+        if torch.compiler.is_compiling():
+            return self._on_torch(args, kwargs)
+        return self._slow(*args, **kwargs)
+
+    def vjp(self, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Return the output, and a function from its gradient to the tuple of input gradients.
+
+        Raises ``GradientError`` if PyTorch has no derivative, if an argument is written in place, and,
+        for hosts other than PyTorch, if the call draws random numbers without a key.
+        """
+        if not has_tensors(self.schema):
+            raise GradientError(self.name, "returns no tensor, and so has no vjp")
+        if self.schema.mutates:
+            hint = "use the operator that returns a new tensor"
+            raise GradientError(self.name, "writes an argument in place, and so has no vjp", hint=hint)
+        if self._is_for_torch(args, kwargs):
+            return self._vjp_on_torch(bind(self.schema, args, kwargs))
+        arguments = self._arguments(args, kwargs)
+        check_draws(self.function, arguments)
+        positional, keywords = self.schema.split(arguments)
+        return super().vjp(*positional, **keywords)
+
+    def prepare(self, host: Host, arguments: tuple[Any, ...]) -> Prepared:
+        """Return the only kernel. For NumPy the infer rule does not run, because its result is not needed."""
+        operator = self.operator
+        if host.name != "numpy":
+            return super().prepare(host, arguments)
+        if operator.schema.mutates:
+            with contextlib.suppress(UnknownOutputsError):
+                super().prepare(host, arguments)  # raises for an out= that PyTorch would resize
+        return Prepared(operator, operator.kernels[0], (), (), {}, repeatable=False)
+
+    def traced(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the outputs of PyTorch's operator unchanged."""
+        del args, kwargs
+        return outputs
+
+    def __reduce__(self) -> Any:
+        """Pickle as a function that finds the operator in any process with the same PyTorch extensions."""
+        return self.pickled
+
+    @untraced
+    def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
+        if self._is_for_torch(args, kwargs):
+            return self._on_torch(args, kwargs)
+        arguments = self._arguments(args, kwargs)
+        return self._results(find_host(self.operator, arguments), arguments)
+
+    def _results(self, host: Host, arguments: tuple[Any, ...]) -> Any:
+        """Return what PyTorch's operator returns, with tensors of a host."""
+        layout = self.function.layout
+        outputs = host.call(self, arguments) if not layout or has_tensors(self.schema) else ()
+        if not layout:
+            return self.pack(outputs)
+        return regroup(layout, outputs, python_values(self.function, self.operator, host, arguments))
+
+    def _on_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._special:
+            kinds = self._special
+            args = tuple(special(kinds[i], v) if i in kinds else v for i, v in enumerate(args))
+            kwargs = {k: special(kinds[k], v) if k in kinds else v for k, v in kwargs.items()}
+        return self.function.function(*args, **kwargs)
+
+    def _is_for_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether any argument is a PyTorch tensor; raises ``HostError`` if another is a NumPy array."""
+        values = list(_items((*args, *kwargs.values())))
+        if not any(isinstance(value, torch.Tensor) for value in values):
+            return False
+        if any(isinstance(value, np.ndarray) for value in values):
+            find_host(self.operator, bind(self.schema, args, kwargs))  # raises, and names the two
+        return True
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Return bound arguments; a single number for an ``int[N]`` of PyTorch is repeated N times."""
+        values = list(bind(self.schema, args, kwargs, self.operator.origin))
+        for position, count in self._repeats.items():
+            if values[position] is not None and not isinstance(values[position], (list, tuple)):
+                values[position] = (values[position],) * count
+        return normalise(self.operator, tuple(values))
+
+    def _vjp_on_torch(self, arguments: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+        schema = self.schema
+        converted = to_torch(schema, arguments, lambda tensor: tensor)
+        outputs, pull = record(self.function, converted)
+
+        def pullback(grads: Any) -> tuple[Any, ...]:
+            input_grads = pull(tuple(grads) if self.operator.several else (grads,))
+            return unflatten_tensors(schema, converted, iter(input_grads))
+
+        return self.pack(tuple(outputs)), pullback
+
+
+def has_tensors(schema: Schema) -> bool:
+    """Whether any result is a tensor; an operator without results counts as one of tensors."""
+    return not schema.returns or any(result.type.is_tensor for result in schema.returns)
+
+
+def _items(values: Iterable[Any]) -> Iterable[Any]:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _items(value)
+        else:
+            yield value
