@@ -21,6 +21,7 @@
 #include "module/run.h"
 #include "target.h"
 #include "thread_count.h"
+#include "tvm_ffi.h"
 
 namespace nb = nanobind;
 using namespace polyop;
@@ -155,6 +156,19 @@ Launch make_handler_launch(uintptr_t handler, const std::vector<std::string>& te
   return make_xla_launch(handler, tensors, inputs, std::move(results), std::move(converted), cuda, label);
 }
 
+Launch make_tvm_ffi_launch(
+    uintptr_t symbol, uintptr_t object, uintptr_t runtime,
+    const std::tuple<std::vector<int32_t>, size_t, std::vector<std::string>>& signature,
+    const std::vector<std::pair<std::vector<int64_t>, int32_t>>& outputs, std::shared_ptr<Extra> extra,
+    const std::string& label) {
+  const auto& [dtypes, inputs, attributes] = signature;
+  const tvm_ffi::Signature arguments = {dtypes, inputs, attributes};
+  Launch launch = make_launch(0, outputs, std::move(extra), label);
+  launch.tvm_ffi =
+      std::make_shared<const tvm_ffi::Function>(symbol, object, runtime, arguments, launch.extra.get());
+  return launch;
+}
+
 Launch make_module_launch(uintptr_t address, const std::string& kinds, const nb::tuple& values,
                           const std::vector<bool>& declared, const std::string& label) {
   auto function =
@@ -207,6 +221,11 @@ NB_MODULE(_core, m) {
   nb::class_<Launch>(m, "Launch", "A kernel chosen and prepared for given input specs.");
   m.def("make_launch", &make_launch, nb::arg("address"), nb::arg("outputs"), nb::arg("extra"),
         nb::arg("label"), "Return a Launch; outputs are (shape, row of the dtype table).");
+  m.def("make_tvm_ffi_launch", &make_tvm_ffi_launch, nb::arg("symbol"), nb::arg("function"),
+        nb::arg("runtime"), nb::arg("signature"), nb::arg("outputs"), nb::arg("extra"), nb::arg("label"),
+        "Return a Launch of a tvm-ffi function, a symbol or an object; `runtime` is the handle of "
+        "libtvm_ffi.so. The signature is (rows of the dtypes of all tensors, how many are inputs, names of "
+        "attributes).");
   m.def("make_module_launch", &make_module_launch, nb::arg("function"), nb::arg("kinds"), nb::arg("values"),
         nb::arg("declared"), nb::arg("label"), "Return a Launch of a C++ module's function.");
   m.def(

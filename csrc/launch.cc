@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "threads.h"
+#include "tvm_ffi.h"
 
 namespace polyop {
 
@@ -84,6 +85,8 @@ void Parameters::add(const View& view) {
   ndims.push(view.ndim);
   shapes.push(view.ndim == 0 ? &no_dims : const_cast<int64_t*>(view.shape));
   dtypes.push(polyop::dtypes()[static_cast<size_t>(view.dtype)].name.c_str());
+  device = view.device;
+  device_id = view.device_id;
 }
 
 void Parameters::add_absent() {
@@ -97,6 +100,7 @@ Outcome run_unlocked(const Launch& launch, Parameters& parameters, void* stream)
   Outcome outcome{0, false, "", false};
   clear_error();
   try {
+    if (launch.tvm_ffi != nullptr) return launch.tvm_ffi->call(parameters, stream);
     outcome.code = launch.kernel(static_cast<int>(parameters.data.size()), parameters.data.data(),
                                  parameters.ndims.data(), parameters.shapes.data(), parameters.dtypes.data(),
                                  stream, launch.extra->contract());

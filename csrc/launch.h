@@ -48,12 +48,16 @@ struct Output {
 namespace module {
 struct Function;
 }
+namespace tvm_ffi {
+class Function;
+}
 
 struct Launch {
   polyop_kernel kernel = nullptr;
   std::vector<Output> outputs;
   std::shared_ptr<Extra> extra;
   std::shared_ptr<const module::Function> function;  // a C++ module's; then `kernel` is null
+  std::shared_ptr<const tvm_ffi::Function> tvm_ffi;  // of tvm-ffi; then `kernel` is null
   std::string label;                                 // names the kernel in errors
 };
 
@@ -63,6 +67,8 @@ struct Parameters {
   Small<int, 16> ndims;
   Small<int64_t*, 16> shapes;
   Small<const char*, 16> dtypes;
+  int32_t device = kCpu;  // of the tensors
+  int32_t device_id = 0;
 
   void add(const View& view);
   void add_absent();  // an optional tensor that was not given

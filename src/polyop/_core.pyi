@@ -48,6 +48,15 @@ def make_extra(attributes: Mapping[str, Any]) -> Extra: ...
 def make_launch(
     address: int, outputs: Sequence[tuple[Sequence[int], int]], extra: Extra, label: str
 ) -> Launch: ...
+def make_tvm_ffi_launch(
+    symbol: int,
+    function: int,
+    runtime: int,
+    signature: tuple[Sequence[int], int, Sequence[str]],
+    outputs: Sequence[tuple[Sequence[int], int]],
+    extra: Extra,
+    label: str,
+) -> Launch: ...
 def make_module_launch(
     function: int, kinds: str, values: tuple[Any, ...], declared: Sequence[bool], label: str
 ) -> Launch: ...

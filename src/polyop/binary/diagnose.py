@@ -11,7 +11,16 @@ from pathlib import Path
 from ..core.abi import ABI_VERSION, HEADER
 from ..core.errors import LibraryError
 from .cxx_names import demangle, is_mangled, with_name
-from .elf import AotFunction, LibraryFile, aot_functions, companions, hidden_functions, own_machine, read
+from .elf import (
+    AotFunction,
+    LibraryFile,
+    aot_functions,
+    companions,
+    hidden_functions,
+    own_machine,
+    read,
+    tvm_ffi_functions,
+)
 from .file_kind import file_problem, subject_of
 from .loader_message import explain
 
@@ -58,7 +67,7 @@ def missing_symbol(file: LibraryFile, name: str) -> LibraryError:
     It lists the exported functions, and says if the function exists under a C++ name or is hidden.
     """
     rule = f"does not offer the function {name!r}"
-    offered = [function.name for function in aot_functions(file)]
+    offered = [*(function.name for function in aot_functions(file)), *tvm_ffi_functions(file)]
     return LibraryError(subject_of(file.path), rule, hint=_where_it_is(file, name, offered))
 
 

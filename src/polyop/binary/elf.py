@@ -35,6 +35,10 @@ _COMPANIONS = ("Init", "InferShape", "InferType")
 _RUNTIME = ("_init", "_fini", "_start", "main")
 _RUNTIME_PREFIXES = ("__", "polyop_", "PyInit_")  # of the toolchain, of polyop, of Python modules
 
+TVM_FFI = "__tvm_ffi_"
+"""What the symbol of each function begins with that a library exports for tvm-ffi."""
+_TVM_FFI_NOTES = (f"{TVM_FFI}_metadata_", f"{TVM_FFI}_doc_")  # functions that describe another one
+
 
 @dataclass(frozen=True)
 class LibraryFile:
@@ -84,6 +88,15 @@ def aot_functions(file: LibraryFile) -> tuple[AotFunction, ...]:
         AotFunction(name, *(name + end in names for end in _COMPANIONS))
         for name in file.functions
         if name not in _RUNTIME and not name.startswith(_RUNTIME_PREFIXES) and not is_companion(name)
+    )
+
+
+def tvm_ffi_functions(file: LibraryFile) -> tuple[str, ...]:
+    """Return the functions that the library exports for tvm-ffi, by the names that its users know."""
+    return tuple(
+        name.removeprefix(TVM_FFI)
+        for name in file.functions
+        if name.startswith(TVM_FFI) and not name.startswith(_TVM_FFI_NOTES)
     )
 
 

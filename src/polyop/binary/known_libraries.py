@@ -42,6 +42,12 @@ KNOWN = (
         "it is CUDA's: is CUDA installed here?",
     ),
     Known(
+        "tvm-ffi",
+        r"libtvm_ffi",
+        r"_ZN?K?3tvm3ffi|TVMFFI",
+        "it is tvm-ffi's: pip install apache-tvm-ffi",
+    ),
+    Known(
         "CANN",
         r"lib(ascendcl|nnopbase|opapi)",
         r"acl(nn|rt)",

@@ -22,7 +22,7 @@ from ..core.schema import MISSING, Schema
 from ..core.signature import signature_of
 from ..core.spec import Spec
 from ..core.untraced import untraced
-from ..kernels.base import LoopKernelBase
+from ..kernels.base import KernelBase, LoopKernelBase
 from . import registry
 from .host import GraphHost, Host, find_host, host_of, load, need, specs, torch_host
 from .operator import Operator
@@ -346,19 +346,12 @@ class BoundOperator(_core.Call):
     def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:
         # called by the native core when a kernel returned non-zero or threw
         text = text.split("\nException raised from", maxsplit=1)[0]  # ATen appends a C++ backtrace
-        loop_kernel: Any = next(
-            (k for k in self.operator.kernels if str(k) == kernel and isinstance(k, LoopKernelBase)), None
-        )
-        if text and loop_kernel is not None:  # the message is polyop's, and may begin with a line number
+        failed: Any = next((k for k in self.operator.kernels if str(k) == kernel), KernelBase())
+        if text and hasattr(failed, "outline"):  # of a loop kernel: may begin with a line
             line = text.removeprefix("line ").partition(":")[0]
-            where = f"{loop_kernel.outline.file}:{line}" if line.isdigit() else loop_kernel.where
+            where = f"{failed.outline.file}:{line}" if line.isdigit() else failed.where
             raise KernelError(self.name, text, where=f"{where}, operator at {self.operator.origin}")
-        rule = f"the kernel returned {code}{f' ({text})' if text else ''}"
-        rule = (
-            f"the kernel threw {text}"
-            if threw
-            else f"{rule}; any value other than 0 is its author's error code"
-        )
+        rule = failed.failure(code, text, threw)
         raise KernelError(self.name, rule, where=f"{kernel}, operator at {self.operator.origin}")
 
 

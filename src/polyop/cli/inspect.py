@@ -13,7 +13,7 @@ from typing import Any
 
 from ..binary.cxx_names import demangle, string_abi
 from ..binary.diagnose import AotFunction, LibraryFile, aot_functions, companion_problem, read
-from ..binary.elf import own_machine
+from ..binary.elf import own_machine, tvm_ffi_functions
 from ..binary.file_kind import subject_of
 from ..binary.known_libraries import frameworks
 from ..core.abi import ABI_VERSION
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     rows = [_row(operator) for operator in operators]
     notes = remarks(file, operators) + ([] if options.open else _unopened(file))
     show = _print_rich if sys.stdout.isatty() else _print_plain
-    show(facts(file), rows, notes, "" if registers else "no operators")
+    show(facts(file), rows, notes, "" if registers or tvm_ffi_functions(file) else "no operators")
     return show_opened(file.path) if options.open and registers else 0
 
 
@@ -121,6 +121,8 @@ def facts(file: LibraryFile) -> list[tuple[str, str]]:
         ("frameworks", ", ".join(frameworks(file.needed, file.undefined))),
     )
     registered = [("registers", text) for text in _blocks(file)]
+    if functions := tvm_ffi_functions(file):
+        registered.append(("tvm-ffi", ", ".join(functions)))
     return [(label, text or "none") for label, text in (*rows, *registered)]
 
 

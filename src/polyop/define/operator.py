@@ -49,7 +49,7 @@ def operator(
 
     ``schema``    ``"namespace::name(Tensor x, float alpha=1.0) -> Tensor"``.
     ``kernels``   ``"lib.so:func"``, ``"source.cc:func"``, a Python function of arrays, a function pointer,
-                  or what :func:`polyop.kernel`, ``source`` or ``library`` returns; or a list of these.
+                  a ``tvm_ffi.Function``, what :func:`polyop.kernel`, ``source``, ``library`` return; a list.
     ``dtypes``    the dtypes that the kernels take; inputs of others are refused. Else kernels must check.
     ``infer``     a function from specs and attributes to the output's :class:`Spec` (a tuple for several), or
                   the argument whose spec outputs have. Else ``<Func>InferShape`` and ``<Func>InferType``.
@@ -199,6 +199,7 @@ def as_kernel(value: Any, dtypes: Sequence[Any] | None = None) -> Kernel:
     from ..kernels.library import library
     from ..kernels.reference_name import split_reference
     from ..kernels.source import is_source, source
+    from ..kernels.tvm_ffi import is_function
 
     if isinstance(value, str):
         path, function = split_reference(value, "kernels")
@@ -209,6 +210,8 @@ def as_kernel(value: Any, dtypes: Sequence[Any] | None = None) -> Kernel:
         )
     if isinstance(value, KernelBase):
         return _restricted(cast("Kernel", value), dtypes)
+    if is_function(value):
+        return library(value, dtypes=dtypes)
     if is_function_pointer(value):
         return _restricted(FunctionPointerKernel(value), dtypes)
     if callable(value):

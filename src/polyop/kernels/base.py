@@ -49,6 +49,13 @@ class KernelBase:
         del schema, where
         return self
 
+    def failure(self, code: int, text: str, threw: bool) -> str:
+        """Return what a call broke that returned ``code`` and set ``text``, or threw what ``text`` says."""
+        if threw:
+            return f"the kernel threw {text}"
+        rule = f"the kernel returned {code}{f' ({text})' if text else ''}"
+        return f"{rule}; any value other than 0 is its author's error code"
+
     def content(self) -> Iterator[bytes]:
         """Yield bytes that identify what the kernel computes; they are the same in every process."""
         yield str(self).encode()

@@ -1,4 +1,4 @@
-"""The base of kernels that are a C function of seven arguments: `polyop/abi.h` has the contract."""
+"""The base of kernels that are a C function: of seven arguments (`polyop/abi.h`) or of another kind."""
 
 from __future__ import annotations
 
@@ -59,14 +59,22 @@ class CFunctionKernel(KernelBase):
 
         Raises ``KernelError`` when that fails.
         """
+        return self._cached_launch(inputs, outputs, attributes, allocates=True)
+
+    def _cached_launch(
+        self,
+        inputs: Sequence[Any],
+        outputs: tuple[Spec, ...],
+        attributes: Mapping[str, Any],
+        *,
+        allocates: bool,
+    ) -> Any:
         specs = tuple(flatten(inputs))
-        key = (specs, outputs, repr(sorted(attributes.items())))
+        key = (specs, outputs, repr(attributes), allocates)  # the order of attributes may matter
         launch = self._launches.get(key)
         if launch is None:
-            extra = self.extra_of(attributes)
-            self.initialise([*specs, *outputs], extra)
-            rows = [(list(spec.shape), ROWS[spec.dtype.name]) for spec in outputs]
-            launch = _core.make_launch(self._address, rows, extra, str(self))
+            rows = [(list(spec.shape), ROWS[spec.dtype.name]) for spec in outputs if allocates]
+            launch = self.new_launch(specs, outputs, attributes, rows)
             if len(self._launches) >= 256:  # a program whose shapes keep changing must not run out of memory
                 self._launches.clear()
             self._launches[key] = launch
@@ -76,7 +84,19 @@ class CFunctionKernel(KernelBase):
         self, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Mapping[str, Any]
     ) -> Any:
         """Return the launch for these specs that gets the outputs from its caller, behind the inputs."""
-        return self.launch((*inputs, *outputs), (), attributes)
+        return self._cached_launch(inputs, tuple(outputs), attributes, allocates=False)
+
+    def new_launch(
+        self,
+        inputs: tuple[Spec | None, ...],
+        outputs: tuple[Spec, ...],
+        attributes: Mapping[str, Any],
+        allocated: list[tuple[list[int], int]],
+    ) -> Any:
+        """Return a new launch, which allocates outputs of these shapes and rows of dtypes."""
+        extra = self.extra_of(attributes)
+        self.initialise([*inputs, *outputs], extra)
+        return _core.make_launch(self._address, allocated, extra, str(self))
 
     def initialise(self, specs: Sequence[Spec | None], extra: Any) -> None:
         """Prepare the kernel for specs: a subclass runs the function's ``Init``."""

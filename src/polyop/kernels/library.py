@@ -23,6 +23,7 @@ from ..core.errors import (
 )
 from ..core.limits import shown
 from ..core.spec import Spec
+from . import tvm_ffi
 from .base import Accepts, flatten
 from .c_function import CFunctionKernel
 
@@ -170,18 +171,32 @@ def device_of_library(path: str | Path) -> str:
 
 
 def library(
-    path: str | Path, function: str, *, device: str | None = None, dtypes: Sequence[Any] | None = None
-) -> LibraryKernel:
-    """Return the kernel ``function`` of a prebuilt library.
+    path: str | Path | Any,
+    function: str | None = None,
+    *,
+    device: str | None = None,
+    dtypes: Sequence[Any] | None = None,
+) -> LibraryKernel | tvm_ffi.TvmFfiKernel:
+    """Return the kernel ``function`` of a prebuilt library, or the kernel of a ``tvm_ffi.Function``.
 
-    Without ``device`` it is ``"cuda"`` if the library has CUDA code, else ``"cpu"``. ``dtypes`` are those
-    that the kernel takes, None for all. Raises ``LibraryError`` for a file that is no usable library or
-    lacks the function, ``ArgumentTypeError`` for one that POLYOP_LIBRARY_PATHS does not allow.
+    If the library has no function of that name, but exports it for tvm-ffi, that one is the kernel. Without
+    ``device`` it is ``"cuda"`` if the library has CUDA code, else ``"cpu"``. ``dtypes`` are those that the
+    kernel takes, None for all. Raises ``LibraryError`` for a file that is no usable library or lacks the
+    function, ``ArgumentTypeError`` for one that POLYOP_LIBRARY_PATHS does not allow.
     """
     from ..core.dtypes import dtype
 
+    accepted = None if dtypes is None else tuple(dtype(value) for value in dtypes)
+    if tvm_ffi.is_function(path):
+        if function is not None:
+            rule = "a tvm_ffi.Function is given without a function's name"
+            raise ArgumentTypeError("library", rule, shown(function))
+        return tvm_ffi.TvmFfiKernel.of_object(path, Accepts(device or "cpu", accepted))
     if not str(path):
         raise LibraryError("library", "the path is empty")
-    accepted = None if dtypes is None else tuple(dtype(value) for value in dtypes)
+    tvm_ffi.prepare_for(path)
     open_library(path)  # before its bytes are read, because this error says what is wrong with the file
-    return LibraryKernel(path, function, Accepts(device or device_of_library(path), accepted))
+    accepts = Accepts(device or device_of_library(path), accepted)
+    name: Any = function  # LibraryKernel refuses what is no text
+    ffi = tvm_ffi.TvmFfiKernel.of_library(path, name, accepts) if isinstance(name, str) else None
+    return ffi or LibraryKernel(path, name, accepts)

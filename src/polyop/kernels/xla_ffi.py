@@ -240,7 +240,7 @@ def xla_ffi(
     return XlaHandler(address, place, accepts, names, label)
 
 
-def _from_text(text: str) -> LibraryKernel:
+def _from_text(text: str) -> Any:
     path, function = split_reference(text, "xla_ffi")
     if is_source(path):
         return source(path, function=function, include_paths=_headers())
