@@ -171,16 +171,59 @@ for function in (sliced.mean, sliced.positions, sliced.neighbours_summed, sliced
         assert "all-gather" not in moved, (function.__name__, moved)
         grown = jax.jit(jax.grad(lambda x: (op(x) ** 2).sum()))(put(x, axes))
         np.testing.assert_allclose(grown, jax.grad(lambda x: (op(x) ** 2).sum())(jnp.asarray(x)), rtol=2e-5)
-# where only one axis of the mesh is manual, a slice cannot know its place along the other
-positions = polyop.operator("meshes::positions_2(Tensor x) -> Tensor", polyop.kernel(sliced.positions))
-some = jax.shard_map(positions, mesh=mesh, in_specs=P("a"), out_specs=P("a"), axis_names={"a"})
+""", warnings="ignore", **EIGHT)  # fmt: skip
+
+
+PARTLY_MANUAL = (
+    DEFINE
+    + """
+def local(f, manual, *specs, out):
+    return jax.shard_map(f, mesh=mesh, in_specs=specs, out_specs=out, axis_names={*manual})
+"""
+)
+
+
+def test_one_axis_that_a_shard_map_leaves_to_xla(process):
+    """Sums, halos and slices that know their place, along it; the gradients too."""
+    process(PARTLY_MANUAL + """
+from loop_samples import sliced
+positions = polyop.operator("meshes::positions(Tensor x) -> Tensor", polyop.kernel(sliced.positions))
+x, w = draw(8, 16), draw(16, 8)
+for shape, names in [((2, 4), ("a", "b")), ((4, 2), ("b", "a")), ((2, 2, 2), ("c", "b", "a"))]:
+    mesh = jax.make_mesh(shape, names, axis_types=(AxisType.Auto,) * len(shape))
+    manual = {*names} - {"b"}
+    product = local(linear, manual, P("a"), P(), out=P("a"))
+    pulled = jax.grad(lambda x, w: (product(x, w) ** 2).sum(), (0, 1))
+    grads = jax.grad(lambda x, w: ((x @ w) ** 2).sum(), (0, 1))(x, w)
+    for left, right in itertools.product([("a",), ("a", "b"), (("a", "b"),), (("b", "a"),)], [(), ("b",), (None, "b")]):
+        moved, _ = run(product, put(x, *left), put(w, *right), expected=x @ w)
+        if left == ("a", "b"):
+            assert ("all-gather" in moved) == (right == (None, "b")), moved
+        for one, other in zip(jax.jit(pulled)(put(x, *left), put(w, *right)), grads):
+            np.testing.assert_allclose(one, other, rtol=2e-5)
+    y = draw(32)
+    for f in (stencil, positions):
+        in_two = jnp.concatenate([f(half) for half in jnp.split(jnp.asarray(y), mesh.shape["a"])])
+        for spec in ["a", ("a", "b"), "b"]:
+            moved, _ = run(local(f, manual, P("a"), out=P("a")), put(y, spec), expected=in_two)
+            assert spec == "b" or "all-gather" not in moved, (spec, moved)
+""", **EIGHT)  # fmt: skip
+
+
+def test_several_axes_that_a_shard_map_leaves_to_xla(process):
+    """An error, where the tensors are not split alike."""
+    process(PARTLY_MANUAL + """
+mesh = jax.make_mesh((2, 2, 2), ("b", "a", "c"), axis_types=(AxisType.Auto,) * 3)
+x, w = draw(8, 16), draw(16, 8)
+product = local(linear, "a", P("a"), P(), out=P("a"))
+run(product, put(x, "a"), put(w), expected=x @ w)
 try:
-    jax.block_until_ready(jax.jit(some)(put(x, ("a", "b"))))
+    jax.jit(product)(put(x, "a", "b"), put(w, "b"))
 except jax.errors.JaxRuntimeError as problem:
-    assert "meshes::positions_2: argument x is sharded" in str(problem), problem
+    assert "meshes::linear: argument x is sharded" in str(problem), problem
 else:
     raise AssertionError
-""", warnings="ignore", **EIGHT)  # fmt: skip
+""", **EIGHT)  # fmt: skip
 
 
 def test_a_gather_for_lack_of_a_way_to_split_is_warned_of_once(process):
@@ -263,6 +306,13 @@ assert seen == {"all-reduce": 192} and spec == P("a"), (seen, spec)
 for axes in ["a", "b", ("b", "a")]:
     moved, spec = run(stencil, put(row, axes), expected=neighbours(row))
     assert moved == {"collective-permute": 4 if axes == "a" else 8}, (axes, moved, spec)
+some = jax.shard_map(linear, mesh=mesh, in_specs=(P("a"), P()), out_specs=P("a"), axis_names={"a"})
+try:
+    jax.jit(some)(put(x, "a"), put(w))
+except polyop.PolyopError as problem:
+    assert "meshes::linear: is in a jax.shard_map over a part of the mesh's axes" in str(problem), problem
+else:
+    raise AssertionError
 """, warnings="ignore", **EIGHT)  # fmt: skip
 
 

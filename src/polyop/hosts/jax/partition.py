@@ -24,6 +24,7 @@ from ...sharding.rule import ShardingRule, replicated
 from . import tensors
 from .emit import emit
 from .layout import Layout
+from .partly_manual import PartlyManual
 from .sharded_call import ShardedCall
 from .sharding_errors import sharding_error
 from .shardy import shardy_rule
@@ -54,11 +55,14 @@ def on_mesh(rule: ShardingRule, mesh: Any) -> ShardingRule:
     return replace(rule, strategies=strategies)
 
 
-def lower(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the outputs of a call, lowered for a program that XLA splits over devices."""
+def lower(site: Site, flat: Sequence[Any], meshes: PartlyManual | None) -> tuple[Any, ...]:
+    """Return the outputs of a call, lowered for a program that XLA splits over devices.
+
+    ``meshes`` are those of a program that XLA splits along one axis, while others are manual.
+    """
     rule = rule_of(site, flat)
     wrapped = custom_partitioning(lambda *operands: emit(site, *operands))
-    partition = functools.partial(_partition, site, rule)
+    partition = functools.partial(_partition, site, rule, meshes)
     if not jax.config.jax_use_shardy_partitioner:
         infer = functools.partial(_result_shardings, site, rule)
         wrapped.def_partition(partition, infer_sharding_from_operands=infer)
@@ -69,15 +73,21 @@ def lower(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(wrapped(*flat))
 
 
-def _partition(site: Site, rule: ShardingRule, mesh: Any, operands: Any, results: Any) -> Any:
+def _partition(
+    site: Site, rule: ShardingRule, meshes: PartlyManual | None, mesh: Any, operands: Any, results: Any
+) -> Any:
     """Return what ``custom_partitioning`` needs: the mesh, the program of a device, and the shardings."""
+    whole = mesh
+    if meshes is not None:
+        operands, results = (tuple(map(meshes.named, values)) for values in (operands, results))
+        mesh, whole = meshes.group, meshes.whole
     if not _are_named((*operands, *results)):
-        return _partly_manual(site, rule, mesh, operands, results)
+        return _split_alike(site, rule, mesh, operands, results)
     if not rule.splits and not site.operator.part_of:
         _check_whole(site, operands)
     call = _sharded_call(site, on_mesh(rule, mesh), mesh, operands, results)
     _warn_gathered(call, operands)
-    return mesh, call, _shardings(call, call.outputs, results), _shardings(call, call.inputs, operands)
+    return whole, call, _shardings(call, call.outputs, results), _shardings(call, call.inputs, operands)
 
 
 def _result_shardings(
@@ -109,12 +119,15 @@ def _shardings(call: ShardedCall, placements: Sequence[Any], values: Sequence[An
 
 
 def _are_named(values: Sequence[Any]) -> bool:
-    """Whether all shardings are known by the names of mesh axes; on a partly manual mesh they are not."""
+    """Whether all shardings are known by the names of mesh axes.
+
+    They are not where some axes of a mesh are manual, and several are not.
+    """
     return all(isinstance(value.sharding, NamedSharding) for value in values)
 
 
-def _partly_manual(site: Site, rule: ShardingRule, mesh: Any, operands: Any, results: Any) -> Any:
-    """Return what ``custom_partitioning`` needs on a partly manual mesh: all tensors are split alike."""
+def _split_alike(site: Site, rule: ShardingRule, mesh: Any, operands: Any, results: Any) -> Any:
+    """Return what ``custom_partitioning`` needs for shardings without names: all tensors are split alike."""
     first = results[0]
     if not _is_split_alike(rule):
         _check_whole(site, operands)
@@ -172,6 +185,15 @@ def need_one_device(context: Any, site: Site) -> None:
     if is_split_by_xla(context):
         rule = "has no outputs, and the program runs on several devices"
         hint = "call it inside jax.shard_map, over all axes of the mesh: it runs once per shard"
+        raise HostError(site.operator.name, rule, where=site.operator.origin, hint=hint)
+
+
+def need_shardy(context: Any, site: Site) -> None:
+    """Raise ``HostError`` on a partly manual mesh for GSPMD: JAX's own callback would end the process."""
+    manual = getattr(context.module_context.axis_context, "manual_axes", None)
+    if manual and not jax.config.jax_use_shardy_partitioner:
+        rule = "is in a jax.shard_map over a part of the mesh's axes, and XLA splits the rest by GSPMD"
+        hint = "leave jax_use_shardy_partitioner True, or give axis_names= all axes of the mesh"
         raise HostError(site.operator.name, rule, where=site.operator.origin, hint=hint)
 
 

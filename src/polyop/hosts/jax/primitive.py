@@ -22,7 +22,8 @@ from .emit import emit, keep_alive
 from .explicit import result_axes
 from .linearization import Linearization, linearize
 from .lru_cache import LruCache
-from .partition import is_split_by_xla, lower, need_one_device, needs_devices
+from .partition import is_split_by_xla, lower, need_one_device, need_shardy, needs_devices
+from .partly_manual import PartlyManual
 from .site import Site
 from .types import result_type, unified, zeros
 
@@ -82,14 +83,16 @@ def _types(*flat: Any, site: Site) -> list[Any]:
 
 _lower_call = mlir.lower_fun(lambda *flat, site: emit(site, *flat), multiple_results=True)
 _lower_exported = mlir.lower_fun(lambda *flat, site: emit(site, *flat, exported=True), multiple_results=True)
-_lower_split = mlir.lower_fun(lambda *flat, site: lower(site, flat), multiple_results=True)
+_lower_split = mlir.lower_fun(lambda *flat, site, meshes: lower(site, flat, meshes), multiple_results=True)
 
 
 def _lower(context: Any, *flat: Any, site: Site) -> Any:
     keep_alive(context, site)
+    if is_split_by_xla(context):
+        need_shardy(context, site)
+        return _lower_split(context, *flat, site=site, meshes=PartlyManual.of(context))
     exported = context.module_context.lowering_parameters.for_export
-    whole = _lower_exported if exported else _lower_call
-    lowering = _lower_split if is_split_by_xla(context) else whole
+    lowering = _lower_exported if exported else _lower_call
     return lowering(context, *flat, site=site)
 
 
