@@ -56,8 +56,10 @@ test-mindspore exhaustive-mindspore:
 	@echo "MindSpore: not run (MINDSPORE=$(MINDSPORE))"
 endif
 
-# For hours: values and gradients of random loop kernels, compared with exact dual numbers.
+# Every entry of PyTorch's test database through polyop.aten, compared with PyTorch and with the table of what is
+# refused; then, for hours, values and gradients of random loop kernels, compared with exact dual numbers.
 sweep: $(VENV)/test-tools
+	$(BIN)/python tests/support/opinfo/sweep.py
 	$(BIN)/python tests/loops/fuzz.py --seed $(SEED) --count $(COUNT) --minutes $(MINUTES) --jobs $(JOBS)
 
 lint: $(VENV)/test-tools

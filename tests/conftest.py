@@ -23,6 +23,7 @@ collect_ignore = [  # programs, and modules that define operators: their doctest
     "sources/lost_peer.py",
     "support/chunked_operators.py",
     "support/measured_operators.py",
+    "support/opinfo",
 ]
 
 

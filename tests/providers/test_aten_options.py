@@ -41,13 +41,17 @@ def foreign():
     def nms(scores: torch.Tensor, least: float) -> torch.Tensor:
         return torch.nonzero(scores > least)[:, 0]
 
-    nms.register_fake(lambda scores, least: scores.new_empty(torch.library.get_ctx().new_dynamic_size()))
+    nms.register_fake(lambda scores, least: _positions(scores))
 
     @torch.library.custom_op("aten_options::opaque", mutates_args=())
     def opaque(x: torch.Tensor) -> torch.Tensor:
         return torch.from_numpy(x.numpy() * 2)
 
     return nms, opaque
+
+
+def _positions(scores):
+    return scores.new_empty(torch.library.get_ctx().new_dynamic_size(), dtype=torch.int64)
 
 
 def to_torch(value):

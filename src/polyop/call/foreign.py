@@ -300,7 +300,11 @@ def _fill(
         raise KernelError(bound.name, rule, where=where) from problem
     if not bound.schema.returns_list:
         outputs = tuple(outputs[i] for i in bound.schema.fresh)
-    for array, value in zip(arrays[inputs : inputs + fresh], outputs, strict=True):
+    for number, (array, value) in enumerate(zip(arrays[inputs : inputs + fresh], outputs, strict=True)):
+        if value is None or (value.shape, value.dtype) != (array.shape, array.dtype):
+            rule = f"output {number} must be {array.dtype}{list(array.shape)}, as the program has it"
+            seen = "None" if value is None else f"{value.dtype}{list(value.shape)}"
+            raise KernelError(bound.name, rule, seen, where=bound.operator.origin)
         array[...] = value
 
 

@@ -1,0 +1,1 @@
+"""PyTorch's own test database (``op_db``) through ``polyop.aten``."""

@@ -1,0 +1,68 @@
+"""Calls every entry of PyTorch's test database through ``polyop.aten``, and compares with the table.
+
+    python tests/support/opinfo/sweep.py [--modes numpy,jax] [--update]
+
+It prints the counts of each mode and every difference; ``--update`` writes the table of the modes that ran.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import csv
+import sys
+from pathlib import Path
+
+import jax
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+from opinfo import entries as database
+
+TABLE = Path(__file__).parent / "refused.csv"
+
+
+def table():
+    """Return the outcomes by entry and mode that are not ""."""
+    with TABLE.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {(row["entry"], mode): row[mode] for row in rows for mode in database.MODES if row[mode]}
+
+
+def write(outcomes):
+    """Write the table; a row for each entry that is refused in a mode."""
+    names = sorted({entry for (entry, _), outcome in outcomes.items() if outcome})
+    with TABLE.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("entry", *database.MODES))
+        for name in names:
+            writer.writerow((name, *(outcomes.get((name, mode), "") for mode in database.MODES)))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--modes", default=",".join(database.MODES))
+    parser.add_argument("--update", action="store_true")
+    options = parser.parse_args()
+    jax.config.update("jax_enable_x64", True)
+    known = table() if TABLE.exists() else {}
+    every = dict(known)
+    differences = 0
+    for mode in options.modes.split(","):
+        counts = collections.Counter()
+        for name, op in database.entries().items():
+            outcome = database.outcome(op, mode)
+            counts[outcome or "right"] += 1
+            if outcome != known.get((name, mode), ""):
+                differences += 1
+                was = known.get((name, mode), "") or "right"
+                print(f"{mode} {name}: {outcome or 'right'}, and the table says {was}", flush=True)
+            every[name, mode] = outcome
+        print("counts", mode, sum(counts.values()), dict(counts.most_common()), flush=True)
+        if options.update:
+            write(every)
+    return int(bool(differences) and not options.update)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
