@@ -24,12 +24,14 @@ class TorchFunction:
     It returns a flat list of tensors, with lists flattened, and None for a result that PyTorch leaves
     undefined. A result that aliases a written argument is left out. ``seeded``: it may draw random numbers.
     ``layout``: of an operator with other results, the kind of each of PyTorch's; values are left out.
+    ``differentiates``: it calls ``torch.autograd``.
     """
 
     schema: Schema
     function: Callable[..., Any]
     seeded: bool = False
     layout: tuple[str, ...] = ()
+    differentiates: bool = False
 
     def draws(self, arguments: Sequence[Any]) -> bool:
         """Whether a call draws random numbers: PyTorch marks the operator, and no argument turns that off."""

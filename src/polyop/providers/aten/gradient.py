@@ -1,28 +1,21 @@
-"""Gradients of PyTorch's operators, recorded by its autograd, and operators that compute them."""
+"""Gradients of PyTorch's operators, recorded by its autograd."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from ...call import registry
-from ...call.bound import BoundOperator
-from ...call.operator import Operator
-from ...call.rule import Rule
-from ...core.dtypes import dtype
-from ...core.errors import ArgumentValueError, GradientError, KernelError, UnsupportedError
-from ...core.origin import caller
+from ...core.errors import ArgumentValueError, GradientError, KernelError
 from ...core.schema import MISSING, Argument, Return, Schema, Type
-from .function import TorchFunction, flatten_tensors, to_torch, unflatten_tensors
-from .infer import LikeInputs
-from .kernel import AtenKernel
+from .function import TorchFunction, flatten_tensors, to_torch
+from .names import derived_namespace
 
-_KEY = "pass generator= a key, as jax.random.key(0)"
+NEEDS_KEY = "pass generator= a key, as jax.random.key(0)"
 
 Pull = Callable[[Sequence[Any]], list[Any]]
 
@@ -137,62 +130,12 @@ def check_draws(function: TorchFunction, arguments: Sequence[Any]) -> None:
     """Raise ``GradientError`` if the call draws random numbers: the gradient would compute it with others."""
     if function.draws(arguments):
         rule = "draws random numbers, and its gradient would draw others"
-        hint = f"{_KEY}; PyTorch's tensors need none; with train=False it draws none"
+        hint = f"{NEEDS_KEY}; PyTorch's tensors need none; with train=False it draws none"
         raise GradientError(function.schema.qualified_name, rule, hint=hint)
 
 
-class OnDataOperator(BoundOperator):
-    """An operator over a function of PyTorch, whose kernel JAX runs at once outside of programs."""
-
-    runs_on_data = True
-
-    def check_traced(self, arguments: tuple[Any, ...]) -> None:
-        """Raise ``UnsupportedError`` if a compiled program would draw random numbers from hidden state."""
-        kernel: Any = self.operator.kernels[0]
-        if kernel.source.draws(arguments):
-            rule = "draws random numbers, and a compiled program has no hidden state to draw them from"
-            raise UnsupportedError(self.name, rule, hint=_KEY)
-
-
-class Backward(Rule):
-    """The gradient rule of a function of PyTorch: it calls an operator ``<name>_backward_of``.
-
-    That operator takes the output gradients and all arguments, recomputes the outputs in PyTorch and
-    differentiates them. Its gradient is another such operator.
-    """
-
-    def __init__(self, function: TorchFunction) -> None:
-        """Keep the function; the operator is made at its first use."""
-        self.function = function
-        self._lock = threading.Lock()
-        self._operator: BoundOperator | None = None
-
-    def __call__(self, *values: Any) -> tuple[Any, ...]:
-        """Return one gradient or None per input: None for attributes and integer tensors."""
-        *inputs, _, grad = values
-        schema = self.function.schema
-        check_draws(self.function, inputs)
-        positional, keywords = schema.split(inputs)
-        output_grads = tuple(grad) if isinstance(grad, (tuple, list)) else (grad,)
-        result = self.operator(output_grads, *positional, **keywords)
-        flat = result if isinstance(result, (tuple, list)) else (result,)
-        input_grads = map(_none_unless_floating, flatten_tensors(schema, inputs), flat)
-        return unflatten_tensors(schema, inputs, input_grads)
-
-    @property
-    def operator(self) -> BoundOperator:
-        """The operator ``polyop_<namespace>::<name>_backward_of``."""
-        with self._lock:
-            if self._operator is None:
-                self._operator = _backward_operator(self.function)
-            return self._operator
-
-
-def _none_unless_floating(value: Any, grad: Any) -> Any:
-    return grad if value is not None and dtype(value.dtype).is_floating else None
-
-
-def _backward_operator(first: TorchFunction) -> BoundOperator:
+def differentiated(first: TorchFunction) -> TorchFunction:
+    """Return the function of output gradients and all arguments that computes the input gradients."""
     schema = backward_schema(first.schema)
 
     def differentiate(grads: Any, *args: Any, **kwargs: Any) -> Any:
@@ -201,17 +144,7 @@ def _backward_operator(first: TorchFunction) -> BoundOperator:
         input_grads = tuple(map(_or_zero, flatten_tensors(first.schema, arguments), pull(grads)))
         return list(input_grads) if schema.returns_list else input_grads
 
-    function = TorchFunction(schema, differentiate)
-    return OnDataOperator(
-        Operator(
-            schema=schema,
-            infer=LikeInputs(first.schema),
-            kernels=(AtenKernel(function),),
-            gradient=Backward(function),
-            doc=f"The gradient of PyTorch's {first.schema}.",
-            origin=caller(),
-        )
-    )
+    return TorchFunction(schema, differentiate, differentiates=True)
 
 
 def _or_zero(value: Any, grad: Any) -> Any:
@@ -226,7 +159,7 @@ def backward_schema(schema: Schema) -> Schema:
 
     It returns one tensor per tensor argument; one list of them, if any argument is a list.
     """
-    namespace = schema.namespace if schema.namespace.startswith("polyop_") else f"polyop_{schema.namespace}"
+    namespace = derived_namespace(schema)
     argument_names = {argument.name for argument in schema.arguments}
     name = "grads"
     while name in argument_names:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
+from ...core.schema import Schema
 from .schema import signature
 
 _NAME = re.compile(r"(?:(?P<namespace>\w+)::)?(?P<name>\w+)(?:\.(?P<overload>\w+))?", re.ASCII)
@@ -45,6 +46,11 @@ def overload_of(name: Any) -> Any:
 def qualified(overload: Any) -> str:
     """Return ``namespace::name``, with the overload unless it is the default one."""
     return str(overload._schema.name) + (f".{overload._schema.overload_name}".rstrip("."))
+
+
+def derived_namespace(schema: Schema) -> str:
+    """Return the namespace of the operators that are derived from one of PyTorch's."""
+    return schema.namespace if schema.namespace.startswith("polyop_") else f"polyop_{schema.namespace}"
 
 
 def matching(word: str) -> list[tuple[str, str]]:

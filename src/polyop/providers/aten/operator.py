@@ -12,17 +12,14 @@ import torch
 from ...call import registry
 from ...call.bound import BoundOperator
 from ...call.host import find_host
-from ...call.operator import Operator
 from ...core.errors import ArgumentTypeError
-from ...core.origin import caller
 from ...core.untraced import untraced
 from ...rules.elementwise import ElementwiseBatch
 from . import factory
+from .derived import Batched, derived_operator
 from .function import TorchFunction
 from .functional import Functionals
-from .gradient import Backward, OnDataOperator
 from .infer import FromMeta
-from .kernel import AtenKernel
 from .keyed import Keyed, is_key, key_data
 from .names import overload_of, qualified
 from .padded import Padded
@@ -160,6 +157,8 @@ class AtenOperator(TorchOperator):
     def __reduce__(self) -> Any:
         """Pickle as the name, which any process with the same PyTorch extensions can look up."""
         batch = self.operator.batch
+        if isinstance(batch, Batched):
+            return find, (self.name,)
         return find, (self.name, "elementwise" if isinstance(batch, ElementwiseBatch) else batch)
 
 
@@ -169,7 +168,4 @@ def _variant_of(name: str, variant: str) -> TorchOperator:
 
 def _functional_operator(function: TorchFunction) -> BoundOperator:
     doc = f"PyTorch's operator {function.schema}, which returns what it would write."
-    infer, kernels = FromMeta(function), (AtenKernel(function),)
-    return OnDataOperator(
-        Operator(function.schema, infer, kernels, gradient=Backward(function), doc=doc, origin=caller())
-    )
+    return derived_operator(function, doc)

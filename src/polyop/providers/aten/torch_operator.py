@@ -18,8 +18,9 @@ from ...core.infer import InferRule
 from ...core.origin import caller
 from ...core.schema import Schema
 from ...core.untraced import untraced
+from .derived import Backward, Batched, OnDataOperator
 from .function import SPECIAL, TorchFunction, special, to_torch, unflatten_tensors
-from .gradient import Backward, OnDataOperator, check_draws, record
+from .gradient import check_draws, record
 from .infer import UnknownOutputsError
 from .kernel import AtenKernel
 from .results import python_values, regroup
@@ -47,13 +48,14 @@ class TorchOperator(OnDataOperator):
         self._special: dict[int | str, str] = {
             key: argument.type.base for i, argument in kinds for key in (i, argument.name)
         }
+        derives = has_tensors(schema) and not schema.mutates
         super().__init__(
             Operator(
                 schema=schema,
                 infer=infer,
                 kernels=(AtenKernel(function),),
-                gradient=None if schema.mutates or not has_tensors(schema) else Backward(function),
-                batch=batch,
+                gradient=Backward(function) if derives else None,
+                batch=batch or (Batched(function) if derives else None),
                 doc=doc,
                 origin=caller(),
             ),
