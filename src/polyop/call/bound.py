@@ -347,7 +347,8 @@ class BoundOperator(_core.Call):
         # called by the native core when a kernel returned non-zero or threw
         text = text.split("\nException raised from", maxsplit=1)[0]  # ATen appends a C++ backtrace
         failed: Any = next((k for k in self.operator.kernels if str(k) == kernel), KernelBase())
-        if text and hasattr(failed, "outline"):  # of a loop kernel: may begin with a line
+        of_loops = isinstance(failed, LoopKernelBase)
+        if text and of_loops:  # the message is polyop's, and may begin with a line number
             line = text.removeprefix("line ").partition(":")[0]
             where = f"{failed.outline.file}:{line}" if line.isdigit() else failed.where
             raise KernelError(self.name, text, where=f"{where}, operator at {self.operator.origin}")

@@ -30,8 +30,8 @@ from ..core.errors import (
 from ..core.limits import shown
 from ..core.schema import Schema
 from ..core.spec import Spec
-from .base import Accepts, flatten
-from .c_function import ROWS, CFunctionKernel
+from .base import Accepts
+from .c_function import CFunctionKernel
 from .library import LibraryKernel, library
 from .reference_name import split_reference
 from .source import is_source, source
@@ -141,33 +141,21 @@ class XlaHandler(CFunctionKernel):
             raise KernelError(self, rule, shown(value))
         return array if array.ndim else array[()]
 
-    def launch(self, inputs: Sequence[Any], outputs: tuple[Spec, ...], attributes: Mapping[str, Any]) -> Any:
-        """Return the native launch for these specs. Raises ``KernelError`` for what XLA cannot pass."""
-        specs = tuple(flatten(inputs))
-        key = (specs, outputs, repr(sorted(attributes.items())))
-        launch = self._launches.get(key)
-        if launch is None:
-            rows = [(list(spec.shape), ROWS[spec.dtype.name]) for spec in outputs]
-            launch = self._launch(specs, outputs, rows, attributes)
-            if len(self._launches) >= 256:  # a program whose shapes keep changing must not run out of memory
-                self._launches.clear()
-            self._launches[key] = launch
-        return launch
-
-    def launch_into(
-        self, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Mapping[str, Any]
+    def new_launch(
+        self,
+        inputs: tuple[Spec | None, ...],
+        outputs: tuple[Spec, ...],
+        attributes: Mapping[str, Any],
+        allocated: list[tuple[list[int], int]],
     ) -> Any:
-        """Return the launch for these specs that gets the outputs from its caller, behind the inputs."""
-        return self._launch(tuple(flatten(inputs)), outputs, [], attributes)
-
-    def _launch(
-        self, inputs: Sequence[Any], outputs: Sequence[Any], rows: list[Any], attributes: Mapping[str, Any]
-    ) -> Any:
+        """Return a new launch. Raises ``KernelError`` for what XLA cannot pass."""
         names = ["" if spec is None else spec.dtype.name for spec in (*inputs, *outputs)]
         values = [_native(name, value) for name, value in self.encode(attributes).items()]
         cuda = self.device == "cuda"
         try:
-            return _core.make_xla_launch(self._address, names, len(inputs), rows, values, cuda, str(self))
+            return _core.make_xla_launch(
+                self._address, names, len(inputs), allocated, values, cuda, str(self)
+            )
         except RuntimeError as problem:
             raise KernelError(self, str(problem)) from None
 

@@ -14,7 +14,7 @@ from ...core.schema import Schema
 from ...hosts.torch.tensors import TORCH_DTYPES
 
 TENSOR, TENSORS = "Tensor", "Tensor[]"
-"""The kinds of results in a ``layout`` that are tensors; any other is a type of the schema grammar."""
+"""The kinds of results in ``result_kinds`` that are tensors; any other is a type of the schema grammar."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,14 +23,14 @@ class TorchFunction:
 
     It returns a flat list of tensors, with lists flattened, and None for a result that PyTorch leaves
     undefined. A result that aliases a written argument is left out. ``seeded``: it may draw random numbers.
-    ``layout``: of an operator with other results, the kind of each of PyTorch's; values are left out.
+    ``result_kinds``: of an operator with other results, the kind of each of PyTorch's; values are left out.
     ``differentiates``: it calls ``torch.autograd``.
     """
 
     schema: Schema
     function: Callable[..., Any]
     seeded: bool = False
-    layout: tuple[str, ...] = ()
+    result_kinds: tuple[str, ...] = ()
     differentiates: bool = False
 
     def draws(self, arguments: Sequence[Any]) -> bool:
@@ -42,8 +42,8 @@ class TorchFunction:
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
         """Return the new tensors; an error of PyTorch becomes a ``KernelError`` with its message."""
         result = self.result(arguments)
-        if self.layout:
-            parts = zip(self.layout, result if len(self.layout) > 1 else (result,), strict=True)
+        if self.result_kinds:
+            parts = zip(self.result_kinds, result if len(self.result_kinds) > 1 else (result,), strict=True)
             listed = [
                 item if kind == TENSORS else [item] for kind, item in parts if kind in (TENSOR, TENSORS)
             ]

@@ -62,7 +62,7 @@ class AtenOperator(TorchOperator):
         """
         parsed = signature(overload._schema)
         seeded = torch.Tag.nondeterministic_seeded in overload.tags
-        function = TorchFunction(parsed.schema, overload, seeded, parsed.layout)
+        function = TorchFunction(parsed.schema, overload, seeded, parsed.result_kinds)
         self.overload = overload
         self._argument_names = {argument.name for argument in parsed.schema.arguments}
         self._variants: dict[type, TorchOperator] = {}
@@ -143,7 +143,7 @@ class AtenOperator(TorchOperator):
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[TorchOperator, tuple[Any, ...], dict[str, Any]]:
         """Return the operator that makes a call, and its arguments."""
-        if self.function.layout:
+        if self.function.result_kinds:
             return self, args, kwargs
         if "size" in kwargs and "size" not in self._argument_names:
             return self.padded, args, kwargs

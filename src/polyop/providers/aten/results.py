@@ -18,16 +18,16 @@ from .kernel import from_array
 from .schema import SCALAR_TYPES
 
 
-def regroup(layout: Sequence[str], tensors: Sequence[Any], values: Sequence[Any]) -> Any:
+def regroup(result_kinds: Sequence[str], tensors: Sequence[Any], values: Sequence[Any]) -> Any:
     """Return the results as PyTorch has them, from its tensors in order and its other values in order.
 
     Several lists have one length: that of PyTorch's operators for lists of parameters.
     """
-    lists = layout.count(TENSORS)
-    length = (len(tensors) - layout.count(TENSOR)) // lists if lists else 0
+    lists = result_kinds.count(TENSORS)
+    length = (len(tensors) - result_kinds.count(TENSOR)) // lists if lists else 0
     new, other = iter(tensors), iter(values)
     results: list[Any] = []
-    for kind in layout:
+    for kind in result_kinds:
         if kind == TENSORS:
             results.append([next(new) for _ in range(length)])
         else:
@@ -66,8 +66,8 @@ def _without_data(function: TorchFunction, arguments: Sequence[Any]) -> list[Any
 
 def _values(function: TorchFunction, arguments: Sequence[Any]) -> list[Any]:
     result = function.result(arguments)
-    items = result if len(function.layout) > 1 else (result,)
-    rows = zip(function.layout, items, strict=True)
+    items = result if len(function.result_kinds) > 1 else (result,)
+    rows = zip(function.result_kinds, items, strict=True)
     return [_value(kind, item) for kind, item in rows if kind not in (TENSOR, TENSORS)]
 
 

@@ -40,14 +40,14 @@ class Signature:
     """The polyop schema of a PyTorch operator.
 
     ``repeats`` maps the position of an ``int[N]`` argument to N. In PyTorch N says only how often a
-    single number is repeated, so in the schema the list may have any length. ``layout`` has the kind of
+    single number is repeated, so in the schema the list may have any length. ``result_kinds`` has the kind of
     each result, if any is no tensor, or a list beside others. The schema then has the tensors alone, as one
     list if there is a list; if there are no tensors it has the results.
     """
 
     schema: Schema
     repeats: Mapping[int, int]
-    layout: tuple[str, ...] = ()
+    result_kinds: tuple[str, ...] = ()
 
 
 def signature(torch_schema: Any) -> Signature:
@@ -67,7 +67,7 @@ def signature(torch_schema: Any) -> Signature:
     parts = _PARTS.fullmatch(text)
     if parts is None:
         raise _unsupported(torch_schema, "has a schema of an unknown form")
-    layout, returns = _results(torch_schema, parts["returns"])
+    result_kinds, returns = _results(torch_schema, parts["returns"])
     arguments = _ARGUMENT_NAME.sub(
         lambda name: f"{name[0]}_" if keyword.iskeyword(name[1]) else name[0],
         _with_names(torch_schema, parts["arguments"]),
@@ -88,7 +88,7 @@ def signature(torch_schema: Any) -> Signature:
         returns=returns,
         overload=parts["overload"] or "",
     )
-    return Signature(schema, repeats, layout)
+    return Signature(schema, repeats, result_kinds)
 
 
 def _with_names(torch_schema: Any, arguments: str) -> str:
@@ -105,7 +105,7 @@ def _with_names(torch_schema: Any, arguments: str) -> str:
 
 
 def _results(torch_schema: Any, text: str) -> tuple[tuple[str, ...], tuple[Return, ...]]:
-    """Return the layout, and the returns of the schema."""
+    """Return the kind of each result of PyTorch, and the returns of the schema."""
     items = _items(text)
     values = [_VALUE.fullmatch(item) for item in items]
     if not any(values):
@@ -120,11 +120,11 @@ def _results(torch_schema: Any, text: str) -> tuple[tuple[str, ...], tuple[Retur
     ]
     if any(kind.alias for kind in kinds):
         raise _unsupported(torch_schema, "returns a written argument beside a list or a Python value")
-    layout = tuple(map(str, kinds))
+    result_kinds = tuple(map(str, kinds))
     tensors = tuple(Return(kind) for kind in kinds if kind.is_tensor)
     if any(result.type.is_list for result in tensors):
         tensors = (Return(Type("Tensor", ("[]",))),)
-    return layout, tensors or tuple(map(Return, kinds))
+    return result_kinds, tensors or tuple(map(Return, kinds))
 
 
 def _items(returns: str) -> list[str]:

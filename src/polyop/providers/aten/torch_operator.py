@@ -114,11 +114,11 @@ class TorchOperator(OnDataOperator):
 
     def _results(self, host: Host, arguments: tuple[Any, ...]) -> Any:
         """Return what PyTorch's operator returns, with tensors of a host."""
-        layout = self.function.layout
-        outputs = host.call(self, arguments) if not layout or has_tensors(self.schema) else ()
-        if not layout:
+        result_kinds = self.function.result_kinds
+        outputs = host.call(self, arguments) if not result_kinds or has_tensors(self.schema) else ()
+        if not result_kinds:
             return self.pack(outputs)
-        return regroup(layout, outputs, python_values(self.function, self.operator, host, arguments))
+        return regroup(result_kinds, outputs, python_values(self.function, self.operator, host, arguments))
 
     def _on_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._special:
