@@ -17,6 +17,8 @@ settings.load_profile("polyop")
 
 HERE = pathlib.Path(__file__).parent
 collect_ignore = [  # programs, and modules that define operators: their doctests would define these twice
+    "hosts/dlpack_page.py",
+    "kernels/page.py",
     "sources/dask_cluster.py",
     "sources/dtensor_processes.py",
     "sources/jax_communication.py",
