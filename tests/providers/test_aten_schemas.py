@@ -197,3 +197,29 @@ def test_the_gradient_beside_a_value():
     np.testing.assert_allclose(grad, np.full_like(X, 1 / np.sqrt(1 + 1e-5)), rtol=1e-5)
     with pytest.raises(GradientError, match="aten::numel: returns no tensor"):
         aten("numel").vjp(X)
+
+
+@pytest.fixture(scope="module")
+def bump():
+    library = torch.library.Library("aten_values", "DEF")
+    library.define("bump(Tensor(a!) x) -> (Tensor, int)")
+    library.define("draw(Tensor x) -> (Tensor, float)")
+    library.impl("bump", lambda x: (x.add_(1).clone(), int(x[0])), "CPU")
+    library.impl("draw", _draw, "CPU")
+    yield
+    library._destroy()
+
+
+def _draw(x):
+    drawn = torch.rand_like(x)
+    return drawn, float(drawn[0])
+
+
+def test_an_operator_with_tensors_and_values_runs_once(bump):
+    x = np.zeros(2, np.float32)
+    _, value = aten("aten_values::bump")(x)
+    assert (x.tolist(), value) == ([1, 1], 1)
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    for array in (x, jax.numpy.asarray(x)):
+        drawn, first = aten("aten_values::draw")(array)
+        assert drawn[0] == first

@@ -41,7 +41,10 @@ class TorchFunction:
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
         """Return the new tensors; an error of PyTorch becomes a ``KernelError`` with its message."""
-        result = self.result(arguments)
+        return self.tensors(self.result(arguments))
+
+    def tensors(self, result: Any) -> list[Any]:
+        """Return the new tensors of what PyTorch's operator returned."""
         if self.result_kinds:
             parts = zip(self.result_kinds, result if len(self.result_kinds) > 1 else (result,), strict=True)
             listed = [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,19 @@ from .function import TorchFunction, flatten_tensors, to_torch
 
 _CPU = torch.device("cpu")
 _STATISTICS = {"running_mean", "running_var"}  # PyTorch writes them, but its schemas do not say so
+
+_kept: ContextVar[tuple[TorchFunction, list[Any]] | None] = ContextVar("kept", default=None)
+
+
+@contextlib.contextmanager
+def keep_results(function: TorchFunction) -> Iterator[list[Any]]:
+    """Give a list, to which the kernel of ``function`` adds what PyTorch returns inside of the block."""
+    results: list[Any] = []
+    token = _kept.set((function, results))
+    try:
+        yield results
+    finally:
+        _kept.reset(token)
 
 
 class AtenKernel(PythonKernel):
@@ -60,9 +75,12 @@ class AtenKernel(PythonKernel):
         schema = self.source.schema
         converted = to_torch(schema, arguments, from_array)
         with torch.inference_mode(mode=False), torch.no_grad():
-            results = self.source(converted)
+            result = self.source.result(converted)
+        kept = _kept.get()
+        if kept is not None and kept[0] is self.source:
+            kept[1].append(result)
         self._check_inputs(schema, arguments, converted)
-        return self._arrays(results, flatten_tensors(schema, converted))
+        return self._arrays(self.source.tensors(result), flatten_tensors(schema, converted))
 
     def _check_inputs(self, schema: Schema, arguments: Sequence[Any], converted: Sequence[Any]) -> None:
         for argument, array, tensor in zip(schema.arguments, arguments, converted, strict=True):

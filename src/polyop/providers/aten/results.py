@@ -46,7 +46,7 @@ def python_values(function: TorchFunction, operator: Operator, host: Host, argum
     except (TypeError, RuntimeError):  # a tracer has no data
         return _without_data(function, specs(host, operator, arguments))
     with torch.no_grad():
-        return _values(function, to_torch(function.schema, arrays, from_array))
+        return values_of(function, function.result(to_torch(function.schema, arrays, from_array)))
 
 
 def _without_data(function: TorchFunction, arguments: Sequence[Any]) -> list[Any]:
@@ -57,15 +57,15 @@ def _without_data(function: TorchFunction, arguments: Sequence[Any]) -> list[Any
 
     with torch.no_grad(), FakeTensorMode():
         try:
-            return _values(function, to_torch(function.schema, arguments, empty))
+            return values_of(function, function.result(to_torch(function.schema, arguments, empty)))
         except (KernelError, TypeError) as problem:
             rule = "returns a Python value that depends on data, and the program that is traced has none"
             hint = "call it outside of the traced function, or use an operator that returns a tensor"
             raise UnknownOutputsError(function.schema.qualified_name, rule, hint=hint) from problem
 
 
-def _values(function: TorchFunction, arguments: Sequence[Any]) -> list[Any]:
-    result = function.result(arguments)
+def values_of(function: TorchFunction, result: Any) -> list[Any]:
+    """Return what PyTorch's operator returned beside tensors, in order. A dtype comes as its name."""
     items = result if len(function.result_kinds) > 1 else (result,)
     rows = zip(function.result_kinds, items, strict=True)
     return [_value(kind, item) for kind, item in rows if kind not in (TENSOR, TENSORS)]

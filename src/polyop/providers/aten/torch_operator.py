@@ -22,8 +22,8 @@ from .derived import Backward, Batched, OnDataOperator
 from .function import SPECIAL, TorchFunction, special, to_torch, unflatten_tensors
 from .gradient import check_draws, record
 from .infer import UnknownOutputsError
-from .kernel import AtenKernel
-from .results import python_values, regroup
+from .kernel import AtenKernel, keep_results
+from .results import python_values, regroup, values_of
 
 
 class TorchOperator(OnDataOperator):
@@ -115,10 +115,15 @@ class TorchOperator(OnDataOperator):
     def _results(self, host: Host, arguments: tuple[Any, ...]) -> Any:
         """Return what PyTorch's operator returns, with tensors of a host."""
         result_kinds = self.function.result_kinds
-        outputs = host.call(self, arguments) if not result_kinds or has_tensors(self.schema) else ()
         if not result_kinds:
-            return self.pack(outputs)
-        return regroup(result_kinds, outputs, python_values(self.function, self.operator, host, arguments))
+            return self.pack(host.call(self, arguments))
+        with keep_results(self.function) as kept:
+            outputs = host.call(self, arguments) if has_tensors(self.schema) else ()
+        if kept:
+            values = values_of(self.function, kept[-1])
+        else:
+            values = python_values(self.function, self.operator, host, arguments)
+        return regroup(result_kinds, outputs, values)
 
     def _on_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._special:
