@@ -98,6 +98,27 @@ SCALED = polyop.operator(
 )
 
 
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("float", (0.0, -0.0, 0.0)),
+        ("Scalar", (1, -0.0, 0.0, True, 1.0)),
+        ("float[]", ([0.0, 1.0], [-0.0, 1.0])),
+    ],
+)
+def test_equal_attributes_that_differ_stay_apart(process_group, kind, values):
+    seen = []
+    op = polyop.operator(
+        f"dtensors::seen_{kind.strip('[]')}_{len(kind)}(Tensor x, {kind} v) -> Tensor",
+        lambda x, v: seen.append(v) or x.copy(),
+        batch="elementwise",
+    )
+    x = distribute_tensor(torch.zeros(4), init_device_mesh("cpu", (4,)), [Shard(0)])
+    for value in values:
+        op(x, value)
+    assert list(map(repr, map(np.array, seen))) == list(map(repr, map(np.array, values)))
+
+
 class Seen(TorchDispatchMode):
     """The names of the operators that are dispatched."""
 

@@ -101,4 +101,5 @@ def _part(value: Any) -> Any:
         return value.dtype, value.shape
     if isinstance(value, (list, tuple)):
         return tuple(map(_part, value))
-    return type(value), value
+    # repr, because 0.0 and -0.0 are equal
+    return type(value), repr(value) if isinstance(value, (float, complex)) else value
