@@ -52,7 +52,8 @@ uintptr_t open_path(const nb::object& path, int file) {
   }
 }
 
-// Returns the address of a symbol, or 0. A name with a NUL has no symbol: C would cut it off there.
+// Returns the address of a symbol of the library itself, or 0. A name with a NUL has no symbol: C would cut
+// it off there.
 uintptr_t find_name(uintptr_t library, const nb::str& name) {
   Py_ssize_t size = 0;
   const char* text = PyUnicode_AsUTF8AndSize(name.ptr(), &size);
@@ -233,7 +234,7 @@ NB_MODULE(_core, m) {
       "Open a library, from a file descriptor when one is given, and return its handle. Raises RuntimeError "
       "with the loader's text.");
   m.def("find_symbol", &find_name, nb::arg("library"), nb::arg("name"),
-        "Return the address of a symbol, or 0.");
+        "Return the address of a symbol that the library itself defines, or 0.");
   m.def(
       "call_init",
       [](uintptr_t address, const std::vector<PySpec>& specs, Extra& extra) {

@@ -118,7 +118,14 @@ uintptr_t open_library(const std::string& path, int file) {
 }
 
 uintptr_t find_symbol(uintptr_t library, const std::string& name) {
-  return reinterpret_cast<uintptr_t>(dlsym(reinterpret_cast<void*>(library), name.c_str()));
+  void* handle = reinterpret_cast<void*>(library);
+  void* address = dlsym(handle, name.c_str());
+  Dl_info info{};
+  link_map *own = nullptr, *owner = nullptr;
+  const bool is_own = address != nullptr && dlinfo(handle, RTLD_DI_LINKMAP, &own) == 0 &&
+                      dladdr1(address, &info, reinterpret_cast<void**>(&owner), RTLD_DL_LINKMAP) != 0 &&
+                      own == owner;
+  return is_own ? reinterpret_cast<uintptr_t>(address) : 0;
 }
 
 Place place_of(uintptr_t address) {

@@ -21,7 +21,8 @@ struct TensorSpec {
 // loaded whatever is at `path` by now; `path` is only its name.
 uintptr_t open_library(const std::string& path, int file = -1);
 
-// Returns the address of a symbol, or 0.
+// Returns the address of a symbol that the library itself defines, or 0. The loader searches what the library
+// needs too, so it would give libc's function for a name that the library lacks.
 uintptr_t find_symbol(uintptr_t library, const std::string& name);
 
 // Where code is: the file that it was loaded from, its symbol ("" if it has none), its offset in the file's

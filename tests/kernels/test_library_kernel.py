@@ -103,6 +103,14 @@ def test_a_missing_function_lists_what_there_is(kernels_c):
     assert "square" in str(excinfo.value)
 
 
+@pytest.mark.parametrize("name", ["abs", "isatty"])
+def test_a_function_of_a_library_that_this_one_needs_is_not_taken(kernels_c, name):
+    path = polyop.source(kernels_c, function="square").path
+    with pytest.raises(polyop.PolyopError, match=f"does not offer the function '{name}'") as problem:
+        polyop.library(path, name)
+    assert "libc.so.6, which this library needs, has a function of that name" in str(problem.value)
+
+
 def test_a_text_file_and_a_truncated_library(tmp_path, kernels_c):
     text = tmp_path / "text.so"
     text.write_text("not a library")

@@ -10,6 +10,7 @@ import pytest
 
 import polyop
 import tvm_ffi_library
+from polyop.kernels.tvm_ffi import TvmFfiKernel
 from polyop.testing import check
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -165,6 +166,18 @@ def test_a_missing_function_lists_those_of_tvm_ffi(path):
         polyop.PolyopError, match="does not offer the function 'squar'\n.*did you mean square"
     ):
         polyop.library(path, "squar")
+
+
+def test_a_function_of_a_library_that_this_one_needs_is_not_taken():
+    code = """
+    #include <math.h>
+    float (*volatile used)(float) = sinf;
+    int __tvm_ffi_sin(void *h, const void *a, int n, void *r) { return h == 0 && a && n && r ? 0 : 1; }
+    """
+    path = polyop.source(code=code, language="c", function="__tvm_ffi_sin", link_flags=["-lm"]).path
+    kernel = polyop.library(path, "sin")
+    assert isinstance(kernel, TvmFfiKernel)
+    polyop.operator("tvmffi::sin(Tensor x) -> Tensor", kernel, infer="x")(X)
 
 
 def test_objects_are_kept_alive(path):

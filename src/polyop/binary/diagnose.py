@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
+from .. import _core
 from ..core.abi import ABI_VERSION, HEADER
 from ..core.errors import LibraryError
 from .cxx_names import demangle, is_mangled, with_name
@@ -61,17 +62,18 @@ def diagnose(path: str | Path, problem: str) -> LibraryError:
     return explain(file, problem) or LibraryError(subject_of(path), f"cannot be opened: {problem}")
 
 
-def missing_symbol(file: LibraryFile, name: str) -> LibraryError:
+def missing_symbol(file: LibraryFile, name: str, handle: int) -> LibraryError:
     """Return the error for a library that does not export the function ``name``.
 
-    It lists the exported functions, and says if the function exists under a C++ name or is hidden.
+    It lists the exported functions, and says if the function exists under a C++ name, is hidden, or is
+    one of another library, which the open library ``handle`` needs.
     """
     rule = f"does not offer the function {name!r}"
     offered = [*(function.name for function in aot_functions(file)), *tvm_ffi_functions(file)]
-    return LibraryError(subject_of(file.path), rule, hint=_where_it_is(file, name, offered))
+    return LibraryError(subject_of(file.path), rule, hint=_where_it_is(file, name, offered, handle))
 
 
-def _where_it_is(file: LibraryFile, name: str, offered: list[str]) -> str:
+def _where_it_is(file: LibraryFile, name: str, offered: list[str], handle: int) -> str:
     mangled = with_name(file.cxx_functions, name)
     if mangled:
         return f'it has the C++ function {demangle(mangled[0])}: add extern "C" to it'
@@ -80,6 +82,12 @@ def _where_it_is(file: LibraryFile, name: str, offered: list[str]) -> str:
     hidden = hidden_functions(file.path)
     if name in hidden or with_name(hidden, name):
         return "it has the function and hides it: is it static, or compiled with -fvisibility=hidden?"
+    other = _file_that_has(name, handle)
+    if other:
+        return (
+            f"{other}, which this library needs, has a function of that name; "
+            "name that library if you mean it"
+        )
     near = difflib.get_close_matches(name, offered, n=3, cutoff=0.5)
     if not offered:
         only = ', only C++ ones: add extern "C" to its functions' if file.cxx_functions else ""
@@ -87,6 +95,17 @@ def _where_it_is(file: LibraryFile, name: str, offered: list[str]) -> str:
     more = f" and {len(offered) - _MAX_LISTED} more" if len(offered) > _MAX_LISTED else ""
     text = f"it offers {', '.join(offered[:_MAX_LISTED])}{more}"
     return f"did you mean {' or '.join(near)}? {text}" if near else text
+
+
+def _file_that_has(name: str, handle: int) -> str:
+    """Return the file whose function the loader gives for a name in an open library; empty without one."""
+    import ctypes
+
+    try:
+        function = ctypes.CDLL(None, handle=handle)[name]
+    except (AttributeError, ValueError):
+        return ""
+    return Path(_core.symbol_at(ctypes.cast(function, ctypes.c_void_p).value or 0)[0]).name
 
 
 def check_companions(file: LibraryFile, name: str) -> None:

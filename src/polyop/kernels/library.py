@@ -65,7 +65,7 @@ class LibraryKernel(CFunctionKernel):
         if not self._address:
             from ..binary import diagnose
 
-            raise diagnose.missing_symbol(diagnose.read(self.file), self.name)
+            raise diagnose.missing_symbol(diagnose.read(self.file), self.name, handle)
         self._init = _core.find_symbol(handle, f"{self.name}Init")
         self._infer_shape = _core.find_symbol(handle, f"{self.name}InferShape")
         self._infer_type = _core.find_symbol(handle, f"{self.name}InferType")
