@@ -121,5 +121,41 @@ def test_what_pytorch_cannot_batch_runs_once_per_sample():
     np.testing.assert_allclose(hessian, expected, rtol=1e-4, atol=1e-6)
 
 
+def key(sample):
+    return polyop.aten("dropout")(sample, 0.5, True, generator=jax.random.key(0))
+
+
+def gru(sample):
+    weights = [np.ones((6, 4)), np.ones((6, 2)), np.ones(6), np.ones(6)]
+    arrays = [jnp.asarray(w, np.float32) for w in weights]
+    hidden = jnp.zeros((1, 1, 2))
+    return polyop.aten("gru.input")(
+        sample.reshape(1, 1, 4), hidden, arrays, True, 1, 0.0, False, False, False
+    )[0]
+
+
+LOOPS = {  # functions of a sample that torch.vmap refuses
+    "key": key,
+    "size": lambda v: polyop.aten("masked_select")(v, v > 1, size=3),
+    "mask": lambda v: polyop.aten("index_put")(v, [v > 1], jnp.float32(1)),
+    "gru": gru,
+}
+
+
+@pytest.mark.parametrize("case", LOOPS)
+def test_gradients_of_what_pytorch_cannot_batch(case):
+    slope = jax.grad(lambda v: (LOOPS[case](v) ** 2).sum())
+    with pytest.warns(FallbackWarning, match="vmap runs one call per sample"):
+        rows = jax.vmap(slope)(jnp.asarray(x))
+    np.testing.assert_allclose(rows, [slope(row) for row in jnp.asarray(x)], rtol=1e-5)
+
+
+def test_results_that_pytorch_gives_other_shapes_without_data():
+    table, indices = jnp.asarray(x), jnp.array([[0, 2, 1], [1, 1, 0]])
+    bags = jax.vmap(lambda i: polyop.aten("embedding_bag")(table, i, jnp.array([0, 2]))[0])(indices)
+    expected = [[x[0] + x[2], x[1]], [x[1] + x[1], x[0]]]
+    np.testing.assert_allclose(bags, expected, rtol=1e-6)
+
+
 def test_explain_says_so():
     assert "one call for all samples, by PyTorch's batching rules" in explain(polyop.aten("sin"))

@@ -38,6 +38,7 @@ READ = [  # operator, arguments: what returns its input or a view of it, or outp
     ("_native_batch_norm_legit.no_stats", (X, ONES, ZEROS, True, 0.1, 1e-5)),
     ("_native_batch_norm_legit_functional", (X, *STATISTICS, True, 0.1, 1e-5)),
     ("batch_norm", (X, *STATISTICS, False, 0.1, 1e-5, False)),
+    ("native_batch_norm", (X, *STATISTICS, False, 0.1, 1e-5)),
     ("batch_norm", (X, ONES, ZEROS, None, None, True, 0.1, 1e-5, False)),
 ]
 WRITTEN = [  # operator, arguments, positions that it writes and does not return

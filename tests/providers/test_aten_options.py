@@ -214,7 +214,21 @@ REFUSED = [  # a call, its error, what the error says
     ),
     (lambda: aten("arange")(3), HostError, 'its schema has none(.|\n)*pass host="jax"'),
     (lambda: aten("arange")(3, host="tensorflow"), ArgumentValueError, "must be one of numpy, torch, jax"),
-    (lambda: aten("arange")(3, like=2), ArgumentValueError, "must be one of numpy, .* no tensor"),
+    (
+        lambda: aten("arange")(3, like=2),
+        ArgumentValueError,
+        "aten::arange: like: must be an array of numpy, torch or jax, but got int",
+    ),
+    (
+        lambda: aten("randn")([2], host="numpy", generator=jax.random.key(0)),
+        ArgumentValueError,
+        "(?s)must be a key of the framework that host= or like= names, .*jax and numpy.*convert the key first",
+    ),
+    (
+        lambda: aten("randn")([2], like=X, generator=jax.random.key(0)),
+        ArgumentValueError,
+        "must be a key of the framework",
+    ),
     (lambda: aten("arange")(3, host="numpy", like=X), ArgumentTypeError, "takes host= or like=, not both"),
     (lambda: aten("abs")(X, host="jax"), ArgumentTypeError, "has no argument 'host'"),
     (

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 from ...call.batching import BatchedCall
 from ...call.bound import BoundOperator
+from ...call.host import host_of, specs
 from ...call.operator import Operator
+from ...call.prepare import normalise
 from ...call.rule import Rule
 from ...core.dtypes import dtype
 from ...core.errors import InferError, UnsupportedError
@@ -141,6 +144,7 @@ class BatchedBackward(Rule):
         self.first = first
         self._lock = threading.Lock()
         self._rules: dict[Dims, Backward] = {}
+        self._takes = functools.lru_cache(maxsize=1024)(self._takes_specs)
 
     def __call__(self, in_dims: Sequence[Any], inputs: Sequence[Any], call: BatchedCall) -> Any:
         """Return (outputs, their batch dimensions); ``NotImplemented`` if PyTorch cannot batch the call."""
@@ -153,13 +157,22 @@ class BatchedBackward(Rule):
             arguments[i] = map_pairs(lambda x, axis: samples_first(x, axis, size), inputs[i], in_dims[i])
         grads, *values = arguments
         tensors = flatten_tensors(self.first.schema, values)
-        positional, keywords = self.first.schema.split(values)
-        try:
-            result = self._rule(_all_first(self.first, values)).operator(grads, *positional, **keywords)
-        except InferError:
+        host = next(h for x in tensors if x is not None and (h := host_of(x)))
+        dims = _all_first(self.first, values)
+        if not self._takes(dims, normalise(call.operator, specs(host, call.operator, arguments))[1:]):
             return NotImplemented
+        positional, keywords = self.first.schema.split(values)
+        result = self._rule(dims).operator(grads, *positional, **keywords)
         outputs = result if isinstance(result, (list, tuple)) else (result,)
         return list(outputs), [0 if _is_floating(x) else None for x in tensors]
+
+    def _takes_specs(self, dims: Dims, values: tuple[Any, ...]) -> bool:
+        """Whether PyTorch can batch the function for arguments with specs as tensors."""
+        try:
+            FromMeta(self._rule(dims).function)(values)
+        except InferError:
+            return False
+        return True
 
     def _rule(self, dims: Dims) -> Backward:
         with self._lock:

@@ -28,7 +28,10 @@ def host_of_call(schema: Schema, kwargs: dict[str, Any], where: Any) -> tuple[Ho
         raise ArgumentTypeError(schema.qualified_name, "takes host= or like=, not both")
     if host is None:
         owner = host_of(like)
-        host = "no tensor" if owner is None else owner.name
+        if owner is None or owner.name not in HOSTS:
+            rule = f"must be an array of {', '.join(HOSTS[:-1])} or {HOSTS[-1]}"
+            raise ArgumentValueError(f"{schema.qualified_name}: like", rule, type(like).__name__)
+        return owner, others
     if host not in HOSTS:
         subject = f"{schema.qualified_name}: host"
         raise ArgumentValueError(subject, f"must be one of {', '.join(HOSTS)}", host)
@@ -37,9 +40,16 @@ def host_of_call(schema: Schema, kwargs: dict[str, Any], where: Any) -> tuple[Ho
 
 def without_options(schema: Schema, kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return the keywords without ``host`` and ``like``."""
-    return {
-        name: value for name, value in kwargs.items() if name not in _OPTIONS or _is_argument(schema, name)
-    }
+    return {name: value for name, value in kwargs.items() if not _is_option(schema, name)}
+
+
+def has_options(schema: Schema, kwargs: dict[str, Any]) -> bool:
+    """Whether ``host`` or ``like`` is given."""
+    return any(value is not None and _is_option(schema, name) for name, value in kwargs.items())
+
+
+def _is_option(schema: Schema, name: str) -> bool:
+    return name in _OPTIONS and not _is_argument(schema, name)
 
 
 def _is_argument(schema: Schema, name: str) -> bool:

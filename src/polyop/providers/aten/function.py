@@ -24,7 +24,8 @@ class TorchFunction:
     It returns a flat list of tensors, with lists flattened, and None for a result that PyTorch leaves
     undefined. A result that aliases a written argument is left out. ``seeded``: it may draw random numbers.
     ``result_kinds``: of an operator with other results, the kind of each of PyTorch's; values are left out.
-    ``differentiates``: it calls ``torch.autograd``.
+    ``differentiates``: it calls ``torch.autograd``. ``meta_differs``: its kernel for tensors without data
+    gives other shapes for results that nobody reads than its kernel for the CPU.
     """
 
     schema: Schema
@@ -32,6 +33,7 @@ class TorchFunction:
     seeded: bool = False
     result_kinds: tuple[str, ...] = ()
     differentiates: bool = False
+    meta_differs: bool = False
 
     def draws(self, arguments: Sequence[Any]) -> bool:
         """Whether a call draws random numbers: PyTorch marks the operator, and no argument turns that off."""

@@ -75,7 +75,9 @@ def functional(first: TorchFunction, positions: Sequence[int]) -> TorchFunction:
         every = [*(next(new) if i < 0 else arguments[i] for i in aliased), *(arguments[i] for i in last)]
         return every[0] if len(every) == 1 else tuple(every)
 
-    return TorchFunction(_schema(schema, len(aliased) + len(last)), function, first.seeded)
+    return TorchFunction(
+        _schema(schema, len(aliased) + len(last)), function, first.seeded, meta_differs=first.meta_differs
+    )
 
 
 @contextlib.contextmanager

@@ -37,7 +37,7 @@ class FromMeta:
         specs, and ``ArgumentValueError`` if an argument that is written has the wrong shape.
         """
         schema = self.function.schema
-        if (schema.namespace, schema.name) in _META_DIFFERS:
+        if self.function.meta_differs:
             return self._on_zeros(arguments)
         converted = to_torch(schema, arguments, lambda spec: empty_tensor(spec, "meta"))
         rows = zip(schema.arguments, converted, strict=True)
@@ -112,13 +112,6 @@ class FromMeta:
             )
         return Spec(tuple(result.shape), dtype(result.dtype), device)
 
-
-_META_DIFFERS = {  # give other shapes for results that nobody reads than their kernels for the CPU
-    ("aten", "embedding_bag"),
-    ("aten", "_embedding_bag"),
-    ("aten", "_embedding_bag_forward_only"),
-    ("aten", "_batch_norm_impl_index"),
-}
 
 _DATA_DEPENDENT = (
     "the shapes of its outputs depend on the data, which is not known here",

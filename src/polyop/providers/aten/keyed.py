@@ -14,6 +14,8 @@ import numpy as np
 import torch
 
 from ...call import registry
+from ...call.host import Host, host_of
+from ...core.errors import ArgumentValueError
 from ...core.schema import Argument, Schema, Type
 from ...core.spec import Spec
 from .function import TorchFunction
@@ -70,6 +72,17 @@ class _Shapes:
 def is_key(value: Any) -> bool:
     """Whether a ``generator=`` is a key: a tensor of any framework, and no generator of PyTorch."""
     return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def check_host(name: str, key: Any, host: Host) -> None:
+    """Raise ``ArgumentValueError`` for a key of another framework than the one whose array is asked for."""
+    owner = host_of(key)
+    if owner is not host:
+        rule = "must be a key of the framework that host= or like= names"
+        seen = f"a key of {owner.name if owner else 'no framework'} and {host.name}"
+        raise ArgumentValueError(
+            f"{name}: generator", rule, seen, hint="convert the key first or leave host= out"
+        )
 
 
 def key_data(key: Any) -> Any:

@@ -20,12 +20,19 @@ from .derived import Batched, derived_operator
 from .function import TorchFunction
 from .functional import Functionals
 from .infer import FromMeta
-from .keyed import Keyed, is_key, key_data
+from .keyed import Keyed, check_host, is_key, key_data
 from .names import overload_of, qualified
 from .padded import Padded
 from .schema import signature
 from .torch_operator import TorchOperator, has_tensors
 
+_META_DIFFERS = {  # the operators whose ``TorchFunction.meta_differs`` is true
+    ("aten", "embedding_bag"),
+    ("aten", "_embedding_bag"),
+    ("aten", "_embedding_bag_forward_only"),
+    ("aten", "_batch_norm_impl_index"),
+    ("aten", "native_batch_norm"),
+}
 _lock = threading.RLock()
 
 
@@ -62,7 +69,8 @@ class AtenOperator(TorchOperator):
         """
         parsed = signature(overload._schema)
         seeded = torch.Tag.nondeterministic_seeded in overload.tags
-        function = TorchFunction(parsed.schema, overload, seeded, parsed.result_kinds)
+        differs = (parsed.schema.namespace, parsed.schema.name) in _META_DIFFERS
+        function = TorchFunction(parsed.schema, overload, seeded, parsed.result_kinds, meta_differs=differs)
         self.overload = overload
         self._argument_names = {argument.name for argument in parsed.schema.arguments}
         self._variants: dict[type, TorchOperator] = {}
@@ -150,6 +158,9 @@ class AtenOperator(TorchOperator):
         if is_key(kwargs.get("generator")) and self.function.seeded:
             others = {name: value for name, value in kwargs.items() if name != "generator"}
             if not self.schema.tensor_positions:
+                if factory.has_options(self.schema, others):
+                    host, _ = factory.host_of_call(self.schema, others, self.operator.origin)
+                    check_host(self.name, kwargs["generator"], host)
                 others = factory.without_options(self.schema, others)
             return self.keyed, (key_data(kwargs["generator"]), *args), others
         return self, args, kwargs
