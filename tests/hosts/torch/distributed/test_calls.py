@@ -152,6 +152,17 @@ def test_plain_calls_of_one_process_and_calls_that_are_watched(process_group):
         SCALED(x, "2")
 
 
+def test_a_row_on_an_axis_with_one_device_is_compiled_with_symbols(process_group):
+    op = polyop.operator(
+        "dtensors::one_device(Tensor x) -> Tensor", lambda x: x + x, dims="b n -> b n", parallel="b n"
+    )
+    mesh = init_device_mesh("cpu", (1,))
+    compiled = torch.compile(op, fullgraph=True, backend="aot_eager", dynamic=True)
+    for size in (5, 6):
+        x = distribute_tensor(torch.arange(float(size))[None], mesh, [Shard(0)])
+        torch.testing.assert_close(compiled(x).to_local(), 2 * x.to_local())
+
+
 ARRIVAL = """
 import warnings
 warnings.simplefilter("error", RuntimeWarning)

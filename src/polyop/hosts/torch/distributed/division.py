@@ -104,7 +104,7 @@ def divide(
     if any(moves[k] for k in written):  # slices in another order, as of FSDP over tensor parallel
         raise checks.moved(operator, writable, (inputs[k].placements for k in written))
     if symbolic:
-        symbolic_sizes.add_conditions(chosen, global_inputs)
+        symbolic_sizes.add_conditions(chosen, shape, global_inputs, operator)
     results = tuple(
         layouts.spec_with(mesh, placed, layouts.dense_meta(spec.shape, tensors.TORCH_DTYPES[spec.dtype.name]))
         for spec, placed in zip(fresh, chosen.outputs, strict=False)

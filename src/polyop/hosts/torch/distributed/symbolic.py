@@ -13,6 +13,7 @@ from typing import Any
 
 from ....call.host import map_tensors
 from ....call.operator import Operator
+from ....core.errors import HostError
 from ....core.spec import Spec
 from ....sharding.plan import Plan
 from ....sharding.rule import sizes_along
@@ -38,14 +39,19 @@ def _number(size: Any) -> int:
     return int(size if hint is None else hint)  # int() of a symbol is a condition of the program
 
 
-def add_conditions(plan: Plan, inputs: Sequence[Spec]) -> None:
-    """Make what the plan relies on conditions of the program that is traced."""
-    for strategy in plan.strategies:
+def add_conditions(plan: Plan, mesh: Sequence[int], inputs: Sequence[Spec], operator: Operator) -> None:
+    """Make what the plan relies on conditions of the program that is traced.
+
+    Along an axis with one device nothing is cut. Raises ``HostError`` for sizes for which the plan is wrong.
+    """
+    strategies = [strategy for strategy, count in zip(plan.strategies, mesh, strict=True) if count > 1]
+    for strategy in strategies:
         if strategy.has_halo or strategy.placed:
             for spec in inputs:
                 tuple(map(int, spec.shape))
-    for strategy in plan.strategies:
+    for strategy in strategies:
         if strategy.name:
             first, *others = sizes_along(strategy.inputs, inputs)
-            assert first > 1
-            assert all(other == first for other in others)
+            if not first > 1 or not all(other == first for other in others):
+                rule = f"the tensors that are split along {strategy.name} must have one size, above 1"
+                raise HostError(operator.name, rule, [first, *others], where=operator.origin)
