@@ -154,6 +154,46 @@ def test_the_owner_of_the_code_outlives_the_operator(form):
     assert kept() is not None
 
 
+DROPPED = """
+import gc, sys, ctypes, numpy as np, polyop
+library, form = sys.argv[1:]
+x = np.arange(4, dtype=np.float32)
+if form == "cffi":
+    import cffi
+    ffi = cffi.FFI()
+    ffi.cdef("int square(int, void **, int *, int64_t **, const char **, void *, void *);")
+    lib = ffi.dlopen(library)
+    op = polyop.operator("dropped::square(Tensor x) -> Tensor", lib.square, infer="x")
+    del ffi, lib
+else:
+    from _ctypes import dlclose
+    lib = ctypes.CDLL(library)
+    address = ctypes.cast(lib.Twice, ctypes.c_void_p).value
+    op = polyop.operator("dropped::twice(Tensor x) -> Tensor", polyop.xla_ffi(address), infer="x")
+    dlclose(lib._handle)
+for _ in range(3):
+    gc.collect()
+print(op(x).tolist())
+"""
+
+
+@pytest.mark.parametrize(("form", "result"), [("cffi", [0, 1, 4, 9]), ("xla_ffi", [0, 2, 4, 6])])
+def test_the_library_of_the_code_stays_open(form, result, tmp_path):
+    need("cffi")
+    handler = SOURCE.parents[1] / "support" / "xla_handlers" / "plain.c"
+    built = (
+        polyop.source(SOURCE, function="square")
+        if form == "cffi"
+        else polyop.source(handler, function="Twice")
+    )
+    library = tmp_path / "mine.so"
+    library.write_bytes(pathlib.Path(built.file).read_bytes())
+    command = [sys.executable, "-c", DROPPED, str(library), form]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [int(float(n)) for n in done.stdout.strip(" []\n").split(",")] == result
+
+
 @pytest.mark.parametrize("form", ["numba", "cffi", "scipy-ctypes"])
 def test_in_pytorch(form):
     torch = pytest.importorskip("torch", reason="not run: torch is not installed")
@@ -197,6 +237,8 @@ REFUSED = [  # the value, the words of the error
     ),
     (lambda: typed(changed(4, ctypes.c_char_p)), "parameter dtypes: must be const char **, but got char*"),
     (lambda: typed(ARGTYPES[:6]), "ctypes square: must have 7 parameters, but got 6"),
+    (lambda: typed(None, ctypes.c_double), "must return int, where 0 is success, but got double"),
+    (lambda: typed(None, None), "must return int, where 0 is success, but got void"),
     (lambda: typed(restype=None), "must return int, where 0 is success, but got void"),
     (
         lambda: of_cffi(CDEF.replace("int *", "long *")),
@@ -280,6 +322,25 @@ def test_the_digest_is_the_same_in_every_process_where_the_code_is_known():
     here = [digest(named(form).operator) for form in (*known, *unknown)]
     assert elsewhere[:3] == here[:3]
     assert elsewhere[3] != here[3]
+
+
+FACTOR = 2.0
+
+
+def scaled(nparam, params, ndims, shapes, dtypes, stream, extra):
+    params[1][0] = params[0][0] * FACTOR
+    return 0
+
+
+def test_a_number_that_numba_reads_is_part_of_the_digest(monkeypatch):
+    need("numba")
+    contents = []
+    for factor in (2.0, 5.0):
+        monkeypatch.setitem(globals(), "FACTOR", factor)
+        op = operator(of_numba(scaled))
+        assert op(np.ones(1, np.float32)) == [factor]
+        contents.append(list(op.operator.kernels[0].content()))
+    assert contents[0] != contents[1]
 
 
 def test_the_code_of_the_page_runs():

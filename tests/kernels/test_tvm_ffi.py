@@ -212,6 +212,13 @@ def test_objects_are_kept_alive(path):
         polyop.operator("tvmffi::on_cuda(Tensor x) -> Tensor", on_cuda, infer="x")(X)
 
 
+def test_no_other_object_is_the_same(path):
+    tvm_ffi = pytest.importorskip("tvm_ffi", reason="apache-tvm-ffi is not installed")
+    functions = tvm_ffi.convert(lambda x, out: None), tvm_ffi.load_module(str(path))["square"]
+    first, second = (list(polyop.library(function).content()) for function in functions)
+    assert first != second
+
+
 @pytest.mark.parametrize("links", [True, False])
 def test_where_it_is_not_installed_the_error_says_what_to_install(path, links):
     library = path

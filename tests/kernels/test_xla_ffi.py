@@ -1,7 +1,9 @@
 """XLA FFI handlers as kernels, called from NumPy and PyTorch: values, attributes, scratch, errors, refusals."""
 
 import ctypes
+import dataclasses
 import functools
+import gc
 import itertools
 import pathlib
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import polyop
+from polyop.call.content import digest
 
 FOLDER = pathlib.Path(__file__).parents[1] / "support" / "xla_handlers"
 TYPES = {  # of the attributes of handlers in handlers.cc
@@ -185,6 +188,32 @@ def test_addresses_capsules_and_bundles():
         polyop.xla_ffi(1.5)
     with pytest.raises(NotImplementedError, match="the stage execute alone.* but got instantiate"):
         polyop.xla_ffi({"instantiate": named, "execute": named})
+
+
+def test_the_owner_of_an_address_is_kept_and_pythonapi_is_left_alone():
+    destroyed = []
+    destructor = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(destroyed.append)
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    ctypes.pythonapi.PyCapsule_GetName.restype = ctypes.c_int
+    kernel = polyop.xla_ffi(new(plain().address, None, ctypes.cast(destructor, ctypes.c_void_p)))
+    gc.collect()
+    assert (destroyed, ctypes.pythonapi.PyCapsule_GetName.restype) == ([], ctypes.c_int)
+    np.testing.assert_array_equal(define(kernel)(X), 2 * X)
+    _PINNED.append(destructor)  # the capsule calls it when Python ends
+
+
+_PINNED = []
+
+
+def test_two_values_of_an_array_are_two_digests():
+    pairs = ([0.1234567890123, 0.1234567890456], [np.arange(3000.0), np.arange(3000.0)])
+    pairs[1][1][1500] = 7
+    for pair in pairs:
+        kernel = polyop.xla_ffi(plain())
+        ops = [define(kernel, attributes={"w": np.array(w, ndmin=1)}).operator for w in pair]
+        first, second = (digest(dataclasses.replace(ops[0], attributes=op.attributes)) for op in ops)
+        assert first != second
 
 
 def test_an_operator_that_writes_is_refused():

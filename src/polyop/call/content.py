@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+from ..kernels import described
 from . import registry
 from .operator import Operator
 
@@ -19,7 +20,8 @@ def digest(operator: Operator) -> str:
     hasher = hashlib.sha256()
     constants = [(i.target, [(c.name, c.value) for c in i.constants]) for i in operator.information]
     fixed = (str(operator.schema), sorted(operator.attributes.items()), constants, operator.target)
-    hasher.update(repr(fixed).encode())
+    for part in described.value(fixed):  # not repr, which rounds and shortens arrays
+        hasher.update(b"%d:" % len(part) + part)
     # parts of a C++ module's operator have Python kernels: the library of the operator itself counts too
     owner = registry.known(operator.part_of) if operator.part_of else None
     for kernel in (*operator.kernels, *(owner.operator.kernels if owner else ())):

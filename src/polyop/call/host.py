@@ -114,6 +114,8 @@ def register(
     """
     _rows[framework] = _Row(find, packages, beside)
     _loaded.pop(framework, None)
+    for name in (framework, *packages):
+        _by_protocol.pop(name, None)
     _frameworks.cache_clear()
 
 

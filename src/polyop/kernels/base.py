@@ -50,7 +50,7 @@ class KernelBase:
         return self
 
     def failure(self, code: int, text: str, threw: bool) -> str:
-        """Return what a call broke that returned ``code`` and set ``text``, or threw what ``text`` says."""
+        """Return the error for a call that returned ``code`` and set ``text``, or that threw ``text``."""
         if threw:
             return f"the kernel threw {text}"
         rule = f"the kernel returned {code}{f' ({text})' if text else ''}"

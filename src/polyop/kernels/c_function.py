@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +13,36 @@ from ..core.errors import KernelError
 from ..core.spec import Spec
 from .base import Accepts, KernelBase, flatten
 
-ROWS = {row.name: number for number, row in enumerate(DTYPES)}
+ROW_OF_DTYPE = {row.name: number for number, row in enumerate(DTYPES)}
 """Name of a dtype -> its number in the native core."""
+_kept: dict[int, Any] = {}
+"""Owners of code, by ``id``. Programs may call it as long as the process lives, like that of a library."""
+
+
+def keep(owner: Any, address: int) -> None:
+    """Keep a function as long as the process lives: the object that owns it, and the library it is in.
+
+    An object need not own its library: cffi closes the one of a function whose ``Lib`` is dropped.
+    """
+    _kept[id(owner)] = owner
+    file, _, _ = _core.symbol_at(address)
+    if not file:
+        return
+    try:
+        ctypes.CDLL(file, mode=os.RTLD_NOW | os.RTLD_NOLOAD | os.RTLD_NODELETE)
+    except OSError:  # the program itself, or a library whose file is gone: the name leads to no library
+        return
+
+
+def read_capsule(capsule: Any) -> tuple[bytes | None, int]:
+    """Return the name of a capsule and its pointer, 0 for a null pointer."""
+    api = ctypes.pythonapi  # prototypes of its own: those of pythonapi belong to the whole process
+    get_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
+    get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", api)
+    )
+    name = get_name(capsule)
+    return name, get_pointer(capsule, name) or 0
 
 
 class CFunctionKernel(KernelBase):
@@ -31,7 +61,7 @@ class CFunctionKernel(KernelBase):
 
     @property
     def native(self) -> bool:
-        """True."""
+        """Whether the core calls it without Python: always."""
         return True
 
     @property
@@ -73,7 +103,7 @@ class CFunctionKernel(KernelBase):
         key = (specs, outputs, repr(attributes), allocates)  # the order of attributes may matter
         launch = self._launches.get(key)
         if launch is None:
-            rows = [(list(spec.shape), ROWS[spec.dtype.name]) for spec in outputs if allocates]
+            rows = [(list(spec.shape), ROW_OF_DTYPE[spec.dtype.name]) for spec in outputs if allocates]
             launch = self.new_launch(specs, outputs, attributes, rows)
             if len(self._launches) >= 256:  # a program whose shapes keep changing must not run out of memory
                 self._launches.clear()

@@ -22,6 +22,7 @@ MAX_DEPTH = 24
 """The depth to which values inside values are followed; deeper ones are represented by their types."""
 
 Parts = Iterator[bytes]
+_CONSTANTS = (bool, int, float, complex, np.generic, tuple)
 
 
 def value(item: Any) -> Parts:
@@ -55,9 +56,18 @@ def _outer(outer: Callable[[str], Any], path: str, inside: set[str]) -> Parts:
         return
     for name in names:
         constant = getattr(constant, name, None)
-    if isinstance(constant, (bool, int, float, np.generic, tuple)):
+    if isinstance(constant, _CONSTANTS):
         yield path.encode()
         yield from value(constant)
+
+
+def globals_of(function: Callable[..., Any]) -> Parts:
+    """Yield the numbers and tuples of its module that a function reads by name: a compiler fixes them."""
+    for name in function.__code__.co_names:
+        constant = function.__globals__.get(name)
+        if isinstance(constant, _CONSTANTS):
+            yield name.encode()
+            yield from value(constant)
 
 
 class _Walk:

@@ -14,11 +14,12 @@ from _ctypes import CFuncPtr
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from .. import _core
 from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..core.origin import caller
 from . import described
 from .base import Accepts
-from .c_function import CFunctionKernel
+from .c_function import CFunctionKernel, keep, read_capsule
 
 CONTRACT = (  # parameter, its type in abi.h, the types that are as good
     ("nparam", "int", "int32"),
@@ -42,8 +43,6 @@ _BASES = {
     "void_p": "void*",  # as scipy writes types of ctypes
     "char_p": "char*",
 }
-_kept: dict[int, Any] = {}
-"""Owners of code, by ``id``. Programs may call it as long as the process lives, like that of a library."""
 
 
 class _Pointer(NamedTuple):
@@ -66,13 +65,13 @@ class FunctionPointerKernel(CFunctionKernel):
     def __init__(self, value: Any) -> None:
         pointer = _read(value)
         assert pointer is not None
-        self._pointer, self._symbol = pointer, _symbol(pointer.address)
+        self._pointer, self._symbol = pointer, _core.symbol_at(pointer.address)
         name = getattr(pointer.python, "__name__", None) or self._symbol[1]
         super().__init__(pointer.address, name or "function", Accepts())
         if not pointer.address:
             raise ArgumentValueError(self, "must point to a function", "a null pointer", where=caller())
         self._check()
-        _kept[id(value)] = value
+        keep(value, pointer.address)
         self._alone = os.urandom(8)
 
     def __str__(self) -> str:
@@ -82,11 +81,12 @@ class FunctionPointerKernel(CFunctionKernel):
     def content(self) -> Iterator[bytes]:
         """Yield the Python function that was compiled, or the library's digest and the place in it.
 
-        A function of neither kind is the same as no other one.
+        Any other function differs from all others, also in the next process.
         """
         file, symbol, offset = self._symbol
         if self._pointer.python is not None:
             yield from described.value(self._pointer.python)
+            yield from described.globals_of(self._pointer.python)
             yield repr(self._pointer.parameters).encode()
             return
         import hashlib
@@ -144,9 +144,8 @@ def _of_ctypes(value: Any, tool: str = "ctypes") -> _Pointer:
         rule = "needs Python's lock, without which kernels run"
         raise ArgumentTypeError("ctypes function of PyDLL", rule, where=caller(), hint="use ctypes.CDLL")
     address = ctypes.cast(value, ctypes.c_void_p).value or 0
-    if value.argtypes is None:  # then the result is not declared either: it is int by default
-        return _Pointer(tool, address)
-    return _Pointer(tool, address, tuple(map(_of_ctype, value.argtypes)), _of_ctype(value.restype))
+    parameters = None if value.argtypes is None else tuple(map(_of_ctype, value.argtypes))
+    return _Pointer(tool, address, parameters, _of_ctype(value.restype))  # the result is int by default
 
 
 def _of_ctype(kind: Any) -> str:
@@ -177,18 +176,13 @@ def _of_numba(value: Any) -> _Pointer:
 
 
 def _of_capsule(value: Any, tool: str = "PyCapsule") -> _Pointer:
-    api = ctypes.pythonapi
-    get_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
-    get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", api)
-    )
-    text = get_name(value)
+    text, address = read_capsule(value)
     signature = re.fullmatch(r"([^()]+)\((.*)\)", (text or b"").decode(errors="replace").strip())
     if signature is None:
         rule = "must have the signature of its C function as its name"
         raise ArgumentTypeError(tool, rule, repr(text), where=caller())
     parameters = tuple(_of_text(part) for part in signature[2].split(","))
-    return _Pointer(tool, get_pointer(value, text) or 0, parameters, _of_text(signature[1]))
+    return _Pointer(tool, address, parameters, _of_text(signature[1]))
 
 
 def _of_text(text: str) -> str:
@@ -226,20 +220,3 @@ def _is_cffi_lib(value: Any) -> bool:
 def _of_cffi_lib(value: Any) -> _Pointer:
     # a function of a compiled module is a method that converts arguments; the pointer is asked for by name
     return _of_cffi(sys.modules["_cffi_backend"].FFI().addressof(value.__self__, value.__name__))
-
-
-class _Place(ctypes.Structure):
-    _fields_ = (
-        ("file", ctypes.c_char_p),
-        ("base", ctypes.c_void_p),
-        ("symbol", ctypes.c_char_p),
-        ("address", ctypes.c_void_p),
-    )
-
-
-def _symbol(address: int) -> tuple[str, str, int]:
-    """Return the library of an address, its symbol and its offset; empty texts where there are none."""
-    place = _Place()
-    if not ctypes.CDLL(None).dladdr(ctypes.c_void_p(address), ctypes.byref(place)):
-        return "", "", 0
-    return os.fsdecode(place.file or b""), (place.symbol or b"").decode(), address - (place.base or 0)

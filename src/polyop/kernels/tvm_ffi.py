@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from ..binary.tvm_ffi import mentions, need_runtime, open_runtime
 from ..core.errors import ArgumentValueError, KernelError, printable
 from ..core.spec import Spec
 from .base import Accepts
-from .c_function import ROWS, CFunctionKernel
+from .c_function import ROW_OF_DTYPE, CFunctionKernel
 
 _MAX_FRAMES = 8  # of the backtrace of an object, which does not show where the function begins
 
@@ -28,6 +29,7 @@ class TvmFfiKernel(CFunctionKernel):
         self._function, self.label, self.file = function, label, path
         if self.device not in ("cpu", "cuda"):
             raise ArgumentValueError(str(self), "the device must be 'cpu' or 'cuda'", repr(self.device))
+        self._alone = os.urandom(8)
         self._runtime = need_runtime(path or label)
 
     @classmethod
@@ -50,12 +52,14 @@ class TvmFfiKernel(CFunctionKernel):
         return printable(self.label)
 
     def content(self) -> Iterator[bytes]:
-        """Yield the name and a digest of the library; an object has no bytes of its own."""
+        """Yield the name and a digest of the library; an object differs from all others."""
         import hashlib
 
         yield self.label.encode()
         if self.file:
             yield hashlib.sha256(Path(self.file).read_bytes()).digest()
+        else:
+            yield self._alone
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
         """Return why these specs are refused, or None."""
@@ -80,7 +84,7 @@ class TvmFfiKernel(CFunctionKernel):
         allocated: list[tuple[list[int], int]],
     ) -> Any:
         extra = self.extra_of(attributes)
-        dtypes = [-1 if spec is None else ROWS[spec.dtype.name] for spec in (*inputs, *outputs)]
+        dtypes = [-1 if spec is None else ROW_OF_DTYPE[spec.dtype.name] for spec in (*inputs, *outputs)]
         signature = (dtypes, len(inputs), list(attributes))
         handle = 0 if self._function is None else self._function.__chandle__()
         try:

@@ -7,7 +7,6 @@ frame (csrc/hosts/xla_kernel.cc), so they need no part of JAX.
 from __future__ import annotations
 
 import copy
-import ctypes
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +30,7 @@ from ..core.limits import shown
 from ..core.schema import Schema
 from ..core.spec import Spec
 from .base import Accepts
-from .c_function import CFunctionKernel
+from .c_function import CFunctionKernel, keep, read_capsule
 from .library import LibraryKernel, library
 from .reference_name import split_reference
 from .source import is_source, source
@@ -60,7 +59,7 @@ class XlaHandler(CFunctionKernel):
         super().__init__(address, place[1], accepts)
         self.types, self.path = dict(types), Path(place[0])
         self.label = label or f"{self.path.name or 'code'}:{self.name}"
-        self._declared = frozenset(types)
+        self._declared, self._alone = frozenset(types), os.urandom(8)
         self._lengths: frozenset[str] = frozenset()
         self._check()
 
@@ -94,8 +93,8 @@ class XlaHandler(CFunctionKernel):
         if self.path.is_file():
             yield self.name.encode()
             yield hashlib.sha256(self.path.read_bytes()).digest()
-        else:  # code that this process made: no other process has it
-            yield f"{self.name} of process {os.getpid()}".encode()
+        else:  # code that this process made: no other handler is known to be the same
+            yield self._alone
 
     def for_schema(self, schema: Schema, where: Any) -> XlaHandler:
         """Return the kernel for an operator with this schema, which gives attributes their types.
@@ -194,7 +193,8 @@ def xla_ffi(
 
     ``handler``  ``"lib.so:Handler"``; ``"source.cc:Handler"``, compiled with jaxlib's headers; a kernel of
                  ``polyop.library`` or ``source``; a capsule (``jax.ffi.pycapsule(...)``, a value of
-                 ``registrations()``); or the address of the function.
+                 ``registrations()``); or the address of the function,
+                 whose code the caller keeps alive.
     ``types``    dtypes of attributes, by name. Without, an ``int`` is int64, a ``float`` float64, and a NumPy
                  scalar what it is.
     ``device``   ``"cpu"`` or ``"cuda"``; without it, what the library has code for.
@@ -220,6 +220,7 @@ def xla_ffi(
         label = handler.label
     else:
         address = _address(handler)
+        keep(handler, address)
         file, symbol, offset = _core.symbol_at(address)
         place, accepts = (file, symbol or f"+{offset:#x}"), Accepts(device or "cpu", accepted)
         label = ""
@@ -257,11 +258,7 @@ def _address(handler: Any) -> int:
     if type(handler).__name__ != "PyCapsule":
         rule = "must be 'lib.so:Handler', a kernel of polyop.library or source, a capsule or an address"
         raise ArgumentTypeError("xla_ffi", rule, f"{shown(handler)} ({type(handler).__name__})")
-    api = ctypes.pythonapi
-    api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    name = api.PyCapsule_GetName(handler)
+    name, address = read_capsule(handler)
     if name not in _CAPSULES:
         raise ArgumentTypeError("xla_ffi", "must be a capsule of an XLA FFI handler", f"one of {name!r}")
-    return int(api.PyCapsule_GetPointer(handler, name))
+    return address
