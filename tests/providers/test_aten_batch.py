@@ -158,4 +158,6 @@ def test_results_that_pytorch_gives_other_shapes_without_data():
 
 
 def test_explain_says_so():
-    assert "one call for all samples, by PyTorch's batching rules" in explain(polyop.aten("sin"))
+    assert "one call of torch.vmap; where PyTorch has no batching rule, it loops itself" in explain(
+        polyop.aten("sin")
+    )

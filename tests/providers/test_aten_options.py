@@ -212,6 +212,17 @@ REFUSED = [  # a call, its error, what the error says
         UnsupportedError,
         "takes no size=, because PyTorch does not say",
     ),
+    (
+        lambda: aten("nonzero")(X, size=9, fill_value=1.5),
+        ArgumentValueError,
+        "argument fill_value: must be a value of int64, but got 1.5",
+    ),
+    (
+        lambda: aten("masked_select")(np.ones(2, np.uint8), np.ones(2, bool), size=9, fill_value=-1),
+        ArgumentValueError,
+        "must be a value of uint8, but got -1",
+    ),
+    (lambda: aten.search(3), ArgumentTypeError, "aten.search: takes a word, but got 3"),
     (lambda: aten("arange")(3), HostError, 'its schema has none(.|\n)*pass host="jax"'),
     (lambda: aten("arange")(3, host="tensorflow"), ArgumentValueError, "must be one of numpy, torch, jax"),
     (

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import numpy_mesh
+import polyop
+from polyop.core.spec import Spec
+from polyop.sharding.of_call import sharding_rule
 from twelve_operators import twelve_operators
 
 pytestmark = pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")
@@ -124,3 +127,19 @@ def test_every_combination_is_the_whole(name):
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_every_combination_of_the_gradient_is_the_whole(name):
     assert numpy_mesh.check_every_strategy(*gradient(name), MESHES) > len(MESHES)
+
+
+def test_a_loop_may_have_the_name_of_another_dimension_that_is_claimed():
+    def row_sums(x):
+        y = output_tensor((x.shape[0],), x.dtype)  # noqa: F821 - a word of the language
+        for i in range(x.shape[0]):
+            y[i] = 0.0
+            for j in range(x.shape[1]):
+                y[i] += x[i, j]
+        return y
+
+    operator = polyop.operator(
+        "from_loops::row_sums(Tensor x) -> Tensor", polyop.kernel(row_sums), dims="j i -> j", parallel="j"
+    )
+    rule = sharding_rule(operator.operator, (Spec((4, 6), "float64"),))
+    assert [str(strategy) for strategy in rule.splits] == ["j: S(0) -> S(0)"]

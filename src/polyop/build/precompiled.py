@@ -37,8 +37,8 @@ class Precompiled:
 def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None:
     """Return the precompiled header for a source, from the cache or made now; None if it cannot use one.
 
-    That is so if the source includes no heavy header, if it defines a macro before the include (which the
-    header might test), and if the compiler is neither gcc nor clang.
+    It cannot if the source includes no heavy header, or defines a macro before the include (which the header
+    might test), or if the compiler is neither gcc nor clang. None, too, if precompiling fails.
     """
     if not _can_use(unit):
         return None

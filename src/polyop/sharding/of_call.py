@@ -46,8 +46,11 @@ def sharding_rule(
     for strategy in _strategies(operator, arguments, inputs, results):
         if strategy.placed and operator.placed is None:  # it writes in place
             continue
-        if not strategy.name or not any(_same_split(strategy, other) for other in strategies):
-            strategies.append(strategy)
+        if strategy.name and any(
+            strategy.name == other.name or _same_split(strategy, other) for other in strategies
+        ):
+            continue  # proved, and claimed too; or a loop has the name of another dimension that is claimed
+        strategies.append(strategy)
     return ShardingRule(operator.name, inputs, results, tuple(strategies))
 
 

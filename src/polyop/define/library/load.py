@@ -11,7 +11,7 @@ from typing import Any
 
 from ...binary.allowed import check_allowed
 from ...call import registry
-from ...core.errors import ArgumentTypeError, LibraryError, SchemaError
+from ...core.errors import ArgumentTypeError, ArgumentValueError, LibraryError, SchemaError
 from ...core.limits import as_path, shown
 from ...core.origin import Origin, caller
 from ...core.parse import parse
@@ -97,6 +97,10 @@ def load_library(
 
         flags, link_flags = _words("cflags", cflags), _words("ldflags", ldflags)
         path = build(sources, flags=flags, link_flags=link_flags, include_paths=include_paths, debug=debug)
+    else:
+        _no_options(
+            path, {"include_paths": include_paths, "cflags": cflags, "ldflags": ldflags, "debug": debug}
+        )
     if is_torch_library(path):
         return load_torch_library(path, {"namespaces": namespaces, "docs": docs, "dims": dims}, origin)
     identity = tuple(str(Path(one).resolve()) for one in paths)
@@ -105,6 +109,13 @@ def load_library(
         _document(loaded, docs or {})
         _set_dims(loaded, dims, origin)
         return loaded
+
+
+def _no_options(path: Path, options: Mapping[str, Any]) -> None:
+    for name, value in options.items():
+        if value:
+            rule = f"is built already, so load_library takes no {name}= for it"
+            raise ArgumentValueError(path.name, rule, where=caller())
 
 
 def _document(library: OperatorLibrary, docs: Mapping[str, str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...call.bound import BoundOperator
-from ...core.errors import HostError
+from ...core.errors import ArgumentTypeError, HostError
 
 
 def aten(name: Any, *, batch: Any = None) -> BoundOperator:
@@ -67,6 +67,8 @@ def search(word: str) -> list[str]:
 
     Raises ``HostError`` without PyTorch.
     """
+    if not isinstance(word, str):
+        raise ArgumentTypeError("aten.search", "takes a word", repr(word))
     _need_torch("the list of PyTorch's operators")
     from .names import names_with
 

@@ -107,7 +107,7 @@ class Batched(Rule):
     There is one for each way in which arguments are batched. Random numbers differ between the samples.
     """
 
-    batching = "one call for all samples, by PyTorch's batching rules"
+    batching = "one call of torch.vmap; where PyTorch has no batching rule, it loops itself"
 
     def __init__(self, function: TorchFunction) -> None:
         """Keep the function; the operators are made at their first use."""

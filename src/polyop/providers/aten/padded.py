@@ -42,6 +42,7 @@ class Padded(TorchOperator):
         specs = to_torch(schema, arguments, tensors.spec)
         shapes = iter(result_shapes(self.first, _hashable(specs)))
         _check_size(schema, size)
+        _check_fill(schema, fill_value, result_shapes(self.first, _hashable(specs))[0].dtype)
         result = self.first.function(*args, **kwargs)
         items = result if isinstance(result, tuple) else (result,)
         padded = []
@@ -76,12 +77,14 @@ class PaddedShapes:
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
         """Return one spec per output; raises ``UnsupportedError`` as :func:`result_shapes` does."""
-        *inputs, size, _ = arguments
+        *inputs, size, fill = arguments
         _check_size(self.first.schema, size)
         device = first_device(inputs)
+        shapes = result_shapes(self.first, _hashable(to_torch(self.first.schema, inputs, _itself)))
+        _check_fill(self.first.schema, fill, shapes[0].dtype)
         return tuple(
             Spec(tuple(size if n is None else n for n in shape.sizes), dtype(shape.dtype), device)
-            for shape in result_shapes(self.first, _hashable(to_torch(self.first.schema, inputs, _itself)))
+            for shape in shapes
         )
 
 
@@ -126,6 +129,18 @@ def _no_size(schema: Schema) -> UnsupportedError:
 def _check_size(schema: Schema, size: int) -> None:
     if size < 0:
         raise ArgumentValueError(f"{schema.qualified_name}: argument size", "must be 0 or more", size)
+
+
+def _check_fill(schema: Schema, fill: Any, kind: torch.dtype) -> None:
+    """Raise ``ArgumentValueError`` for a value that PyTorch would change to fit the dtype."""
+    if kind.is_complex or (kind.is_floating_point and not isinstance(fill, complex)):
+        return
+    least, most = (0, 1) if kind is torch.bool else (0, 0)
+    if not kind.is_floating_point and kind is not torch.bool:
+        least, most = torch.iinfo(kind).min, torch.iinfo(kind).max
+    if isinstance(fill, complex) or not least <= fill <= most or fill != int(fill):
+        subject = f"{schema.qualified_name}: argument fill_value"
+        raise ArgumentValueError(subject, f"must be a value of {dtype(kind).name}", fill)
 
 
 def _hashable(values: Sequence[Any]) -> tuple[Any, ...]:
