@@ -338,7 +338,8 @@ def test_damaged_files_raise_library_error(tmp_path):
     ],
 )
 def test_missing_symbol_says_where_it_is(tmp_path, code, name, message):
-    problem = library_file.missing_symbol(library_file.read(make(tmp_path, "lib.so", code)), name)
+    file = library_file.read(make(tmp_path, "lib.so", code))
+    problem = library_file.missing_symbol(file, name, ctypes.CDLL(None)._handle)
     assert isinstance(problem, LibraryError)
     assert re.search(rf"does not offer the function '{name}'\n.*{message}", str(problem))
 
