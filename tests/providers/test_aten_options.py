@@ -128,7 +128,12 @@ def test_the_gradient_of_a_padded_result_leaves_the_padding_out():
     assert pull(np.ones(2, np.float32))[0].tolist() == [[1, 0, 0], [0, 1, 0]]
 
 
-def test_vmap_takes_a_size():
+@pytest.fixture
+def not_warned_yet(monkeypatch):
+    monkeypatch.setattr("polyop.call.batching._warned", set())  # by tests that ran before
+
+
+def test_vmap_takes_a_size(not_warned_yet):
     with pytest.warns(Warning, match="masked_select_padded"):
         rows = jax.vmap(lambda x: aten("masked_select")(x, x > 0, size=2))(X)
     assert rows.tolist() == [[3, 0], [2, 3]]
@@ -194,7 +199,7 @@ def test_the_gradient_with_a_key_has_the_draws_of_the_call():
     assert off(x).tolist() == [1] * 100
 
 
-def test_keys_are_mapped():
+def test_keys_are_mapped(not_warned_yet):
     keys = jax.random.split(jax.random.key(0), 3)
     with pytest.warns(Warning, match="randn_keyed"):
         rows = jax.vmap(lambda key: aten("randn")([2], generator=key))(keys)
