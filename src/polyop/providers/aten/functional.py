@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from ...call import registry
 from ...core.errors import ArgumentValueError
 from ...core.schema import MISSING, Argument, Return, Schema, Type
 from .function import TorchFunction
+from .names import derived_namespace
 
 _TRAINING: Mapping[str, str] = {  # writes its statistics if this argument is true; PyTorch's schema hides it
     "batch_norm": "training",
@@ -20,7 +22,8 @@ _TRAINING: Mapping[str, str] = {  # writes its statistics if this argument is tr
     "miopen_batch_norm": "training",
     "instance_norm": "use_input_stats",
 }
-_STATISTICS = ("running_mean", "running_var")
+STATISTICS = ("running_mean", "running_var")
+"""Arguments that PyTorch writes in training, although its schemas do not say so."""
 
 
 def written(schema: Schema, arguments: Sequence[Any]) -> tuple[int, ...]:
@@ -31,7 +34,7 @@ def written(schema: Schema, arguments: Sequence[Any]) -> tuple[int, ...]:
     training = _TRAINING.get(schema.name, "") if schema.namespace == "aten" else ""
     names = [argument.name for argument in schema.arguments]
     if training and arguments[names.index(training)]:
-        positions = [names.index(name) for name in _STATISTICS]
+        positions = [names.index(name) for name in STATISTICS]
     else:
         positions = [i for i, argument in enumerate(schema.arguments) if argument.type.writes]
     outs = [schema.arguments[i] for i in positions if _is_out(schema.arguments[i])]
@@ -91,7 +94,7 @@ def _quiet(tensor: Any) -> Iterator[None]:
 
 
 def _schema(schema: Schema, count: int) -> Schema:
-    namespace, name = f"polyop_{schema.namespace}", f"{schema.name}_functional"
+    namespace, name = derived_namespace(schema), f"{schema.name}_functional"
     unused = dataclasses.replace(schema, namespace=namespace, name=name)
     if registry.known(unused.qualified_name) is not None:
         name = registry.unique(namespace, name)
@@ -119,6 +122,7 @@ class Functionals:
         self.function, self._make = function, make
         schema = function.schema
         self.can_write = schema.mutates or (schema.namespace == "aten" and schema.name in _TRAINING)
+        self._lock = threading.RLock()
         self._operators: dict[tuple[int, ...], Any] = {}
 
     def operator(self, arguments: Sequence[Any]) -> Any:
@@ -126,6 +130,7 @@ class Functionals:
         positions = written(self.function.schema, arguments)
         if not positions:
             return None
-        if positions not in self._operators:
-            self._operators[positions] = self._make(functional(self.function, positions))
-        return self._operators[positions]
+        with self._lock:
+            if positions not in self._operators:
+                self._operators[positions] = self._make(functional(self.function, positions))
+            return self._operators[positions]

@@ -16,9 +16,9 @@ from ...core.spec import Spec
 from ...hosts.torch import tensors
 from ...kernels.python import PythonKernel, empty
 from .function import TorchFunction, flatten_tensors, to_torch
+from .functional import STATISTICS
 
 _CPU = torch.device("cpu")
-_STATISTICS = {"running_mean", "running_var"}  # PyTorch writes them, but its schemas do not say so
 
 _kept: ContextVar[tuple[TorchFunction, list[Any]] | None] = ContextVar("kept", default=None)
 
@@ -90,7 +90,7 @@ class AtenKernel(PythonKernel):
             if argument.type.writes and tensor.shape != array.shape:
                 rule = f"must have the result's shape {tuple(tensor.shape)}, as only PyTorch can resize it"
                 raise ArgumentValueError(subject, rule, array.shape)
-            if argument.type.writes or argument.name not in _STATISTICS:
+            if argument.type.writes or argument.name not in STATISTICS:
                 continue
             if tensors.to_numpy(tensor).tobytes() != array.tobytes():
                 rule = "was written, as its statistics are in training"

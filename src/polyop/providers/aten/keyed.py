@@ -20,6 +20,7 @@ from ...core.schema import Argument, Schema, Type
 from ...core.spec import Spec
 from .function import TorchFunction
 from .infer import FromMeta
+from .names import derived_namespace
 from .torch_operator import TorchOperator
 
 _state = threading.Lock()
@@ -117,7 +118,7 @@ def _device(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
 
 
 def _schema(schema: Schema, generator: int | None) -> Schema:
-    namespace = f"polyop_{schema.namespace}"
+    namespace = derived_namespace(schema)
     others = [argument for place, argument in enumerate(schema.arguments) if place != generator]
     return dataclasses.replace(
         schema,

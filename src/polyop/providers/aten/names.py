@@ -55,24 +55,22 @@ def derived_namespace(schema: Schema) -> str:
 
 def matching(word: str) -> list[tuple[str, str]]:
     """Return the list of :func:`polyop.providers.aten.listing`."""
-    rows = []
-    for name in sorted(_names()):
-        if word.lower() in name.lower() and (word or name.startswith("aten::")):
-            schema = torch._C._get_schema(*_parts(name))
-            rows.append((str(schema), _problem(schema)))
-    return rows
+    rows = [schema for name, schema in _schemas_with(word) if word or name.startswith("aten::")]
+    return [(str(schema), _problem(schema)) for schema in rows]
 
 
 def names_with(word: str) -> list[str]:
     """Return the names that hold ``word`` and are taken, without the gradients that polyop makes of them."""
-    own = [name for name in sorted(_names()) if not name.startswith("polyop_")]
-    held = [name for name in own if word.lower() in name.lower()]
-    return [name for name in held if not _problem(torch._C._get_schema(*_parts(name)))]
+    rows = [row for row in _schemas_with(word) if not row[0].startswith("polyop_")]
+    return [name for name, schema in rows if not _problem(schema)]
 
 
-def _parts(name: str) -> tuple[str, str]:
-    base, _, overload = name.partition(".")
-    return base, overload
+def _schemas_with(word: str) -> Iterator[tuple[str, Any]]:
+    """Yield the names that hold ``word``, each with its schema."""
+    for name in sorted(_names()):
+        if word.lower() in name.lower():
+            base, _, overload = name.partition(".")
+            yield name, torch._C._get_schema(base, overload)
 
 
 def nearest(name: str) -> list[str]:

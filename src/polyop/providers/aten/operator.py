@@ -77,9 +77,8 @@ class AtenOperator(TorchOperator):
         doc = f"PyTorch's operator {overload._schema}."
         super().__init__(function, FromMeta(function), parsed.repeats, doc, batch)
         self._functionals = Functionals(function, _functional_operator)
-        self._functionals.operator(
-            (True,) * len(parsed.schema.arguments)
-        )  # programs of other processes name it
+        # made now, so that a process that loads an exported program has it
+        self._functionals.operator((True,) * len(parsed.schema.arguments))
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs. torch.compile traces this function."""
@@ -110,7 +109,10 @@ class AtenOperator(TorchOperator):
             return self._variants[kind]
 
     def vjp(self, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """Return the output, and a function from its gradient to the tuple of input gradients; as there."""
+        """Return the output, and a function from its gradient to the tuple of input gradients.
+
+        Raises what ``TorchOperator.vjp`` raises.
+        """
         variant, args, kwargs = self._with_options(args, kwargs)
         if variant is not self:
             return variant.vjp(*args, **kwargs)

@@ -18,6 +18,7 @@ from ...core.spec import Spec
 from ...hosts.torch import tensors
 from .function import TorchFunction, to_torch
 from .infer import empty_tensor
+from .names import derived_namespace
 from .torch_operator import TorchOperator
 
 
@@ -166,7 +167,7 @@ def _resize(tensor: torch.Tensor, dims: Sequence[int], size: int, fill: Any) -> 
 
 
 def _schema(schema: Schema) -> Schema:
-    namespace = f"polyop_{schema.namespace}"
+    namespace = derived_namespace(schema)
     return dataclasses.replace(
         schema,
         namespace=namespace,
