@@ -167,3 +167,9 @@ def test_tensors_of_tensorflow():
     np.testing.assert_array_equal(result.numpy(), X * X)
     with pytest.raises(ArgumentValueError, match="a read-only array"):
         scale_(tf.constant(X), 2.0)
+
+
+@pytest.mark.parametrize("device", [3, 11, 13])  # CUDA's and ROCm's host memory, CUDA's managed memory
+def test_memory_that_a_gpu_shares_with_the_cpu_is_taken(device):
+    operator = polyop.operator(f"dlpack::shared_{device}(Tensor x) -> Tensor", lambda x: x * 2, infer="x")
+    np.testing.assert_array_equal(operator(Named(X, (device, 0))).array, 2 * X)

@@ -162,3 +162,8 @@ def test_explain_says_so():
     assert "one call of torch.vmap; where PyTorch has no batching rule, it loops itself" in explain(
         polyop.aten("sin")
     )
+
+
+def test_random_draws_differ_between_samples():
+    kept = jax.vmap(lambda v: polyop.aten("native_dropout")(v, 0.5, True)[1])(jnp.ones((2, 64)))
+    assert (kept[0] != kept[1]).any()
