@@ -108,8 +108,8 @@ def _library(file: LibraryFile) -> int:
 def _torch(file: LibraryFile) -> int:
     operators = torch_operators(file.path)
     print()
-    for schema, keys in operators:
-        print(f"{schema}  [{', '.join(keys) or 'no functions'}]")
+    for name, schema, keys in operators:
+        print(f"{schema or f'{name} (no schema)'}  [{', '.join(keys) or 'no functions'}]")
     if not operators:
         print("it registers no operators in PyTorch")
     return 0

@@ -52,8 +52,7 @@ def load_torch_library(path: Path, options: Mapping[str, Any], origin: Origin) -
 
 
 def _open(path: Path, subject: str, origin: Origin) -> OperatorLibrary:
-    rows = [schema.partition("(")[0] for schema, _ in torch_operators(path)]
-    names = [name for name in rows if "::" in name and not name.endswith(" ")]  # the others have no schema
+    names = [name for name, schema, _ in torch_operators(path) if schema is not None]
     if not names:
         rule = "registers no operator with a schema"
         hint = 'operators that another library registers are called by name: polyop.aten("namespace::name")'

@@ -28,10 +28,10 @@ def registers_in_torch(file: LibraryFile) -> bool:
     return any(_REGISTERS.match(name) for name in file.undefined)
 
 
-def torch_operators(path: Path) -> list[tuple[str, list[str]]]:
+def torch_operators(path: Path) -> list[tuple[str, str | None, list[str]]]:
     """Open a library and return the operators that it registers in PyTorch.
 
-    Each comes as (schema, dispatch keys that have a kernel). Raises ``HostError`` without PyTorch,
+    Each comes as (name, schema or None, dispatch keys that have a kernel). Raises ``HostError`` without PyTorch,
     and ``LibraryError`` if the library cannot be opened, or defines a namespace that is defined already.
     """
     try:
@@ -53,13 +53,13 @@ def torch_operators(path: Path) -> list[tuple[str, list[str]]]:
     return _rows(_registered() - before)
 
 
-def _rows(registered: set[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+def _rows(registered: set[tuple[str, str]]) -> list[tuple[str, str | None, list[str]]]:
     keys_of: dict[str, list[str]] = {}
     for name, key in sorted(registered):
         keys_of.setdefault(name, [])
         if key:
             keys_of[name].append(key)
-    return [(_schema(name), sorted(keys, key=KEYS.index)) for name, keys in keys_of.items()]
+    return [(name, _schema(name), sorted(keys, key=KEYS.index)) for name, keys in keys_of.items()]
 
 
 def _is_loaded(path: str | Path) -> bool:
@@ -93,11 +93,11 @@ def _registered() -> set[tuple[str, str]]:
     return names | {(name, key) for key in KEYS for name in registered(key)}
 
 
-def _schema(name: str) -> str:
+def _schema(name: str) -> str | None:
     import torch
 
     base, _, overload = name.partition(".")
     try:
         return str(torch._C._get_schema(base, overload))
     except RuntimeError:  # kernels for an operator that was never defined
-        return f"{name} (no schema)"
+        return None
