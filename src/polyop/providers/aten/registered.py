@@ -31,8 +31,8 @@ def registers_in_torch(file: LibraryFile) -> bool:
 def torch_operators(path: Path) -> list[tuple[str, str | None, list[str]]]:
     """Open a library and return the operators that it registers in PyTorch.
 
-    Each comes as (name, schema or None, dispatch keys that have a kernel). Raises ``HostError`` without PyTorch,
-    and ``LibraryError`` if the library cannot be opened, or defines a namespace that is defined already.
+    Each comes as (name, schema or None, dispatch keys that have a kernel). Raises ``HostError`` without
+    PyTorch, and ``LibraryError`` if the library cannot be opened, or defines a namespace that is defined already.
     """
     try:
         import torch
