@@ -32,7 +32,8 @@ def torch_operators(path: Path) -> list[tuple[str, str | None, list[str]]]:
     """Open a library and return the operators that it registers in PyTorch.
 
     Each comes as (name, schema or None, dispatch keys that have a kernel). Raises ``HostError`` without
-    PyTorch, and ``LibraryError`` if the library cannot be opened, or defines a namespace that is defined already.
+    PyTorch, and ``LibraryError`` if the library cannot be opened, or defines a namespace that is defined
+    already.
     """
     try:
         import torch
