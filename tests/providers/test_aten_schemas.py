@@ -43,6 +43,15 @@ def test_what_does_not_bind_of_pytorchs_registry():
     assert reasons.total() < 0.01 * len(rows)
 
 
+def test_a_name_with_an_implementation_alone_is_not_listed():
+    library = torch.library.Library("undeclared", "IMPL")
+    library.impl("f", lambda x: x, "CPU")
+    assert "undeclared::f" in torch._C._dispatch_get_all_op_names()
+    assert listing("undeclared") == []
+    assert "aten::relu(Tensor self) -> Tensor" in dict(listing())
+    library._destroy()
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

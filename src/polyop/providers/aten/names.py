@@ -55,22 +55,28 @@ def derived_namespace(schema: Schema) -> str:
 
 def matching(word: str) -> list[tuple[str, str]]:
     """Return the list of :func:`polyop.providers.aten.listing`."""
-    rows = [schema for name, schema in _schemas_with(word) if word or name.startswith("aten::")]
-    return [(str(schema), _problem(schema)) for schema in rows]
+    names = [name for name in _names_with(word) if word or name.startswith("aten::")]
+    return [(str(schema), _problem(schema)) for _, schema in _schemas(names)]
 
 
 def names_with(word: str) -> list[str]:
     """Return the names that hold ``word`` and are taken, without the gradients that polyop makes of them."""
-    rows = [row for row in _schemas_with(word) if not row[0].startswith("polyop_")]
-    return [name for name, schema in rows if not _problem(schema)]
+    names = [name for name in _names_with(word) if not name.startswith("polyop_")]
+    return [name for name, schema in _schemas(names) if not _problem(schema)]
 
 
-def _schemas_with(word: str) -> Iterator[tuple[str, Any]]:
-    """Yield the names that hold ``word``, each with its schema."""
-    for name in sorted(_names()):
-        if word.lower() in name.lower():
-            base, _, overload = name.partition(".")
+def _names_with(word: str) -> list[str]:
+    return sorted(name for name in _names() if word.lower() in name.lower())
+
+
+def _schemas(names: list[str]) -> Iterator[tuple[str, Any]]:
+    """Yield ``names``, each with its schema; a name with an implementation alone has none, and is left out."""
+    for name in names:
+        base, _, overload = name.partition(".")
+        try:
             yield name, torch._C._get_schema(base, overload)
+        except RuntimeError:
+            continue
 
 
 def nearest(name: str) -> list[str]:
