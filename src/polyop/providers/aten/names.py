@@ -70,7 +70,7 @@ def _names_with(word: str) -> list[str]:
 
 
 def _schemas(names: list[str]) -> Iterator[tuple[str, Any]]:
-    """Yield ``names``, each with its schema; a name with an implementation alone has none, and is left out."""
+    """Yield ``names``, each with its schema; a name with only an implementation has none, and is left out."""
     for name in names:
         base, _, overload = name.partition(".")
         try:
