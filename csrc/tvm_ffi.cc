@@ -37,9 +37,9 @@ const char* name_of(int32_t type) {
       return "a bool";
     case kFloat:
       return "a float";
-    case 70:
+    case kTensor:
       return "a tensor";
-    case 71:
+    case kArray:
       return "an array";
     default:
       return "a value";

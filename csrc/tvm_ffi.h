@@ -1,5 +1,4 @@
-// Functions of tvm-ffi as kernels. The structs are declared from its C interface, version 0.1
-// (tvm/ffi/c_api.h).
+// Functions of tvm-ffi as kernels.
 #pragma once
 
 #include <cstddef>
@@ -7,46 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "hosts/dlpack.h"
 #include "launch.h"
+#include "polyop/export/tvm_ffi_api.h"
 
 namespace polyop::tvm_ffi {
-
-enum Type : int32_t { kNone = 0, kInt = 1, kBool = 2, kFloat = 3, kTensorPointer = 7, kText = 8 };
-constexpr int32_t kFirstObject = 64;  // a value of this type, or of a higher one, is a counted object
-
-struct Any {
-  int32_t type;
-  uint32_t padding;
-  union {
-    int64_t integer;
-    double number;
-    const char* text;
-    void* pointer;
-  };
-};
-using SafeCall = int (*)(void* handle, const Any* arguments, int32_t count, Any* result);
-
-// What every object begins with.
-struct Object {
-  uint64_t references;
-  int32_t type;
-  uint32_t padding;
-  void (*deleter)(void* self, int flags);
-};
-struct FunctionObject {
-  Object header;
-  SafeCall call;
-};
-struct Bytes {
-  const char* data;
-  size_t size;
-};
-struct ErrorObject {
-  Object header;
-  Bytes kind, message, backtrace;  // the backtrace has the most recent call first
-};
-static_assert(sizeof(Any) == 16 && sizeof(Object) == 24 && sizeof(ErrorObject) == 72);
 
 // The functions of libtvm_ffi.so that a call needs.
 struct Runtime {

@@ -11,8 +11,8 @@
 #include <cstring>
 #include <string>
 
-#include "dlpack.h"
 #include "host.h"
+#include "polyop/export/dlpack.h"
 #include "torch_tensors.h"
 
 namespace polyop {

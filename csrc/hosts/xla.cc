@@ -6,7 +6,7 @@
 #include <string>
 
 #include "../target.h"
-#include "xla_ffi.h"
+#include "polyop/export/xla_api.h"
 
 namespace polyop {
 
@@ -17,32 +17,6 @@ using namespace xla;
 // The version that XLA is told: kMajor and kMinor, except in tests.
 int reported_major = kMajor, reported_minor = kMinor;
 
-struct DtypeRow {
-  int xla_number;
-  const char* name;  // in dtypes()
-};
-constexpr DtypeRow kDtypeRows[] = {
-    {1, "bool"},
-    {2, "int8"},
-    {3, "int16"},
-    {4, "int32"},
-    {5, "int64"},
-    {6, "uint8"},
-    {7, "uint16"},
-    {8, "uint32"},
-    {9, "uint64"},
-    {10, "float16"},
-    {11, "float32"},
-    {12, "float64"},
-    {15, "complex64"},
-    {16, "bfloat16"},
-    {18, "complex128"},
-    {19, "float8_e5m2"},
-    {20, "float8_e4m3fn"},
-    {24, "float8_e5m2fnuz"},
-    {25, "float8_e4m3fnuz"},
-    {33, "float8_e8m0fnu"},
-};
 constexpr size_t kMaxDtypes = 64;
 
 // For each of XLA's numbers of dtypes, the row of dtypes() or -1.
@@ -52,7 +26,7 @@ const int32_t* row_table() {
     for (size_t i = 0; i < kMaxDtypes; ++i) rows[i] = -1;
     for (const DtypeRow& dtype : kDtypeRows) {
       for (size_t row = 0; row < dtypes().size(); ++row) {
-        if (dtypes()[row].name == dtype.name) rows[dtype.xla_number] = static_cast<int32_t>(row);
+        if (dtypes()[row].name == dtype.name) rows[dtype.number] = static_cast<int32_t>(row);
       }
     }
     return rows;
@@ -187,7 +161,7 @@ Error* handle_cuda(Frame* frame) { return handle(frame, kCuda); }
 
 int xla_dtype(const std::string& name) {
   for (const DtypeRow& row : kDtypeRows) {
-    if (name == row.name) return row.xla_number;
+    if (name == row.name) return row.number;
   }
   return -1;
 }

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "polyop/export/xla_api.h"
 #include "xla.h"
-#include "xla_ffi.h"
 
 namespace polyop {
 

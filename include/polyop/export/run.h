@@ -1,4 +1,4 @@
-// Chooses the kernel of an operator, infers its outputs, and runs it. One source of a library includes this.
+// Chooses the kernel of an operator, infers its outputs, and runs it.
 #ifndef POLYOP_EXPORT_RUN_H
 #define POLYOP_EXPORT_RUN_H
 

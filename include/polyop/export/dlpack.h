@@ -1,6 +1,7 @@
 // DLPack's structs, declared from its specification (version 1.3): the exchange table that a
 // framework publishes on its tensor type as __dlpack_c_exchange_api__.
-#pragma once
+#ifndef POLYOP_EXPORT_DLPACK_H
+#define POLYOP_EXPORT_DLPACK_H
 
 #include <cstdint>
 
@@ -51,3 +52,5 @@ struct Exchange {
 static_assert(sizeof(Tensor) == 48 && sizeof(ManagedTensor) == 80 && sizeof(Exchange) == 56);
 
 }  // namespace polyop::dlpack
+
+#endif

@@ -1,8 +1,9 @@
-// XLA's C interface for custom calls, version 0.3: the parts that are used. xla.cc is a handler that XLA
-// calls; xla_kernel.cc calls handlers as XLA does. They are declared here so that building needs no file of
-// jaxlib. Structs begin with their size and only grow at the end. Source: the interface that jaxlib documents
-// in xla/ffi/api/c_api.h.
-#pragma once
+// XLA's C interface for custom calls, version 0.3: the parts that are used. csrc/hosts/xla.cc and xla.h are
+// handlers that XLA calls; csrc/hosts/xla_kernel.cc calls handlers as XLA does. They are declared here so
+// that building needs no file of jaxlib. Structs begin with their size and only grow at the end. Source: the
+// interface that jaxlib documents in xla/ffi/api/c_api.h.
+#ifndef POLYOP_EXPORT_XLA_API_H
+#define POLYOP_EXPORT_XLA_API_H
 
 #include <cstddef>
 #include <cstdint>
@@ -124,6 +125,33 @@ struct Api {
   Error* (*get_ordinal)(GetOrdinal*);
 };
 
+struct DtypeRow {
+  int number;
+  const char* name;  // polyop's
+};
+constexpr DtypeRow kDtypeRows[] = {
+    {1, "bool"},
+    {2, "int8"},
+    {3, "int16"},
+    {4, "int32"},
+    {5, "int64"},
+    {6, "uint8"},
+    {7, "uint16"},
+    {8, "uint32"},
+    {9, "uint64"},
+    {10, "float16"},
+    {11, "float32"},
+    {12, "float64"},
+    {15, "complex64"},
+    {16, "bfloat16"},
+    {18, "complex128"},
+    {19, "float8_e5m2"},
+    {20, "float8_e4m3fn"},
+    {24, "float8_e5m2fnuz"},
+    {25, "float8_e4m3fnuz"},
+    {33, "float8_e8m0fnu"},
+};
+
 struct Buffer {
   Header header;
   int dtype;
@@ -175,3 +203,5 @@ constexpr int kExecute = 3;
 using HandlerFunction = Error* (*)(Frame*);
 
 }  // namespace polyop::xla
+
+#endif
