@@ -19,6 +19,7 @@ HERE = pathlib.Path(__file__).parent
 collect_ignore = [  # programs, and modules that define operators: their doctests would define these twice
     "hosts/dlpack_page.py",
     "kernels/page.py",
+    "kernels/triton_page.py",
     "sources/dask_cluster.py",
     "sources/dtensor_processes.py",
     "sources/jax_communication.py",

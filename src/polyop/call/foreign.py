@@ -198,7 +198,8 @@ def resolve(text: str, rows: Sequence[tuple[tuple[int, ...], int, int]], inputs:
         launch = prepared.launch()
         return launch, tuple(order), tuple(pairs.items()), prepared.repeatable, failed
     if specs and specs[0].device != "cpu":
-        raise HostError(bound.name, f"{kernel} runs on the CPU", f"tensors on {specs[0].device}")
+        rule = "runs on the CPU" if kernel.device == "cpu" else "is launched from PyTorch alone"
+        raise HostError(bound.name, f"{kernel} {rule}", f"tensors on {specs[0].device}")
     run: Run = functools.partial(_run, get_operator, values, inputs, len(prepared.outputs), pairs)
     for around in _watches:
         run = around(operator, run)

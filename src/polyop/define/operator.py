@@ -23,6 +23,7 @@ from ..core.schema import Schema
 from ..kernels.base import Accepts, KernelBase, LoopKernelBase
 from ..kernels.function_pointer import FunctionPointerKernel, is_function_pointer
 from ..kernels.python import PythonKernel
+from ..kernels.triton.kernel import TritonKernel, is_triton, require_grid
 from .custom.loops import definition, for_schema
 
 if TYPE_CHECKING:
@@ -42,25 +43,26 @@ def operator(
     dtypes: Sequence[Any] | None = None,
     autocast: str | None = None,
     reference: Callable[..., Any] | None = None,
+    grid: tuple[int, ...] | Callable[[dict[str, Any]], tuple[int, ...]] | None = None,
+    constants: Mapping[str, Any] | None = None,
     doc: str = "",
     **claims: Unpack[Claims],
 ) -> BoundOperator:
     """Return an operator that every host present can call.
 
     ``schema``    ``"namespace::name(Tensor x, float alpha=1.0) -> Tensor"``.
-    ``kernels``   ``"lib.so:func"``, ``"source.cc:func"``, a Python function of arrays, a function pointer,
+    ``kernels``   ``"lib.so:func"``, ``"source.cc:func"``, a function of arrays or ``@triton.jit``, a pointer,
                   a ``tvm_ffi.Function``, what :func:`polyop.kernel`, ``source``, ``library`` return; a list.
     ``dtypes``    the dtypes that the kernels take; inputs of others are refused. Else kernels must check.
     ``infer``     a function from specs and attributes to the output's :class:`Spec` (a tuple for several), or
                   the argument whose spec outputs have. Else ``<Func>InferShape`` and ``<Func>InferType``.
     ``gradient``  inputs, output, output gradient -> tuple of input gradients.
     ``jvp``       inputs, output, tuple of tangents (None: zero) -> output tangent. Else from ``gradient``.
-    ``batch``     how ``vmap`` is done: a function of (in_dims, inputs) -> (outputs, out_dims), or
-                  ``"elementwise"``: each element depends on that element of inputs of one shape.
-    ``dims``      the dimensions of the tensors, ``"b i, i o -> b o"``; ``infer`` then gives dtypes only. What
-                  ``parallel=``, ``sum=``, ``max=``, ``min=`` and ``halo=`` say: docs/reference/dims.md.
+    ``batch``     how ``vmap`` is done: ``"elementwise"``, or (in_dims, inputs) -> (outputs, out_dims).
+    ``dims``      the dimensions of the tensors, ``"b i, i o -> b o"``, and claims: docs/reference/dims.md.
     ``autocast``  the dtype that autocast regions cast floating inputs to.
     ``reference`` the NumPy definition that :func:`polyop.testing.check` compares with.
+    ``grid``, ``constants``  of a Triton kernel: docs/guides/triton-kernels.md.
 
     >>> import numpy as np
     >>> half = operator("doc::half(Tensor x) -> Tensor", lambda x: x / 2, infer="x")
@@ -71,24 +73,23 @@ def operator(
     """
     origin = caller()
     parsed = checked_schema(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
-    kernel_list = _kernels(kernels, parsed, dtypes, origin)
+    kernel_list = _kernels(_with_grid(kernels, grid, constants, parsed, origin), parsed, dtypes, origin)
     notation = checked_dims(dims, parsed, claims, origin, (batch, infer, kernel_list))
-    return _bound(
-        Operator(
-            schema=parsed,
-            infer=infer_rule(parsed, infer, kernel_list, attributes or {}, notation),
-            kernels=kernel_list,
-            gradient=gradient,
-            jvp=jvp,
-            batch=check_batch(batch, parsed, notation),
-            dims=notation,
-            attributes=dict(attributes or {}),
-            autocast=None if autocast is None else dtype(autocast).name,
-            reference=_reference(reference, kernel_list, parsed, attributes or {}),
-            doc=doc,
-            origin=origin,
-        )
+    value = Operator(
+        schema=parsed,
+        infer=infer_rule(parsed, infer, kernel_list, attributes or {}, notation),
+        kernels=_with_dims(kernel_list, notation, origin),
+        gradient=gradient,
+        jvp=jvp,
+        batch=check_batch(batch, parsed, notation),
+        dims=notation,
+        attributes=dict(attributes or {}),
+        autocast=None if autocast is None else dtype(autocast).name,
+        reference=_reference(reference, kernel_list, parsed, attributes or {}),
+        doc=doc,
+        origin=origin,
     )
+    return _bound(value)
 
 
 def of_loop_kernel(schema: Schema, function: Callable[..., Any], doc: str, origin: Any) -> Operator:
@@ -101,17 +102,32 @@ def of_loop_kernel(schema: Schema, function: Callable[..., Any], doc: str, origi
     return with_derived(Operator(schema, infer, kernel_list, reference=reference, doc=doc, origin=origin))
 
 
-def _kernels(kernels: Any, schema: Schema, dtypes: Any, origin: Any) -> tuple[Kernel, ...]:
+def _listed(kernels: Any) -> Sequence[Any]:
     several = isinstance(kernels, (list, tuple)) and not is_function_pointer(kernels)  # scipy's are tuples
-    listed = kernels if several else [kernels]
+    return kernels if several else [kernels]
+
+
+def _with_grid(kernels: Any, grid: Any, constants: Any, schema: Schema, origin: Any) -> list[Any]:
+    """Return the kernels, where each function of ``@triton.jit`` has its grid and its constants."""
+    listed = _listed(kernels)
+    require_grid(grid, constants, listed, schema.qualified_name, origin)
+    return [TritonKernel(k, grid, constants or {}, origin) if is_triton(k) else k for k in listed]
+
+
+def _with_dims(kernels: tuple[Kernel, ...], dims: Dims | None, origin: Any) -> tuple[Kernel, ...]:
+    return tuple(cast("KernelBase", kernel).for_dims(dims, origin) for kernel in kernels)
+
+
+def _kernels(kernels: Any, schema: Schema, dtypes: Any, origin: Any) -> tuple[Kernel, ...]:
+    listed = _listed(kernels)
     given = tuple(as_kernel(for_schema(item, schema, origin), dtypes) for item in listed)
     return (*given, *_for_gpus(given))
 
 
 def _for_gpus(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
-    """Yield, for each loop kernel of the CPU, the one for GPUs; it is compiled at its first call."""
+    """Yield, for each loop or Triton kernel of the CPU, the one for GPUs, compiled at its first call."""
     for kernel in kernels:
-        if isinstance(kernel, LoopKernelBase) and kernel.device == "cpu":
+        if isinstance(kernel, (LoopKernelBase, TritonKernel)) and kernel.device == "cpu":
             yield kernel.on("cuda")
 
 
@@ -214,6 +230,8 @@ def as_kernel(value: Any, dtypes: Sequence[Any] | None = None) -> Kernel:
         return library(value, dtypes=dtypes)
     if is_function_pointer(value):
         return _restricted(FunctionPointerKernel(value), dtypes)
+    if is_triton(value):
+        TritonKernel(value, None, {}, caller())  # raises: it has no grid
     if callable(value):
         return _restricted(PythonKernel(value), dtypes)
     rule = "must be 'file:function', a Python function, or a kernel of polyop.source or polyop.library"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.dims.dims import Dims
 from ..core.dtypes import DType
 from ..core.schema import Schema
 from ..core.spec import Spec
@@ -47,6 +48,11 @@ class KernelBase:
     def for_schema(self, schema: Schema, where: Any) -> Any:
         """Return the kernel for an operator with this schema; raises ``SchemaError`` if it cannot have it."""
         del schema, where
+        return self
+
+    def for_dims(self, dims: Dims | None, where: Any) -> Any:
+        """Return the kernel for an operator with these dimensions; raises ``SchemaError``."""
+        del dims, where
         return self
 
     def failure(self, code: int, text: str, threw: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class PythonKernel(KernelBase):
     scalars: bool = False
     native: bool = False
     accepts: Accepts = field(default_factory=Accepts)
+    fills: ClassVar[bool] = False
+    """Whether a kind fills outputs of the inferred specs, so that ``function`` alone returns nothing."""
 
     def __str__(self) -> str:
         """Return ``pyfunc name``."""

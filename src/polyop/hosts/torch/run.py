@@ -17,6 +17,7 @@ from ...core.spec import Spec
 from ...core.untraced import untraced
 from ...kernels.python import PythonKernel
 from ...kernels.tensors import TensorKernel
+from ...kernels.triton.kernel import TritonKernel
 from . import tensors
 
 _CPU = torch.device("cpu")
@@ -76,7 +77,11 @@ def _run_python(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.d
         return results[0] if len(results) == 1 else results or None
     if not isinstance(kernel, PythonKernel):
         raise ArgumentTypeError(bound.name, f"{kernel} cannot take these tensors", str(where))
-    results = _call_python(bound, kernel, arguments, prepared.outputs, where)
+    if isinstance(kernel, TritonKernel) and kernel.device == where.type == "cuda":
+        results = tuple(tensors.empty(spec, where) for spec in prepared.outputs)
+        kernel.launch_on(bound.schema, arguments, results)
+    else:
+        results = _call_python(bound, kernel, arguments, prepared.outputs, where)
     if bound.schema.returns_list:
         return list(results)
     return results[0] if len(results) == 1 else results or None

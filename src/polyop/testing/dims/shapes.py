@@ -38,7 +38,9 @@ def compare_shapes(case: Case, dims: Dims) -> str:
 
 def _gives_shapes(kernel: Any) -> bool:
     """Whether a kernel, or its library, says what the shapes of its outputs are."""
-    if isinstance(kernel, PythonKernel) or kernel.allocates:
+    if isinstance(kernel, PythonKernel):
+        return not kernel.fills
+    if kernel.allocates:
         return True
     return kernel.native and not isinstance(kernel, LoopKernelBase) and kernel.has_infer_shape
 
