@@ -29,7 +29,8 @@ def _package():
 
 
 WITHOUT_POLYOP = """
-import sys
+import ctypes, sys
+ctypes.CDLL(sys.argv[1])  # loaded before tvm-ffi, by another way to call it
 sys.modules["polyop"] = None  # cannot be imported
 import numpy as np, tvm_ffi
 

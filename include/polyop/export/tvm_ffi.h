@@ -3,6 +3,8 @@
 #ifndef POLYOP_EXPORT_TVM_FFI_H
 #define POLYOP_EXPORT_TVM_FFI_H
 
+#include <dlfcn.h>
+
 #include <string>
 #include <vector>
 
@@ -11,9 +13,8 @@
 #include "polyop/export/run.h"
 #include "polyop/export/tvm_ffi_api.h"
 
-// Null where libtvm_ffi.so was not loaded before the library; an error then has no text.
-extern "C" __attribute__((weak, visibility("default"))) void TVMFFIErrorSetRaisedFromCStr(
-    const char* kind, const char* message);
+// Weak, because before glibc 2.34 it is in a library of its own, which the process may lack.
+extern "C" __attribute__((weak)) decltype(dlsym) dlsym;
 
 namespace polyop {
 namespace exported __attribute__((visibility("hidden"))) {
@@ -165,22 +166,26 @@ namespace exported __attribute__((visibility("hidden"))) {
     run(op, inputs.data(), values_of(owned).data(), outputs.data(), nullptr);
   }
 
+  // Sets tvm-ffi's error, if libtvm_ffi.so is loaded: maybe later than this library. Returns -1.
+  inline int fail_in_tvm_ffi(const std::string& text) {
+    using SetError = void (*)(const char* kind, const char* message);
+    void* function = dlsym == nullptr ? nullptr : dlsym(RTLD_DEFAULT, "TVMFFIErrorSetRaisedFromCStr");
+    if (function != nullptr) reinterpret_cast<SetError>(function)("ValueError", text.c_str());
+    return -1;
+  }
+
   // What the function of an operator does. Returns 0, or -1 with the error set.
   inline int call_from_tvm_ffi(const Operator& op, const tvm_ffi::Any* arguments, int32_t count,
                                tvm_ffi::Any* result) noexcept {
-    const auto fail = [](const std::string& text) {
-      if (TVMFFIErrorSetRaisedFromCStr != nullptr) TVMFFIErrorSetRaisedFromCStr("ValueError", text.c_str());
-      return -1;
-    };
     try {
       run_from_tvm_ffi(op, arguments, count);
       *result = {tvm_ffi::kNone, 0, {0}};
       return 0;
     } catch (const std::exception& problem) {
       const std::string text = problem.what(), subject = std::string(op.name) + ": ";
-      return fail(text.compare(0, subject.size(), subject) == 0 ? text : subject + text);
+      return fail_in_tvm_ffi(text.compare(0, subject.size(), subject) == 0 ? text : subject + text);
     } catch (...) {
-      return fail(std::string(op.name) + ": the kernel threw something that is no std::exception");
+      return fail_in_tvm_ffi(std::string(op.name) + ": the kernel threw something that is no std::exception");
     }
   }
 
