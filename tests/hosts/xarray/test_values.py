@@ -99,6 +99,19 @@ def test_a_size_in_arithmetic_loses_the_coordinates_and_keeps_the_name(field):
     assert counts.dims == ("bins",) and counts.sum() == 5 and ends.dims == ("dim_0",)
 
 
+@pytest.mark.parametrize(("entry", "name"), [("2", "dim_0"), ("rows", "rows")])
+def test_a_new_dimension_gets_a_name_that_no_input_has(entry, name):
+    repeat = define(
+        "repeat(Tensor x, int rows=2) -> Tensor",
+        lambda x, rows: np.stack([x.sum(-1)] * 2, -1),
+        dims=f"... n -> ... {entry}",
+    )
+    x = np.arange(6.0).reshape(2, 3)
+    result = repeat(xr.DataArray(x, dims=(name, "n")))
+    assert result.dims == (name, f"{name}_")
+    np.testing.assert_array_equal(result.values, repeat(x))
+
+
 def test_dimensions_of_elementwise_operators_are_broadcast_by_name(field):
     add = define(
         "add(Tensor x, Tensor y) -> Tensor",

@@ -108,15 +108,17 @@ class Matching:
         """Return the dimensions of each output without ``...``, and those whose size is another one.
 
         A size in arithmetic keeps the name of the first dimension in it; a number gets xarray's ``dim_0``.
+        A dimension that no input has gets a name that no input has, with ``_`` after it where it is taken.
         """
         inputs = {dim for core in self.core for dim in core}
+        taken = {dim for tensor in self.tensors for dim in tensor.dims or ()}
         rows, resized = [], set()
         for entry in entries:
             row: list[str] = []
             for axis, size in enumerate(entry.dimensions):
                 name = next(iter(names_in(size)), "")
                 dim = self.names.get(name, name) or f"dim_{axis}"
-                while dim in row:
+                while dim in row or (name not in self.names and dim in taken):
                     dim += "_"
                 if dim in inputs and not (isinstance(size, Name) and self.names.get(name) == dim):
                     resized.add(dim)
