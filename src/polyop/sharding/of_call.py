@@ -59,6 +59,14 @@ def is_claimed(operator: Operator) -> bool:
     return operator.dims is not None or is_elementwise(operator) or _loops(operator) is not None
 
 
+def is_splittable(operator: Operator) -> bool:
+    """Whether a call may be split along some dimension: ``dims=`` alone, without a claim, allows none."""
+    dims = operator.dims
+    if dims is not None and len(dims.whole) < len(dims.names):
+        return True
+    return (dims is None and is_elementwise(operator)) or _loops(operator) is not None
+
+
 def is_elementwise(operator: Operator) -> bool:
     """Whether the operator has ``batch="elementwise"``; its operands may broadcast."""
     return isinstance(operator.batch, ElementwiseBatch)

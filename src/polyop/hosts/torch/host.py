@@ -18,6 +18,7 @@ from ...core.errors import HostError, adapt_with
 from ...core.spec import Spec
 from ...core.untraced import exclude_with
 from ...rules.module.recorded import Recorded
+from ...sharding.of_call import is_splittable
 from . import direct, register, tensors
 from .compiling import adapt
 from .layout import Layout
@@ -76,7 +77,7 @@ class TorchHost:
         if self.missing_guards:
             every = "fallback: every call goes through torch.ops"
             return f"present; {every}, as this PyTorch lacks {self.missing_guards}"
-        return "present, with the guarded native call"
+        return f"present, with the guarded native call{_gathering(bound)}"
 
     def refusal(self, bound: BoundOperator) -> str:
         """Return why PyTorch does not take the operator, in its words, or an empty text."""
@@ -149,6 +150,13 @@ def _skip(code: types.CodeType) -> None:
 
 def _has_name(bound: BoundOperator) -> bool:
     return registry.known(bound.name) is bound and not bound._by_signature
+
+
+def _gathering(bound: BoundOperator) -> str:
+    """Return what becomes of sharded tensors, if the operator has ``dims=`` and no dimension can be split."""
+    if bound.operator.dims is None or is_splittable(bound.operator):
+        return ""
+    return "; fallback: sharded tensors are gathered, because no dimension can be split"
 
 
 def _vjp_recorded(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:

@@ -1,6 +1,7 @@
 """Calls on DTensors beside the table of placements: collectives, errors, compiled programs, processes."""
 
 import pathlib
+import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import polyop
 import programs
+from polyop.call.explain import explain
 from polyop.core.errors import ArgumentTypeError, HostError
+from polyop.hosts.torch.distributed.checks import _gathered
 from twelve_operators import twelve_operators
 
 PROCESSES = pathlib.Path(__file__).parents[3] / "sources" / "dtensor_processes.py"
@@ -88,6 +91,26 @@ def test_errors_name_the_rule_and_the_way_out(devices, call):
 def test_an_operator_of_which_nothing_is_claimed_runs_on_whole_tensors(devices):
     x = distribute_tensor(torch.arange(3.0), init_device_mesh("cpu", (4,)), [Replicate()])
     assert UNCLAIMED(x).full_tensor().reconcile().tolist() == [2.0, 1.0, 0.0]
+
+
+def test_a_call_that_cannot_be_split_warns_once_that_it_gathers(devices):
+    reverse = polyop.operator(
+        "dtensors::unsplit(Tensor x) -> Tensor", lambda x: x[::-1].copy(), dims="n -> n"
+    )
+    mesh = init_device_mesh("cpu", (4,))
+    sharded = distribute_tensor(torch.arange(8.0), mesh, [Shard(0)])
+    _gathered.discard(reverse.name)
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        results = [reverse(x) for x in (sharded, sharded + 1)]
+        reverse(distribute_tensor(torch.arange(6.0), mesh, [Shard(0)]))
+    assert [x.full_tensor().reconcile().tolist()[0] for x in results] == [7.0, 8.0]
+    (warning,) = [one for one in given if issubclass(one.category, polyop.FallbackWarning)]
+    for words in ("dtensors::unsplit", 'dims="n -> n"', "parallel=", "sum="):
+        assert words in str(warning.message)
+    line = "fallback: sharded tensors are gathered, because no dimension can be split"
+    assert line in explain(reverse)
+    assert line not in explain(SAMPLES["norm"].operator)
 
 
 SCALED = polyop.operator(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from torch.distributed.tensor import DTensor
 
 from ....call.host import tensors_of
 from ....call.operator import Operator
-from ....core.errors import HostError
+from ....core.errors import FallbackWarning, HostError
 from ....kernels.base import LoopKernelBase
 from ....sharding.of_call import is_claimed
 from ....sharding.placement import Placements, placements_text
@@ -67,6 +68,24 @@ def need_claims(operator: Operator, inputs: Sequence[Any]) -> None:
         for x in inputs:
             if isinstance(x, DTensor) and not all(p.is_replicate() or p.is_partial() for p in x.placements):
                 raise _unclaimed(operator, x.placements)
+
+
+_gathered: set[str] = set()
+
+
+def warn_of_gathering(operator: Operator, rule: ShardingRule, inputs: Sequence[Any]) -> None:
+    """Give a ``FallbackWarning``, once for each operator, if it is sharded and no dimension can be split."""
+    if rule.splits or operator.dims is None or operator.name in _gathered:
+        return
+    if not any(isinstance(x, DTensor) and any(p.is_shard() for p in x.placements) for x in inputs):
+        return
+    _gathered.add(operator.name)
+    text = (
+        f"{operator.name}: a sharded tensor is gathered, and each device computes the whole, because "
+        f"{operator.dims} lets no dimension of the call be split; claim one with parallel=, sum=, max=, min= "
+        "or halo=, or give it the whole tensor"
+    )
+    warnings.warn(FallbackWarning(text), stacklevel=2)
 
 
 def _unclaimed(operator: Operator, placements: Any) -> HostError:

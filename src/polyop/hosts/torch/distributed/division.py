@@ -94,6 +94,7 @@ def divide(
     global_inputs = list(flatten(schema, specs))
     symbolic = symbolic_sizes.is_symbolic(global_inputs)
     rule = sharding_rule(operator, symbolic_sizes.with_numbers(operator, specs) if symbolic else specs)
+    checks.warn_of_gathering(operator, rule, inputs)
     written = tuple(_written_inputs(schema, arguments))
     placements = [_placements(x, mesh) for x in inputs]
     if usable is not None:
