@@ -72,7 +72,7 @@ def _two_meshes(mesh):
 
 ERRORS = {
     _unclaimed: (
-        "dtensors::reverse: a tensor is sharded, and nothing says how the operator is split",
+        "dtensors::reverse: argument x is sharded, and nothing says how the operator is split",
         "dims=",
     ),
     _two_meshes: ("dtensors::increase: by must be on the mesh of x", "bring both to one mesh"),

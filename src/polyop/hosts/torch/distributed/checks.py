@@ -21,11 +21,7 @@ from ....sharding.rule import ShardingRule
 
 def mesh_of(operator: Operator, arguments: Sequence[Any]) -> Any:
     """Return the mesh of all DTensors; raises ``HostError`` for two meshes, and for a plain tensor."""
-    rows = [
-        row
-        for position in operator.schema.tensor_positions
-        for row in tensors_of(operator, operator.schema.arguments[position], arguments[position])
-    ]
+    rows = _tensors(operator, arguments)
     derivatives = _derivatives(operator)
     first, mesh = next((name, x.device_mesh) for name, x in rows if isinstance(x, DTensor))
     for name, x in rows:
@@ -62,12 +58,21 @@ def _plain(operator: Operator, name: str, x: torch.Tensor, first: str) -> HostEr
     return HostError(subject, rule, seen, where=operator.origin, hint=hint)
 
 
-def need_claims(operator: Operator, inputs: Sequence[Any]) -> None:
+def need_claims(operator: Operator, arguments: Sequence[Any]) -> None:
     """Raise ``HostError`` if an input is sharded, and nothing says how the operator is split."""
     if not is_claimed(operator):
-        for x in inputs:
+        for name, x in _tensors(operator, arguments):
             if isinstance(x, DTensor) and not all(p.is_replicate() or p.is_partial() for p in x.placements):
-                raise _unclaimed(operator, x.placements)
+                raise _unclaimed(operator, name, x.placements)
+
+
+def _tensors(operator: Operator, arguments: Sequence[Any]) -> list[tuple[str, Any]]:
+    """Return the tensors of a call with the names of their arguments."""
+    return [
+        row
+        for position in operator.schema.tensor_positions
+        for row in tensors_of(operator, operator.schema.arguments[position], arguments[position])
+    ]
 
 
 _gathered: set[str] = set()
@@ -88,8 +93,8 @@ def warn_of_gathering(operator: Operator, rule: ShardingRule, inputs: Sequence[A
     warnings.warn(FallbackWarning(text), stacklevel=2)
 
 
-def _unclaimed(operator: Operator, placements: Any) -> HostError:
-    rule = "a tensor is sharded, and nothing says how the operator is split"
+def _unclaimed(operator: Operator, name: str, placements: Any) -> HostError:
+    rule = f"argument {name} is sharded, and nothing says how the operator is split"
     whole = (
         "give it the whole tensor (x.full_tensor(), x.redistribute(mesh, [Replicate()])), or call it in "
         "torch.distributed.tensor.experimental.local_map, which runs it on the local tensors"
@@ -100,7 +105,7 @@ def _unclaimed(operator: Operator, placements: Any) -> HostError:
     )
     seen = f"placements {', '.join(map(str, placements))}"
     if operator.part_of:
-        rule = "a tensor is sharded and needs a gradient, and nothing says how what is saved for it is split"
+        rule = f"argument {name} is sharded, and nothing says how what is saved for a gradient is split"
         hint = (
             "use backward() or torch.autograd.grad, which differentiate the calls of the devices, in place "
             f"of torch.func, forward mode and vmap; or {whole}"

@@ -86,7 +86,7 @@ def divide(
     mesh = checks.mesh_of(operator, arguments)
     shape = tuple(mesh.shape)
     inputs = list(flatten(schema, arguments))
-    checks.need_claims(operator, inputs)
+    checks.need_claims(operator, arguments)
     specs = normalise(
         operator, map_tensors(operator, arguments, lambda name, value, argument: tensors.spec(value))
     )
