@@ -14,8 +14,14 @@ NUMPY = {dtype.name: dtype.numpy for dtype in DTYPES}
 def build(header, function, folder):
     """Compile the table and ``function``, a text with the fields ``name`` and ``number``, of each operator."""
     functions = [function.format(name=name, number=number) for number, name in enumerate(OPERATORS)]
+    text = f'#include "polyop/export/{header}"\nusing namespace polyop;\n' + "".join(functions)
+    return build_with(text, folder)
+
+
+def build_with(text, folder):
+    """Compile the table and the source of a surface."""
     surface = folder / "surface.cc"
-    surface.write_text(f'#include "polyop/export/{header}"\nusing namespace polyop;\n' + "".join(functions))
+    surface.write_text(text)
     path = folder / "libtoy.so"
     flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC", "-shared"]
     command = ["g++", *flags, f"-I{ROOT / 'include'}", str(TABLE), str(surface), "-o", str(path)]

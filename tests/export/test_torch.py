@@ -1,0 +1,217 @@
+"""An exported library registers PyTorch operators, without polyop and without Python."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import exported_by_hand
+
+SOURCE = """
+#include "polyop/export/torch.h"
+
+namespace polyop {
+namespace exported {
+
+static const int32_t kTorchResults0[] = {-1};
+static const int32_t kTorchResults1[] = {-1, -1};
+static const int32_t kTorchResults2[] = {0};
+static const int32_t kTorchResults3[] = {-1};
+const TorchOperator kTorchOperators[] = {
+    {0, "ta", 1, kTorchResults0, torch_cpu<0>, torch_meta<0>},
+    {1, "tTaaa", 2, kTorchResults1, torch_cpu<1>, torch_meta<1>},
+    {2, "tt", 0, kTorchResults2, torch_cpu<2>, torch_meta<2>},
+    {3, "t", 1, kTorchResults3, torch_cpu<3>, torch_meta<3>},
+};
+
+}  // namespace exported
+}  // namespace polyop
+
+extern "C" __attribute__((visibility("default"))) int polyop_export_register_torch(void) {
+  return polyop::exported::register_torch(4);
+}
+
+__attribute__((constructor)) static void register_at_load() { polyop_export_register_torch(); }
+"""
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return exported_by_hand.build_with(SOURCE, tmp_path_factory.mktemp("exported"))
+
+
+def run(program, *arguments):
+    """Run a program without polyop; return what it prints."""
+    program = 'import sys\nsys.modules["polyop"] = None  # cannot be imported\n' + program
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip()
+
+
+EAGER = """
+import torch
+
+torch.ops.load_library(sys.argv[1])
+toy = torch.ops.toy
+x = torch.arange(6.0).reshape(2, 3)
+same = torch.testing.assert_close
+same(toy.scale(x), 2 * x)
+same(toy.scale(x, factor=3), 3 * x)
+same(toy.scale(x.T, 0.5), x.T / 2)
+same(toy.scale(x[:, ::2]), 2 * x[:, ::2])
+same(toy.scale(x[:0].T), x[:0].T)
+same(toy.scale(torch.tensor(4.0)), torch.tensor(8.0))
+assert toy.scale(x.T).is_contiguous()
+y, size = toy.weigh(x, x.flip(0).T.contiguous().T, weights=[1, 2], mode="a longer text", negate=True)
+same(y, -3 * x + x.flip(0))
+assert size.dtype == torch.int32 and size.item() == len("a longer text")
+y, size = toy.weigh(x)
+same(y, 0 * x)
+assert size.item() == len("plain")
+
+base = torch.zeros(3, 4)
+assert toy.add_(base[:, :2].T, x) is None
+same(base, torch.nn.functional.pad(x.T, (0, 2)))
+for dtype in (torch.bool, torch.int8, torch.uint64, torch.float16, torch.bfloat16, torch.complex64,
+              torch.float8_e4m3fn, torch.float8_e8m0fnu):
+    values = torch.tensor([[0, 1, 1], [1, 0, 1]]).to(dtype)
+    result = toy.copy(values.T)
+    assert result.dtype == dtype
+    assert torch.equal(result.view(torch.uint8), values.T.contiguous().view(torch.uint8))
+same(toy.copy(torch.conj(x.to(torch.complex64) * 1j)), -1j * x)
+
+meta = toy.weigh(torch.empty(5, 2, device="meta"))
+assert [(one.device.type, tuple(one.shape), one.dtype) for one in meta] == [
+    ("meta", (5, 2), torch.float32), ("meta", (), torch.int32)]
+
+for words, call in {
+    "toy::scale: the kernel returned 1 (the factor must not be 0)": lambda: toy.scale(x, 0.0),
+    "toy::scale: no kernel of this library takes x float64[2, 3]": lambda: toy.scale(x.double()),
+    "no kernel of this library takes x int64[2]": lambda: toy.scale(torch.empty(2, dtype=torch.int64, device="meta")),
+    "toy::copy: the tensor x has a dtype that polyop does not know": lambda: toy.copy(x.to(torch.complex32)),
+    "the tensor x is written, so its elements must not share memory":
+        lambda: toy.add_(torch.zeros(3).expand(2, 3), x),
+    "toy::add_: the tensor y must be on the Meta device": lambda: toy.add_(x.to("meta"), x),
+}.items():
+    try:
+        call()
+    except RuntimeError as problem:
+        assert words in str(problem), problem
+    else:
+        raise AssertionError(words)
+print("called")
+"""
+
+
+def test_python_without_polyop(path):
+    assert run(EAGER, path) == "called"
+
+
+COMPILED = """
+import torch, torch._dynamo.testing
+
+torch.ops.load_library(sys.argv[1])
+toy = torch.ops.toy
+
+
+def f(x, y):
+    z = toy.scale(x, 3.0) + 1
+    toy.add_(z, y)
+    return toy.weigh(z, y, weights=[2])[0]
+
+
+x, y = torch.rand(4, 3), torch.rand(3, 4).T
+expected = ((3 * x + 1 + y) * 2) + y
+for backend in ("eager", "aot_eager"):
+    torch.testing.assert_close(torch.compile(f, fullgraph=True, backend=backend)(x, y), expected)
+
+program = torch.export.export(type("M", (torch.nn.Module,), {"forward": lambda self, x, y: f(x, y)})(), (x, y))
+assert "toy.scale.default" in program.graph_module.code
+torch.testing.assert_close(program.module()(x, y), expected)
+torch.library.opcheck(toy.scale.default, (x, 0.5), test_utils=("test_schema", "test_faketensor"))
+counter = torch._dynamo.testing.CompileCounter()
+compiled = torch.compile(lambda x: toy.scale(x) + 1, backend=counter, fullgraph=True, dynamic=True)
+for size in (5, 7):  # every size is a number: it is compiled again
+    torch.testing.assert_close(compiled(torch.ones(size)), torch.full((size,), 3.0))
+assert counter.frame_count == 2
+print("compiled")
+"""
+
+
+def test_compile_and_export_without_polyop(path):
+    assert run(COMPILED, path) == "compiled"
+
+
+LATER = """
+import ctypes
+library = ctypes.CDLL(sys.argv[1])  # in a process without libtorch
+register = library.polyop_export_register_torch
+assert register() == 1
+import torch
+assert not hasattr(torch.ops.toy, "scale")
+assert [register(), register()] == [0, 0]
+assert torch.ops.toy.scale(torch.ones(2)).tolist() == [2, 2]
+second = ctypes.CDLL(sys.argv[2])  # another library with the same names
+assert second.polyop_export_register_torch() == 2
+assert torch.ops.toy.scale(torch.ones(2)).tolist() == [2, 2]
+del library
+print("registered")
+"""
+
+
+def test_libtorch_comes_after_the_library(path, tmp_path):
+    other = tmp_path / "other.so"
+    other.write_bytes(path.read_bytes())
+    assert run(LATER, path, other) == "registered"
+
+
+PROGRAM = """
+#include <torch/torch.h>
+#include <dlfcn.h>
+
+int main(int, char** arguments) {
+  void* library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw std::runtime_error(dlerror());
+  auto f = c10::Dispatcher::singleton().findSchemaOrThrow("toy::scale", "");
+  torch::Tensor x = torch::arange(6, torch::kFloat32).reshape({2, 3}).t();
+  torch::jit::Stack stack = {x, 0.5};
+  f.callBoxed(stack);
+  if (!stack.at(0).toTensor().equal(x / 2)) return 1;
+  dlclose(library);
+  stack = {x.to(torch::kMeta), 0.5};
+  f.callBoxed(stack);
+  if (stack.at(0).toTensor().sizes() != x.sizes()) return 2;
+  stack = {x, 0.0};
+  try {
+    f.callBoxed(stack);
+    return 3;
+  } catch (const std::exception& problem) {
+    std::puts(problem.what());
+  }
+}
+"""
+
+
+def test_a_program_without_python(path, tmp_path):
+    root = pathlib.Path(torch.__file__).parent
+    (tmp_path / "program.cc").write_text(PROGRAM)
+    libraries = root / "lib"
+    includes = [f"-I{root / 'include'}", f"-I{root / 'include/torch/csrc/api/include'}"]
+    links = [
+        f"-L{libraries}",
+        f"-Wl,-rpath,{libraries}",
+        "-Wl,--no-as-needed",
+        "-ltorch_cpu",
+        "-lc10",
+        "-ldl",
+    ]
+    command = ["g++", "-std=c++20", "-O0", *includes, "program.cc", *links, "-o", "program"]
+    subprocess.run(command, check=True, cwd=tmp_path, timeout=240)
+    done = subprocess.run(
+        ["./program", path], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("toy::scale: the kernel returned 1 (the factor must not be 0)")
