@@ -60,6 +60,16 @@ sort_all = polyop.operator(
 )
 # [/batch]
 
+# [data_sizes]
+positive = polyop.operator(
+    "rules::positive(Tensor x) -> Tensor",
+    lambda x: x[x > 0],
+    dims="n -> k<=n",  # the kernel knows k, from the data
+)
+print(positive(np.array([1.0, -2.0, 3.0])))
+print(positive(np.array([1.0, -2.0, 3.0]), size=4, fill_value=9))
+# [/data_sizes]
+
 x = np.array([-3.0, 0.5, 2.0])
 np.testing.assert_allclose(huber.vjp(x, 1.0)[1](np.ones(3))[0], [-1.0, 0.5, 1.0])
 
@@ -84,3 +94,4 @@ else:
     print("JAX", gradient)
     np.testing.assert_allclose(gradient, [-1.0, 0.5, 1.0])
     print(jax.vmap(softmax)(jax.numpy.zeros((2, 3, 4))).shape)
+    print(jax.jit(lambda x: positive(x, size=2))(jax.numpy.asarray(x, "float32")))

@@ -51,6 +51,8 @@ class BoundOperator(_core.Call):
     is_module = False
     runs_on_data = False
     """Whether JAX runs its kernel at once, on the data, in a call outside of a compiled program."""
+    takes_data_sizes = False
+    """Whether ``dims=`` may have sizes that depend on data."""
     defined_in = ""
     """The name of the module that defined it, for other processes."""
     name_note = ""
@@ -302,6 +304,9 @@ class BoundOperator(_core.Call):
             host.attach(self)
 
     def _set(self, operator: Operator) -> None:
+        if not self.takes_data_sizes and operator.dims is not None and operator.dims.data_sizes:
+            rule = "has a size that depends on data, which only polyop.operator takes"
+            raise UnsupportedError(operator.name, rule, str(operator.dims), where=operator.origin)
         self.defined_in = self.defined_in or calling_frame().f_globals.get("__name__", "")
         self._key = str(id(self))
         kinds = "".join(

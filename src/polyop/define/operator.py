@@ -132,6 +132,10 @@ def _for_gpus(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
 
 
 def _bound(operator: Operator) -> BoundOperator:
+    if operator.dims is not None and operator.dims.data_sizes:
+        from .data_sized import DataSizedOperator
+
+        return DataSizedOperator(operator)
     from ..rules.dims import with_dims_batch
     from ..rules.loops.rules import with_derived  # here, as it loads the loop compiler's front end
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from ..call.operator import Operator
+from ..call.padded import refuse_data_sizes
 from ..core.dtypes import dtype
 from ..core.errors import UnsupportedError
 from ..core.information.information import Information
@@ -53,6 +54,7 @@ def prototype_of(operator: Any, name: str | None = None) -> Prototype:
     Raises ``UnsupportedError`` for what GE cannot hold, with the argument and what to do.
     """
     value: Operator = getattr(operator, "operator", operator)
+    refuse_data_sizes(value, "a deployment graph needs sizes before the kernel runs")
     dtypes = _Dtypes(value)
     items: list[Item] = [*_inputs(value, dtypes), *_outputs(value, dtypes), *_attributes(value)]
     return Prototype(name or camel_case(value.schema.name), tuple(items), value.origin)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from ..core.errors import KernelError
 from ..core.origin import of_function
 from ..core.schema import Schema
+from ..core.sizes import DataSize, data_sizes_of, shape_text
 from ..core.spec import Spec
 from . import described
 from .base import Accepts, KernelBase
@@ -101,10 +102,24 @@ class PythonKernel(KernelBase):
             raise KernelError(self, rule, seen, where=where)
         arrays = []
         for i, (item, spec) in enumerate(zip(items, outputs, strict=True)):
-            array = new(spec)
-            array[...] = self._result(item, spec, i)  # copied, because the function may keep its array
+            value = self._result(item, spec, i)
+            array = new(spec if value.shape == spec.shape else replace(spec, shape=value.shape))
+            array[...] = value  # copied, because the function may keep its array
             arrays.append(array)
+        if len(arrays) > 1:
+            self._check_data_sizes(arrays, outputs)
         return arrays
+
+    def _check_data_sizes(self, arrays: Sequence[Any], outputs: Sequence[Spec]) -> None:
+        """Raise ``KernelError`` where two outputs have one size that depends on data, and it differs."""
+        sizes: dict[str, tuple[int, int]] = {}  # by name: the first output that has it, and the size
+        for i, (array, spec) in enumerate(zip(arrays, outputs, strict=True)):
+            for name, size in (data_sizes_of(spec.shape, array.shape) or {}).items():
+                first, other = sizes.setdefault(name, (i, size))
+                if other != size:
+                    rule = f"the size {name} must be {other}, as in output {first}"
+                    where = of_function(self.function)
+                    raise KernelError(f"{self}: output {i}", rule, array.shape, where=where)
 
     def _result(self, value: Any, spec: Spec, index: int) -> Any:
         subject, where = f"{self}: output {index}", of_function(self.function)
@@ -119,10 +134,10 @@ class PythonKernel(KernelBase):
             raise KernelError(
                 subject, f"must be {spec.dtype}, as out_dtype says", array.dtype.name, where=where
             )
-        if array.shape != tuple(spec.shape):
-            raise KernelError(
-                subject, f"must have shape {tuple(spec.shape)}, as out_shape says", array.shape, where=where
-            )
+        if array.shape != spec.shape and data_sizes_of(spec.shape, array.shape) is None:
+            rules = [size.rule for size in spec.shape if isinstance(size, DataSize)]
+            rule = f"must have shape {shape_text(spec.shape)}, as {rules[0] if rules else 'out_shape'} says"
+            raise KernelError(subject, rule, array.shape, where=where)
         return array
 
 

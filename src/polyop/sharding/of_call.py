@@ -11,6 +11,7 @@ from typing import Any
 
 from ..call.foreign import flatten, written_tensors
 from ..call.operator import Operator
+from ..call.padded import refuse_data_sizes
 from ..core.dims.entry import Entry
 from ..core.spec import Spec
 from ..kernels.base import LoopKernelBase
@@ -39,6 +40,7 @@ def sharding_rule(
     m: S(0) -> P(sum)
     n: S(1) -> S(0)
     """
+    refuse_data_sizes(operator, "a call that is split over devices needs sizes before the kernel runs")
     inputs = tuple(flatten(operator.schema, arguments))
     fresh = operator.infer(arguments) if outputs is None else outputs
     results = (*fresh, *written_tensors(operator.schema, arguments))

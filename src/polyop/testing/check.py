@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..call.host import host_of
+from ..call.padded import DataSizeError
 from ..core.errors import HostError
 from . import (
     beyond,
@@ -109,6 +110,8 @@ def _run(row: Check, case: Case) -> Result:
         remark = row.run(case)
     except NotRunError as reason:
         return Result(row.name, row.host, NOT_RUN, str(reason))
+    except DataSizeError as refusal:
+        return Result(row.name, row.host, NOT_RUN, str(refusal).partition("\n")[0])
     except BrokenRuleError as problem:
         return Result(row.name, row.host, FAILED, str(problem))
     except Exception as problem:  # noqa: BLE001 - whatever an operator raises is what the check found

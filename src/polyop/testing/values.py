@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.sizes import real_shape
 from . import frameworks
 from .case import Case, Check, NotRunError, first_line
 from .compare import close, same_bits, same_specs
@@ -119,8 +120,9 @@ def _accepted(variants: list[Case], what: str) -> str | None:
         except Exception as problem:  # noqa: BLE001 - an operator may refuse them in any way
             refused.append(first_line(problem))
             continue
-        empty = [np.empty(spec.shape, spec.dtype.numpy) for spec in expected]
         fresh = results[: len(expected)]
+        rows = zip(expected, fresh, strict=True)
+        empty = [np.empty(real_shape(spec.shape, x.shape), spec.dtype.numpy) for spec, x in rows]
         same_specs(f"the operator for {variant}", fresh, empty, "the infer rule")
         try:
             reference = variant.expected()

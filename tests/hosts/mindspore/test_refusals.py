@@ -183,3 +183,30 @@ def test_the_host_is_there_for_mindspore_s_own_tensors_alone():
     assert host is not None and host_of(Tensor(X)) is host
     assert host_of(ms.Parameter(Tensor(X), name="p")) is host
     assert not host.owns(X)
+
+
+def test_a_size_that_depends_on_data_is_given_to_a_graph():
+    schema = "ms_refusals::positive(Tensor x) -> Tensor"
+    positive = polyop.operator(
+        schema,
+        lambda x: x[x > 0],
+        dims="n -> k<=n",
+        gradient=lambda x, out, dout: (ms.Tensor((x.asnumpy() > 0).astype(np.float32)) * dout.sum(),),
+    )
+    x = ms.Tensor(np.array([1, -2, 3], np.float32))
+    assert positive(x).asnumpy().tolist() == [1, 3]
+    assert positive(x, size=3, fill_value=9).asnumpy().tolist() == [1, 3, 9]
+    assert ms.grad(lambda x: positive(x).sum())(x).asnumpy().tolist() == [2, 0, 2]
+    padded = positive.padded
+
+    @ms.jit
+    def with_size(x):
+        return padded(x, size=3)
+
+    @ms.jit
+    def without_size(x):
+        return positive(x)
+
+    assert with_size(x).asnumpy().tolist() == [1, 3, 0]
+    with pytest.raises(UnsupportedError, match=r"size k depends on data(.|\n)*pass size="):
+        without_size(x)

@@ -9,6 +9,7 @@
               | number                      this size
               | "_"                         any size, unchecked (in arguments)
               | arithmetic                  a size that follows from others (in outputs)
+              | name "<=" arithmetic        a size that depends on data, and its bound (in outputs)
     arithmetic = names of dimensions, integer attributes, integers, + - * // / and parentheses, without blanks
 
 ``...`` stands for any number of dimensions, the same ones wherever it occurs; nothing is broadcast. ``*``

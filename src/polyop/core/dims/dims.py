@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..errors import SchemaError
 from ..schema import Schema
 from ..sizes import same_size
 from .claims import REDUCTIONS, ClaimParser, Halo
 from .entry import Entry
 from .evaluate import Evaluator
-from .expression import Number, Same
+from .expression import AtMost, Number, Same
 from .match import Definition, Sizes, match
 from .parse import parse_entries
 from .text import Text
@@ -64,6 +65,7 @@ class Dims:
         """Return the rule that an author wrote; raises ``SchemaError`` or ``ArgumentTypeError``."""
         operator = schema.qualified_name
         inputs, outputs = parse_entries(Text(text, f"{operator}: dims"), schema)
+        _check_data_sizes(operator, inputs, outputs, (parallel, sum, max, min, halo), origin)
         claims = ClaimParser(schema, inputs, outputs)
         return cls(
             operator,
@@ -96,6 +98,11 @@ class Dims:
         """Return the keyword arguments that parse to an equal value: ``dims="n -> n", parallel="n"``."""
         claims = {"dims": self.text, **self.claims()}
         return ", ".join(f"{keyword}={_literal(value)}" for keyword, value in claims.items())
+
+    @property
+    def data_sizes(self) -> tuple[str, ...]:
+        """Return the names of the sizes of outputs that depend on data: ``k`` of ``k<=n``."""
+        return _data_sizes(self.outputs)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -149,6 +156,29 @@ class Dims:
     @property
     def _definition(self) -> Definition:
         return Definition(self.operator, self.hint or f'dims="{self.text}"', self.origin)
+
+
+def _data_sizes(outputs: Sequence[Entry]) -> tuple[str, ...]:
+    sizes = (size for entry in outputs for size in entry.dimensions)
+    return tuple(dict.fromkeys(size.name for size in sizes if isinstance(size, AtMost)))
+
+
+def _check_data_sizes(
+    operator: str, inputs: Sequence[Entry], outputs: Sequence[Entry], claims: Sequence[Any], origin: object
+) -> None:
+    """Raise ``SchemaError`` where sizes depend on data and something is claimed or written."""
+    names = ", ".join(_data_sizes(outputs))
+    if not names:
+        return
+    reason = f"the size {names} depends on data"
+    if any(claims) or all(entry.ellipsis for entry in outputs):
+        what = "..." if not any(claims) else "claims"
+        rule = f"has {what!r} and a size that depends on data ({names}), which may differ between slices"
+        hint = "claim nothing, and have no '...' in an output"
+        raise SchemaError(f"{operator}: dims", rule, where=origin, hint=hint)
+    if any(entry.written for entry in inputs):
+        rule = f"writes an argument in place, and {reason}"
+        raise SchemaError(f"{operator}: dims", rule, where=origin, hint="return a new tensor")
 
 
 _ELEMENTWISE = (

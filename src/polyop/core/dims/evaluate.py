@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from ..sizes import size_text
+from ..sizes import DataSize, size_text
 from .entry import Entry
-from .expression import Expression, Same, evaluate, names_in
+from .expression import AtMost, Expression, Same, evaluate, names_in
 from .match import Definition
 
 
@@ -31,8 +31,9 @@ class Evaluator:
         return (*leading, *sizes)
 
     def size(self, label: str, expression: Expression) -> Any:
-        """Return the value of an expression; raises ``InferError`` if it is negative, not whole or unknown.
+        """Return the value of an expression, a ``DataSize`` for one that depends on data.
 
+        Raises ``InferError`` if it is negative, not whole or unknown.
         A symbol is not compared with 0: its sign is checked when the call runs, with its real sizes.
         """
         try:
@@ -43,6 +44,8 @@ class Evaluator:
             self._fail(label, expression, str(problem))
         if isinstance(size, int) and size < 0:
             self._fail(label, expression, f"is {size}")
+        if isinstance(expression, AtMost):
+            return DataSize(expression.name, size, f"{self.definition.operator}: {self.definition.hint}")
         return size
 
     def _fail(self, label: str, expression: Expression, problem: str) -> NoReturn:

@@ -61,7 +61,18 @@ class Binary:
         return f"{left}{self.operator}{right}"
 
 
-Expression = Union[Name, Number, Binary]  # noqa: UP007 - Binary is defined with it
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """A size of an output that only the kernel knows, and that is at most ``bound``: ``k<=n``."""
+
+    name: str
+    bound: Expression
+
+    def __str__(self) -> str:
+        return f"{self.name}<={self.bound}"
+
+
+Expression = Union[Name, Number, Binary, AtMost]  # noqa: UP007 - Binary is defined with it
 PRECEDENCE: Final = {"+": 1, "-": 1, "*": 2, "//": 2, "/": 2}
 
 
@@ -70,7 +81,10 @@ def _rank(expression: Expression) -> int:
 
 
 def names_in(expression: Expression | None) -> Iterator[str]:
-    """Yield each name in an expression as often as it occurs; none for None, which is any size."""
+    """Yield each name in an expression as often as it occurs; none for None, which is any size.
+
+    A size that depends on data yields none: no dimension of an argument gives it.
+    """
     if isinstance(expression, Name):
         yield expression.name
     elif isinstance(expression, Binary):
@@ -79,7 +93,7 @@ def names_in(expression: Expression | None) -> Iterator[str]:
 
 
 def evaluate(expression: Expression, values: Mapping[str, Any], same: Same = same_size) -> Any:
-    """Return the value of an expression.
+    """Return the value of an expression; of a size that depends on data, its bound.
 
     Raises ``KeyError`` for a name without a value, and ``ArithmeticError`` with the reason for a division
     by 0 or a ``/`` with a remainder.
@@ -88,6 +102,8 @@ def evaluate(expression: Expression, values: Mapping[str, Any], same: Same = sam
         return values[expression.name]
     if isinstance(expression, Number):
         return expression.value
+    if isinstance(expression, AtMost):
+        return evaluate(expression.bound, values, same)
     left = evaluate(expression.left, values, same)
     right = evaluate(expression.right, values, same)
     if expression.operator in ("//", "/"):

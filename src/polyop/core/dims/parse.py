@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..schema import Argument, Schema
 from .entry import Entry
-from .expression import Expression, Name, names_in
+from .expression import AtMost, Expression, Name, names_in
 from .text import NAME, Text, Word
 
 
@@ -40,6 +40,8 @@ class _EntryParser:
         }
         self.known: set[str] = set()
         """What sizes of outputs may name: the names of the arguments' entries, and integer attributes."""
+        self.data_sizes: dict[str, AtMost] = {}
+        """The sizes of outputs that depend on data, by name."""
 
     def entries(self) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
         text = self.text.text
@@ -138,15 +140,41 @@ class _EntryParser:
     def output_dimension(self, word: Word) -> Expression:
         if word.text == "_":
             self.text.fail("has '_' in an output, whose sizes must follow from the arguments", word.start)
+        if "<=" in word.text:
+            return self.data_size(word)
+        if word.text in self.data_sizes:
+            return self.data_sizes[word.text]
         expression = self.text.expression(word)
         self.check_known(expression, word)
         return expression
+
+    def data_size(self, word: Word) -> AtMost:
+        """Return ``k<=n``, whose name is new, or has the same bound as before."""
+        name, _, text = word.text.partition("<=")
+        if not NAME.fullmatch(name):
+            self.text.fail("needs a name before '<='", word.start)
+        if name in self.known or name in self.other_attributes:
+            rule = f"has {name!r} before '<=', which an argument gives already"
+            self.text.fail(rule, word.start, "a size that depends on data has a name of its own")
+        start = word.start + len(name) + 2
+        if not text:
+            self.text.fail("needs a size after '<=', without a blank", start)
+        bound = Word(text, start)
+        expression = self.text.expression(bound)
+        self.check_known(expression, bound)
+        size = AtMost(name, expression)
+        if self.data_sizes.setdefault(name, size) != size:
+            self.text.fail(f"has two bounds of {name!r}", word.start, f"the first is {self.data_sizes[name]}")
+        return size
 
     def check_known(self, expression: Expression, word: Word) -> None:
         """Check that each name is a dimension of an argument, or an integer attribute."""
         for name in names_in(expression):
             if name not in self.known:
                 self.check_attribute(name, word.start)
+                if name in self.data_sizes:
+                    rule = f"has {name!r} in arithmetic, and it depends on data"
+                    self.text.fail(rule, word.start, f"it can stand alone: {name}")
                 hint = f"known are {', '.join(sorted(self.known - {'...'})) or 'none'}"
                 rule = f"has the size {name!r}, which no argument gives"
                 match = re.search(rf"\b{name}\b", word.text)

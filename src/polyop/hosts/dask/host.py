@@ -13,6 +13,7 @@ import numpy as np
 from ...call.foreign import flatten, text_values
 from ...call.host import host_of, map_tensors, specs, tensors_of
 from ...call.operator import Operator
+from ...call.padded import refuse_data_sizes
 from ...call.rule import Rule, apply_rule, check_gradients, no_gradient
 from ...core.errors import ArgumentTypeError, ArgumentValueError, FallbackWarning, UnsupportedError
 from ...core.origin import caller
@@ -140,6 +141,7 @@ def _checked(operator: Operator) -> Any:
 
 
 def _refuse(operator: Operator) -> None:
+    refuse_data_sizes(operator, "dask needs sizes before the kernel runs")
     if operator.schema.mutates:
         rule = "writes an argument in place, and a dask array is never written"
         hint = "return a new tensor, or call the operator on copies of blocks: x.map_blocks(function)"

@@ -134,6 +134,7 @@ def _run_for(bound: Any, constants: tuple[Any, ...]) -> Any:
     arguments = bind(bound.schema, args[:positional], keywords, bound.operator.origin)
     find_host(bound.operator, arguments)  # raises for a constant in the place of a tensor
     arguments = normalise(bound.operator, arguments)
+    bound.check_traced(arguments)
     return _run(Launch.of(bound, arguments))
 
 
@@ -146,6 +147,7 @@ def call_traced(bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         rule = 'writes an argument in place, which capture_mode="trace" cannot record'
         hint = "leave capture_mode out"
         raise UnsupportedError(bound.name, rule, where=bound.operator.origin, hint=hint)
+    bound.check_traced(arguments)
     launch = Launch.of(bound, arguments)
     outputs = launch(*flatten(bound.schema, arguments))
     indices = launch.return_indices

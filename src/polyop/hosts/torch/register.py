@@ -17,11 +17,15 @@ import torch.autograd.forward_ad
 
 from ...call.bound import BoundOperator
 from ...call.host import map_tensors
+from ...call.operator import Operator
+from ...call.padded import refuse_data_sizes
 from ...call.prepare import normalise
 from ...call.rule import Rule
 from ...core.arguments import bind
 from ...core.errors import GradientError, SchemaError
 from ...core.schema import Schema
+from ...core.sizes import DataSize
+from ...core.spec import Spec
 from ...core.untraced import untraced
 from . import batch, function, recorded, tensors
 from .distributed.offer import offer
@@ -132,10 +136,38 @@ def _fake(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
     where = tensors.device_of(arguments)
     specs = map_tensors(operator, arguments, lambda name, value, argument: tensors.spec(value))
     outputs = operator.infer(normalise(operator, specs))
-    results = tuple(tensors.empty(spec, where) for spec in outputs)
+    sizes: dict[str, Any] = {}  # those that depend on data, by name
+    results = tuple(tensors.empty(_with_symbols(operator, spec, sizes), where) for spec in outputs)
     if operator.schema.returns_list:
         return list(results)
     return results[0] if len(results) == 1 else results or None
+
+
+def _with_symbols(operator: Operator, spec: Spec, sizes: dict[str, Any]) -> Spec:
+    """Return the spec with a symbol of PyTorch's tracer for each size that depends on data.
+
+    ``sizes`` has the symbols by name. Raises ``DataSizeError`` for tensors without data outside of a tracer.
+    """
+    if not any(isinstance(size, DataSize) for size in spec.shape):
+        return spec
+
+    try:
+        context = torch.library.get_ctx()
+    except RuntimeError:
+        refuse_data_sizes(operator, "a tensor on the meta device has no data")
+        raise
+
+    def symbol(size: Any) -> Any:
+        if not isinstance(size, DataSize):
+            return size
+        if size.name not in sizes:
+            most = size.most if type(size.most) is int else None
+            sizes[size.name] = context.new_dynamic_size(max=most)
+            if most is None:
+                torch._check(sizes[size.name] <= size.most)
+        return sizes[size.name]
+
+    return dataclasses.replace(spec, shape=tuple(map(symbol, spec.shape)))
 
 
 def _wants_derivative(tensor: torch.Tensor) -> bool:

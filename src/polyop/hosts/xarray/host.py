@@ -11,6 +11,7 @@ import xarray as xr
 from ...call.foreign import flatten, text_values, unflatten
 from ...call.host import find_host, host_of, tensors_of
 from ...call.operator import Operator
+from ...call.padded import refuse_data_sizes
 from ...core.dims.dims import Dims, elementwise
 from ...core.errors import ArgumentTypeError, UnsupportedError
 from ...core.spec import Spec
@@ -133,6 +134,7 @@ def _dims(operator: Operator) -> Dims | None:
 
 
 def _refuse(operator: Operator, dims: Dims | None) -> None:
+    refuse_data_sizes(operator, "it has no name and no coordinates in a DataArray")
     schema, hint = operator.schema, "call it on the arrays inside: x.values, or x.data"
     if dims is None:
         rule = "has no dims=, so its dimensions have no names"

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 
-from ...call import registry
+from ...call.padded import check_fill_value, padded_schema
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError, ArgumentValueError, KernelError, UnsupportedError
 from ...core.infer import first_device
-from ...core.schema import Argument, Schema, Type
+from ...core.schema import Schema
 from ...core.spec import Spec
 from ...hosts.torch import tensors
 from .function import TorchFunction, to_torch
@@ -32,7 +31,7 @@ class Padded(TorchOperator):
     def __init__(self, first: TorchFunction, repeats: Mapping[int, int]) -> None:
         """Take the function without a size."""
         self.first = first
-        function = TorchFunction(_schema(first.schema), self._run)
+        function = TorchFunction(padded_schema(first.schema, derived_namespace(first.schema)), self._run)
         doc = f"{first.schema}, with results that are padded or cut to a size."
         super().__init__(function, PaddedShapes(first), repeats, doc)
 
@@ -43,7 +42,8 @@ class Padded(TorchOperator):
         specs = to_torch(schema, arguments, tensors.spec)
         shapes = iter(result_shapes(self.first, _hashable(specs)))
         _check_size(schema, size)
-        _check_fill(schema, fill_value, result_shapes(self.first, _hashable(specs))[0].dtype)
+        kind = result_shapes(self.first, _hashable(specs))[0].dtype
+        check_fill_value(schema, fill_value, dtype(kind))
         result = self.first.function(*args, **kwargs)
         items = result if isinstance(result, tuple) else (result,)
         padded = []
@@ -82,7 +82,7 @@ class PaddedShapes:
         _check_size(self.first.schema, size)
         device = first_device(inputs)
         shapes = result_shapes(self.first, _hashable(to_torch(self.first.schema, inputs, _itself)))
-        _check_fill(self.first.schema, fill, shapes[0].dtype)
+        check_fill_value(self.first.schema, fill, dtype(shapes[0].dtype))
         return tuple(
             Spec(tuple(size if n is None else n for n in shape.sizes), dtype(shape.dtype), device)
             for shape in shapes
@@ -132,18 +132,6 @@ def _check_size(schema: Schema, size: int) -> None:
         raise ArgumentValueError(f"{schema.qualified_name}: argument size", "must be 0 or more", size)
 
 
-def _check_fill(schema: Schema, fill: Any, kind: torch.dtype) -> None:
-    """Raise ``ArgumentValueError`` for a value that PyTorch would change to fit the dtype."""
-    if kind.is_complex or (kind.is_floating_point and not isinstance(fill, complex)):
-        return
-    least, most = (0, 1) if kind is torch.bool else (0, 0)
-    if not kind.is_floating_point and kind is not torch.bool:
-        least, most = torch.iinfo(kind).min, torch.iinfo(kind).max
-    if isinstance(fill, complex) or not least <= fill <= most or fill != int(fill):
-        subject = f"{schema.qualified_name}: argument fill_value"
-        raise ArgumentValueError(subject, f"must be a value of {dtype(kind).name}", fill)
-
-
 def _hashable(values: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(tuple(value) if isinstance(value, list) else value for value in values)
 
@@ -164,17 +152,3 @@ def _resize(tensor: torch.Tensor, dims: Sequence[int], size: int, fill: Any) -> 
         filling = torch.full(shape, fill, dtype=tensor.dtype, device=tensor.device)
         tensor = torch.cat([tensor, filling], dim)
     return tensor
-
-
-def _schema(schema: Schema) -> Schema:
-    namespace = derived_namespace(schema)
-    return dataclasses.replace(
-        schema,
-        namespace=namespace,
-        name=registry.unique(namespace, f"{schema.name}_padded"),
-        arguments=(
-            *schema.arguments,
-            Argument("size", Type("int"), keyword_only=True),
-            Argument("fill_value", Type("Scalar"), default=0, keyword_only=True),
-        ),
-    )
