@@ -12,18 +12,17 @@ from ..core.dtypes import DType
 from ..core.errors import ArgumentValueError, UnsupportedError
 from ..core.limits import shown
 from ..core.schema import Argument, Schema, Type
-from . import registry
 from .operator import Operator
 
 _INTEGERS = {f"{kind}{bits}": (kind, bits) for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 
 
-def padded_schema(schema: Schema, namespace: str) -> Schema:
-    """Return the schema with ``size`` and ``fill_value``, under a name in ``namespace`` that is free."""
+def padded_schema(schema: Schema, namespace: str, name: str) -> Schema:
+    """Return the schema with ``size`` and ``fill_value``, under another name."""
     return dataclasses.replace(
         schema,
         namespace=namespace,
-        name=registry.unique(namespace, f"{schema.name}_padded"),
+        name=name,
         arguments=(
             *schema.arguments,
             Argument("size", Type("int"), keyword_only=True),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from ..call import registry
 from ..call.batching import BatchedCall
 from ..call.bound import BoundOperator
 from ..call.host import load, specs
@@ -27,7 +28,8 @@ from ..kernels.python import PythonKernel, empty
 class DataSizedOperator(BoundOperator):
     """An operator with outputs whose size only the kernel knows.
 
-    A plain call returns outputs of the real size. A call with ``size=`` goes to :attr:`padded`.
+    A plain call returns outputs of the real size. A call with ``size=`` goes to ``padded``, the operator with
+    ``size`` and ``fill_value``, whose sizes do not depend on data.
     """
 
     runs_on_data = True
@@ -38,8 +40,11 @@ class DataSizedOperator(BoundOperator):
         _check(operator)
         batch = _NoBatch(operator) if operator.batch is None else operator.batch
         super().__init__(dataclasses.replace(operator, batch=batch))
-        self.padded = BoundOperator(padded_operator(operator))
-        """The operator with ``size`` and ``fill_value``, whose sizes do not depend on data."""
+        try:
+            self.padded = BoundOperator(padded_operator(operator))
+        except Exception:
+            registry.discard(self)  # after a failed definition the name is free
+            raise
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs. torch.compile traces this function."""
@@ -52,11 +57,6 @@ class DataSizedOperator(BoundOperator):
         if "size" in kwargs:
             return self.padded.vjp(*args, **kwargs)
         return super().vjp(*args, **kwargs)
-
-    def retire(self) -> None:
-        """Leave both names to a new definition at the same place."""
-        super().retire()
-        self.padded.retire()
 
     def check_traced(self, arguments: tuple[Any, ...]) -> None:
         """Raise ``UnsupportedError``: a program needs the sizes before the kernel runs."""
@@ -95,7 +95,7 @@ def padded_operator(operator: Operator) -> Operator:
     assert dims is not None
     assert isinstance(operator.infer, FromDims)
     assert isinstance(kernel, PythonKernel)
-    schema = padded_schema(operator.schema, operator.schema.namespace)
+    schema = padded_schema(operator.schema, operator.schema.namespace, f"{operator.schema.name}_padded")
     outputs = tuple(map(_with_size, dims.outputs))
     sized = dataclasses.replace(dims, operator=schema.qualified_name, outputs=outputs)
     return Operator(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ...call import registry
 from ...call.padded import check_fill_value, padded_schema
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError, ArgumentValueError, KernelError, UnsupportedError
@@ -31,7 +32,7 @@ class Padded(TorchOperator):
     def __init__(self, first: TorchFunction, repeats: Mapping[int, int]) -> None:
         """Take the function without a size."""
         self.first = first
-        function = TorchFunction(padded_schema(first.schema, derived_namespace(first.schema)), self._run)
+        function = TorchFunction(_schema(first.schema), self._run)
         doc = f"{first.schema}, with results that are padded or cut to a size."
         super().__init__(function, PaddedShapes(first), repeats, doc)
 
@@ -120,6 +121,11 @@ def _known(size: Any) -> int | None:
         return size
     expression = size.node.expr
     return int(expression) if expression.is_number else None
+
+
+def _schema(schema: Schema) -> Schema:
+    namespace = derived_namespace(schema)
+    return padded_schema(schema, namespace, registry.unique(namespace, f"{schema.name}_padded"))
 
 
 def _no_size(schema: Schema) -> UnsupportedError:
