@@ -137,12 +137,61 @@ compiled = torch.compile(lambda x: toy.scale(x) + 1, backend=counter, fullgraph=
 for size in (5, 7):  # every size is a number: it is compiled again
     torch.testing.assert_close(compiled(torch.ones(size)), torch.full((size,), 3.0))
 assert counter.frame_count == 2
+
+# Python can add symbolic shapes and a gradient.
+torch.library.register_fake("toy::scale", lambda x, factor=2.0: torch.empty_like(x), allow_override=True)
+torch.library.register_autograd("toy::scale", lambda ctx, gradient: (gradient * 7, None))
+counter = torch._dynamo.testing.CompileCounter()
+compiled = torch.compile(lambda x: toy.scale(x) * 2, backend=counter, fullgraph=True, dynamic=True)
+for size in (5, 7):
+    torch.testing.assert_close(compiled(torch.ones(size)), torch.full((size,), 4.0))
+assert counter.frame_count == 1
+x = torch.ones(3, requires_grad=True)
+toy.scale(x).sum().backward()
+assert x.grad.tolist() == [7, 7, 7]
 print("compiled")
 """
 
 
 def test_compile_and_export_without_polyop(path):
     assert run(COMPILED, path) == "compiled"
+
+
+ALIASED = """
+import torch
+
+torch.ops.load_library(sys.argv[1])
+toy = torch.ops.toy
+x = torch.zeros(3, 2).T
+result = toy.add_(x, torch.ones(2, 3))
+assert result.data_ptr() == x.data_ptr() and result.stride() == x.stride()
+assert x.tolist() == result.tolist() == [[1, 1, 1], [1, 1, 1]]
+assert torch.compile(lambda x: toy.add_(x, x) * 5, backend="eager", fullgraph=True)(x).tolist() == [[10] * 3] * 2
+assert toy.scale(x, 4.0).tolist() == [[8] * 3] * 2
+try:
+    toy.scale(x, None)
+except RuntimeError as problem:
+    assert "toy::scale: the attribute factor must be a float, not None" in str(problem), problem
+else:
+    raise AssertionError("None")
+print("called")
+"""
+
+
+def test_results_that_are_arguments_and_optional_attributes(tmp_path):
+    table = exported_by_hand.TABLE.read_text()
+    source = SOURCE
+    for before, after in {
+        "Tensor y) -> ()": "Tensor y) -> Tensor(a!)",
+        "float factor": "float? factor",
+    }.items():
+        assert before in table
+        table = table.replace(before, after)
+    for before, after in {'"tt", 0': '"tt", 1', '"ta"': '"tA"'}.items():
+        assert before in source
+        source = source.replace(before, after)
+    (tmp_path / "table.cc").write_text(table)
+    assert run(ALIASED, exported_by_hand.build_with(source, tmp_path, tmp_path / "table.cc")) == "called"
 
 
 LATER = """

@@ -18,13 +18,13 @@ def build(header, function, folder):
     return build_with(text, folder)
 
 
-def build_with(text, folder):
-    """Compile the table and the source of a surface."""
+def build_with(text, folder, table=TABLE):
+    """Compile a table and the source of a surface."""
     surface = folder / "surface.cc"
     surface.write_text(text)
     path = folder / "libtoy.so"
     flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-fPIC", "-shared"]
-    command = ["g++", *flags, f"-I{ROOT / 'include'}", str(TABLE), str(surface), "-o", str(path)]
+    command = ["g++", *flags, f"-I{ROOT / 'include'}", str(table), str(surface), "-o", str(path)]
     subprocess.run(command, check=True, timeout=120)
     return path
 

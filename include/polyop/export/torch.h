@@ -102,10 +102,10 @@ namespace exported __attribute__((visibility("hidden"))) {
     }
   }
 
-  // A tensor argument: what the kernel gets is dense.
+  // A tensor argument, whose handle belongs to the caller: what the kernel gets is dense.
   class TorchInput {
    public:
-    TorchInput(void* handle, const Input& input, bool meta) : handle_(handle), input_(input) {
+    TorchInput(void* handle, const Input& input, bool meta) : input_(input) {
       const TorchApi& torch = torch_api();
       int64_t ndim = 0;
       int32_t device = 0, dtype = 0;
@@ -128,7 +128,6 @@ namespace exported __attribute__((visibility("hidden"))) {
       if (!is_dense()) make_dense();
     }
 
-    void* handle() const { return handle_.get(); }
     const polyop_array& array() const { return array_; }
     // Brings what the kernel wrote to the tensor.
     void write_back() {
@@ -165,7 +164,6 @@ namespace exported __attribute__((visibility("hidden"))) {
       copy_strided(dense_.data(), strided_, array_, strides_, false);
     }
 
-    OwnedTensor handle_;
     const Input& input_;
     polyop_array array_ = {nullptr, nullptr, 0, POLYOP_DTYPE_ABSENT};
     int64_t* strides_ = nullptr;
@@ -193,19 +191,18 @@ namespace exported __attribute__((visibility("hidden"))) {
 
   inline void run_from_torch(const TorchOperator& entry, StableIValue* stack, bool meta) {
     const Operator& op = *kOperators[entry.number];
-    std::deque<TorchInput> tensors;  // their addresses stay
-    std::vector<TorchInput*> by_argument;
-    std::vector<polyop_array> inputs;
+    // PyTorch hands over every value: all are owned before anything may throw.
+    const size_t count = std::strlen(entry.arguments);
+    std::vector<OwnedTensor> handles(count);
     std::vector<OwnedAttribute> owned;
-    for (const char* code = entry.arguments; *code != 0; ++code) {
-      StableIValue value = *stack++;
-      const bool present = *code == 't' || *code == 'a' || unwrap(&value);
-      by_argument.push_back(nullptr);
-      if (*code == 't' || *code == 'T') {
-        const Input& input = op.inputs[inputs.size()];
-        if (present) by_argument.back() = &tensors.emplace_back(pointer_of(value), input, meta);
-        inputs.push_back(present ? tensors.back().array()
-                                 : polyop_array{nullptr, nullptr, 0, POLYOP_DTYPE_ABSENT});
+    std::vector<OwnedAttribute*> absent;
+    owned.reserve(static_cast<size_t>(op.attribute_count));
+    for (size_t i = 0; i < count; ++i) {
+      StableIValue value = stack[i];
+      const char code = entry.arguments[i];
+      const bool present = code == 't' || code == 'a' || unwrap(&value);
+      if (code == 't' || code == 'T') {
+        if (present) handles[i].reset(pointer_of(value));
         continue;
       }
       const Attribute& attribute = op.attributes[owned.size()];
@@ -213,10 +210,18 @@ namespace exported __attribute__((visibility("hidden"))) {
       if (present) {
         add_torch_attribute(owned.back(), attribute, value);
       } else {
-        owned.back().set_none();
+        absent.push_back(&owned.back());
       }
     }
-    stack -= by_argument.size();
+    for (OwnedAttribute* attribute : absent) attribute->set_none();
+    std::deque<TorchInput> tensors;  // their addresses stay
+    std::vector<polyop_array> inputs;
+    for (size_t i = 0; i < count; ++i) {
+      if (entry.arguments[i] != 't' && entry.arguments[i] != 'T') continue;
+      const Input& input = op.inputs[inputs.size()];
+      inputs.push_back({nullptr, nullptr, 0, POLYOP_DTYPE_ABSENT});
+      if (handles[i] != nullptr) inputs.back() = tensors.emplace_back(handles[i].get(), input, meta).array();
+    }
     const std::vector<polyop_attribute> attributes = values_of(owned);
     const std::vector<Shape> shapes = infer(op, inputs.data(), attributes.data());
     std::vector<OwnedTensor> outputs;
@@ -238,8 +243,7 @@ namespace exported __attribute__((visibility("hidden"))) {
       if (entry.results[i] < 0) {
         handle = outputs[fresh++].release();
       } else {
-        TorchInput* written = by_argument[static_cast<size_t>(entry.results[i])];
-        check_torch(torch_api().new_tensor(written->handle(), &handle), "return a tensor");
+        handle = handles[static_cast<size_t>(entry.results[i])].release();
       }
       stack[i] = reinterpret_cast<StableIValue>(handle);
     }

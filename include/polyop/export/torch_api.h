@@ -31,7 +31,6 @@ namespace exported __attribute__((visibility("hidden"))) {
     int (*implement)(Handle library, const char* name, BoxedKernel kernel, uint64_t version);
     int (*empty_strided)(int64_t ndim, const int64_t* sizes, const int64_t* strides, int32_t dtype,
                          int32_t device_type, int32_t device_index, Handle* tensor);
-    int (*new_tensor)(Handle tensor, Handle* copy);
     int (*delete_tensor)(Handle);
     int (*data)(Handle, void**);
     int (*dim)(Handle, int64_t*);
@@ -64,7 +63,6 @@ namespace exported __attribute__((visibility("hidden"))) {
       bind(define, "aoti_torch_library_def");
       bind(implement, "torch_library_impl");
       bind(empty_strided, "aoti_torch_empty_strided");
-      bind(new_tensor, "aoti_torch_new_tensor_handle");
       bind(delete_tensor, "aoti_torch_delete_tensor_object");
       bind(data, "aoti_torch_get_data_ptr");
       bind(dim, "aoti_torch_get_dim");
