@@ -13,7 +13,24 @@ from .library import LibraryKernel
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ..build.options import BuildOptions
+
 SUFFIXES = {".c": "cpu", ".cc": "cpu", ".cpp": "cpu", ".cxx": "cpu", ".cu": "cuda"}
+
+
+class SourceKernel(LibraryKernel):
+    """A kernel whose library polyop has built; it knows the recipe: ``files``, ``code`` and ``options``."""
+
+    def __init__(
+        self,
+        library: str,
+        name: str,
+        accepts: Accepts,
+        label: str,
+        recipe: tuple[tuple[str, ...], str | None, str, BuildOptions],
+    ) -> None:
+        super().__init__(library, name, accepts, label)
+        self.files, self.code, self.language, self.options = recipe
 
 
 def is_source(path: str | Path) -> bool:
@@ -37,7 +54,7 @@ def source(
     cuda_architectures: Sequence[str] | None = None,
     device: str | None = None,
     dtypes: Sequence[Any] | None = None,
-) -> LibraryKernel:
+) -> SourceKernel:
     """Return the kernel ``function`` compiled from files, or from ``code`` itself.
 
     The kernel is built here, unless the build cache has a library from the same sources, headers, flags
@@ -50,6 +67,7 @@ def source(
     """
     from ..build.compile import build_in_cache
     from ..build.options import BuildOptions
+    from ..build.paths import absolute
 
     options = BuildOptions.of(
         flags=flags,
@@ -62,4 +80,6 @@ def source(
     cuda = language == "cuda" if code else any(_suffix(path) == ".cu" for path in paths)
     accepted = None if dtypes is None else tuple(dtype(value) for value in dtypes)
     label = f"{os.path.basename(paths[0]) if paths else 'code'}:{function}"
-    return LibraryKernel(library, function, Accepts(device or ("cuda" if cuda else "cpu"), accepted), label)
+    files = tuple(map(absolute, paths))
+    accepts = Accepts(device or ("cuda" if cuda else "cpu"), accepted)
+    return SourceKernel(library, function, accepts, label, (files, code, language, options))

@@ -1,0 +1,140 @@
+"""The C++ that infers the outputs of a kernel: from ``dims=``, from the argument it copies, or from loops.
+
+The lines are the body of a ``polyop::exported::Infer``: they read ``inputs`` and ``attributes`` and fill in
+``outputs``. include/polyop/export/dims.h has the functions that they call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.dims.dims import Dims
+from ..core.dims.entry import Entry
+from ..core.dims.expression import Binary, Expression, Name, Number
+from ..core.dims.infer import FromDims
+from ..core.dtypes import DType
+from ..core.schema import Schema
+from ..loops.ir.grammar import Const, Expr, Kernel, Op, Size, Var
+
+_DIMS = {"+": "({} + {})", "-": "({} - {})", "*": "({} * {})", "//": "floor_div({}, {})", "/": "exact_div({}, {})"}
+_LOOPS = {
+    "+": "({} + {})",
+    "-": "({} - {})",
+    "*": "({} * {})",
+    "//": "floor_div({}, {})",
+    "%": "floor_mod({}, {})",
+    "ceil_div": "floor_div({0} + {1} - 1, {1})",
+    "max": "std::max<int64_t>({}, {})",
+    "min": "std::min<int64_t>({}, {})",
+    "neg": "(-{})",
+    "cast": "{}",
+}
+"""Operators of sizes -> C++. Both halves compute in 64 bits."""
+
+
+def dtype_constant(name: str) -> str:
+    """Return the constant of a dtype.
+
+    >>> dtype_constant("float32")
+    'POLYOP_DTYPE_FLOAT32'
+    """
+    return f"POLYOP_DTYPE_{name.upper()}"
+
+
+def same_as(position: int, outputs: int) -> list[str]:
+    """Return the lines for outputs that are like the argument at a position among the tensors."""
+    return [f"outputs[{number}] = like(inputs[{position}]);" for number in range(outputs)]
+
+
+def from_dims(rule: FromDims, schema: Schema) -> list[str]:
+    """Return the lines for ``dims=``: match the arguments, then compute the outputs."""
+    dims = rule.dims
+    names = sorted({name for entry in (*dims.inputs, *dims.outputs) for name in entry.names()} - {"..."})
+    lines = matching(dims, schema, names)
+    for number, (entry, source) in enumerate(zip(dims.outputs, rule.dtypes, strict=True)):
+        shape = _shape(entry, names)
+        lines.append(f"outputs[{number}] = {{{_dtype(source, schema)}, {shape}}};")
+    return lines
+
+
+def matching(dims: Dims, schema: Schema, names: Sequence[str]) -> list[str]:
+    """Return the lines that check the arguments against their entries and bind the names of dimensions."""
+    texts = ", ".join(json.dumps(name) for name in names) or '""'
+    lines = [f"Matcher match({{{texts}}});"]
+    attributes = {attribute.name: number for number, (_, attribute) in enumerate(schema.attributes())}
+    for name in names:
+        if name in attributes:
+            position = names.index(name)
+            lines.append(f"match.attribute({position}, attributes[{attributes[name]}].ints[0]);")
+    for number, entry in enumerate(dims.inputs):
+        sizes = ", ".join(_dimension(size, names) for size in entry.dimensions)
+        ellipsis = "true" if entry.ellipsis else "false"
+        label, text = json.dumps(entry.label), json.dumps(str(entry))
+        lines.append(f"match.tensor({label}, {text}, {ellipsis}, {{{sizes}}}, inputs[{number}]);")
+    return lines
+
+
+def from_loops(kernel: Kernel, inputs: Sequence[str], schema: Schema) -> list[str] | None:
+    """Return the lines for the new outputs of a loop kernel, or None if C++ cannot compute a size.
+
+    ``inputs`` are the kernel's tensors, in the order of the operator's.
+    """
+    numbers = {attribute.name: number for number, (_, attribute) in enumerate(schema.attributes())}
+    lines = [f"check_provable(inputs, {len(inputs)}, attributes, {len(numbers)});"]
+    outputs = [kernel.buffers[name] for name in kernel.outputs if kernel.buffers[name].role == "output"]
+    for number, buffer in enumerate(outputs):
+        sizes = [_loop_size(size, inputs, numbers) for size in buffer.shape]
+        if None in sizes:
+            return None
+        shape = ", ".join(f"std::max<int64_t>(0, {size})" for size in sizes)
+        lines.append(f"outputs[{number}] = {{{dtype_constant(buffer.dtype)}, {{{shape}}}}};")
+    return lines
+
+
+def _shape(entry: Entry, names: Sequence[str]) -> str:
+    sizes = []
+    for dimension in entry.dimensions:
+        text = json.dumps(f"{entry.label}: the size {dimension}")
+        assert dimension is not None, "an output has no '_'"
+        sizes.append(f"match.checked({text}, {_size(dimension, names)})")
+    ellipsis = "true" if entry.ellipsis else "false"
+    return f"match.shape({ellipsis}, {{{', '.join(sizes)}}})"
+
+
+def _dimension(dimension: Expression | None, names: Sequence[str]) -> str:
+    """Return an entry of ``Matcher::tensor``: a name by its position, a number, or any size."""
+    if isinstance(dimension, Name):
+        return f"name({names.index(dimension.name)})"
+    return f"number({dimension.value})" if isinstance(dimension, Number) else "any()"
+
+
+def _size(expression: Expression, names: Sequence[str]) -> str:
+    if isinstance(expression, Name):
+        return f"match.size({names.index(expression.name)})"
+    if isinstance(expression, Number):
+        return f"INT64_C({expression.value})"
+    assert isinstance(expression, Binary)
+    return _DIMS[expression.operator].format(_size(expression.left, names), _size(expression.right, names))
+
+
+def _dtype(source: DType | int | None, schema: Schema) -> str:
+    if isinstance(source, DType):
+        return dtype_constant(source.name)
+    if source is None:
+        return f"first_dtype(inputs, {len(schema.tensor_positions)})"
+    return f"inputs[{schema.tensor_positions.index(source)}].dtype"
+
+
+def _loop_size(expression: Expr, inputs: Sequence[str], numbers: dict[str, int]) -> str | None:
+    if isinstance(expression, Const):
+        return f"INT64_C({int(expression.value)})"
+    if isinstance(expression, Size) and expression.buffer in inputs:
+        return f"inputs[{inputs.index(expression.buffer)}].sizes[{expression.axis}]"
+    if isinstance(expression, Var) and expression.name in numbers:
+        return f"attributes[{numbers[expression.name]}].ints[0]"
+    if isinstance(expression, Op) and expression.name in _LOOPS:
+        arguments: list[Any] = [_loop_size(one, inputs, numbers) for one in expression.args]
+        return None if None in arguments else _LOOPS[expression.name].format(*arguments)
+    return None
