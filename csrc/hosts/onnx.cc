@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "onnx_api.h"
 #include "onnx_attributes.h"
 #include "onnx_node.h"
+#include "polyop/export/onnx_api.h"
 
 namespace polyop {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "onnx_api.h"
+#include "polyop/export/onnx_api.h"
 
 namespace polyop {
 

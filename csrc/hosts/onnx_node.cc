@@ -15,20 +15,12 @@ namespace polyop::ort {
 
 namespace {
 
-constexpr int32_t kDtypes = 24;
-constexpr const char* kNames[kDtypes] = {
-    // names in dtypes(), by ONNX's number of the dtype
-    nullptr,           "float32",     "uint8",           "int8",       "uint16",   "int16",
-    "int32",           "int64",       nullptr,           "bool",       "float16",  "float64",
-    "uint32",          "uint64",      "complex64",       "complex128", "bfloat16", "float8_e4m3fn",
-    "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", nullptr,      nullptr,    nullptr};
-
 int32_t row_of(int number) {
   static const auto* table = [] {
     auto* rows = new std::vector<int32_t>(kDtypes, -1);
     for (size_t i = 0; i < kDtypes; ++i) {
-      for (size_t row = 0; kNames[i] != nullptr && row < dtypes().size(); ++row) {
-        if (dtypes()[row].name == kNames[i]) (*rows)[i] = static_cast<int32_t>(row);
+      for (size_t row = 0; kDtypeNames[i] != nullptr && row < dtypes().size(); ++row) {
+        if (dtypes()[row].name == kDtypeNames[i]) (*rows)[i] = static_cast<int32_t>(row);
       }
     }
     return rows;

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "onnx_api.h"
+#include "polyop/export/onnx_api.h"
 
 namespace polyop::ort {
 
