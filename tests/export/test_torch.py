@@ -8,38 +8,31 @@ import pytest
 import torch
 
 import exported_by_hand
+from polyop.core.parse import parse
+from polyop.export.operator import ExportedOperator
+from polyop.export.surfaces import torch as surface
 
-SOURCE = """
-#include "polyop/export/torch.h"
+WEIGH = (
+    'toy::weigh(Tensor x, Tensor? bias=None, *, int[] weights=[], str mode="plain", bool negate=False)'
+    " -> (Tensor, Tensor)"
+)
+SCHEMAS = [
+    "toy::scale(Tensor x, float factor=2.0) -> Tensor",
+    WEIGH,
+    "toy::add_(Tensor(a!) x, Tensor y) -> ()",
+    "toy::copy(Tensor x) -> Tensor",
+]
 
-namespace polyop {
-namespace exported {
 
-static const int32_t kTorchResults0[] = {-1};
-static const int32_t kTorchResults1[] = {-1, -1};
-static const int32_t kTorchResults2[] = {0};
-static const int32_t kTorchResults3[] = {-1};
-const TorchOperator kTorchOperators[] = {
-    {0, "ta", 1, kTorchResults0, torch_cpu<0>, torch_meta<0>},
-    {1, "tTaaa", 2, kTorchResults1, torch_cpu<1>, torch_meta<1>},
-    {2, "tt", 0, kTorchResults2, torch_cpu<2>, torch_meta<2>},
-    {3, "t", 1, kTorchResults3, torch_cpu<3>, torch_meta<3>},
-};
-
-}  // namespace exported
-}  // namespace polyop
-
-extern "C" __attribute__((visibility("default"))) int polyop_export_register_torch(void) {
-  return polyop::exported::register_torch(4);
-}
-
-__attribute__((constructor)) static void register_at_load() { polyop_export_register_torch(); }
-"""
+def operators(*schemas):
+    return [ExportedOperator(one.qualified_name, one, (), (), "C++ source") for one in map(parse, schemas)]
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    return exported_by_hand.build_with(SOURCE, tmp_path_factory.mktemp("exported"))
+    return exported_by_hand.build_with(
+        surface.source(operators(*SCHEMAS)), tmp_path_factory.mktemp("exported")
+    )
 
 
 def run(program, *arguments):
@@ -180,16 +173,15 @@ print("called")
 
 def test_results_that_are_arguments_and_optional_attributes(tmp_path):
     table = exported_by_hand.TABLE.read_text()
-    source = SOURCE
+    schemas = SCHEMAS
     for before, after in {
         "Tensor y) -> ()": "Tensor y) -> Tensor(a!)",
         "float factor": "float? factor",
     }.items():
         assert before in table
         table = table.replace(before, after)
-    for before, after in {'"tt", 0': '"tt", 1', '"ta"': '"tA"'}.items():
-        assert before in source
-        source = source.replace(before, after)
+        schemas = [schema.replace(before, after) for schema in schemas]
+    source = surface.source(operators(*schemas))
     (tmp_path / "table.cc").write_text(table)
     assert run(ALIASED, exported_by_hand.build_with(source, tmp_path, tmp_path / "table.cc")) == "called"
 
@@ -264,3 +256,25 @@ def test_a_program_without_python(path, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("toy::scale: the kernel returned 1 (the factor must not be 0)")
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ("toy::f(Tensor x, int[] a, float[2] b, bool[] c, str? d=None) -> Tensor", None),
+        ("toy::f(Tensor(a!) x) -> Tensor(a!)", None),
+        ("toy::f(int n) -> Tensor", "no tensor argument"),
+        ("toy::f(Tensor[] x) -> Tensor", "the argument x is a list of tensors"),
+        ("toy::f(Tensor x, str[] s) -> Tensor", "the attribute s is str[]"),
+        ("toy::f(Tensor x, Scalar s) -> Tensor", "does not pass Scalar, the type of s"),
+        ("toy::f(Tensor x) -> Tensor[]", "returns a list of tensors"),
+    ],
+)
+def test_operators_that_cannot_pass(schema, words):
+    scale, other = operators(SCHEMAS[0], schema)
+    reason = surface.refused(other)
+    assert reason is None if words is None else words in reason
+    assert surface.refused(scale) is None
+    text = surface.source([other, scale])
+    assert f"register_torch({1 if words else 2})" in text
+    assert '    {1, "ta", 1, ' in text  # its position in the sequence

@@ -79,6 +79,8 @@ namespace exported __attribute__((visibility("hidden"))) {
     int32_t attribute_count;
     const Kernel* kernels;
     int32_t kernel_count;
+    const Attribute* fixed = nullptr;  // attributes that no call passes; `fallback` is their value
+    int32_t fixed_count = 0;
   };
 
   // The operators of this library. The generated source defines them.

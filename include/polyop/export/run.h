@@ -109,6 +109,11 @@ namespace exported __attribute__((visibility("hidden"))) {
         *value = extra.attributes_[i];
         return 0;
       }
+      for (int32_t i = 0; i < extra.op_.fixed_count; ++i) {
+        if (std::strcmp(extra.op_.fixed[i].name, name) != 0) continue;
+        *value = *extra.op_.fixed[i].fallback;
+        return 0;
+      }
       return 1;
     }
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ..core import late
 from ..core.errors import PolyopError
 
-VERBS = ("demo", "build", "check", "explain", "inspect", "cache", "graph", "new", "audit")
+VERBS = ("demo", "build", "check", "explain", "inspect", "cache", "graph", "new", "audit", "export")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -44,6 +44,7 @@ class ExportedOperator:
     ``kind``      what its kernels are made from: "loop kernel", "C source", "C++ source".
     ``notation``  ``dims=`` and its claims, as keywords of :func:`polyop.operator`; empty without.
     ``backward``  the name of the operator that computes its gradient, or "".
+    ``fixed``     attributes of the definition, which no call passes.
     """
 
     name: str
@@ -54,6 +55,7 @@ class ExportedOperator:
     doc: str = ""
     notation: Mapping[str, Any] = field(default_factory=dict)
     backward: str = ""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def symbol(self) -> str:

@@ -51,12 +51,18 @@ def same_as(position: int, outputs: int) -> list[str]:
 def from_dims(rule: FromDims, schema: Schema) -> list[str]:
     """Return the lines for ``dims=``: match the arguments, then compute the outputs."""
     dims = rule.dims
-    names = sorted({name for entry in (*dims.inputs, *dims.outputs) for name in entry.names()} - {"..."})
+    names = names_of(dims)
     lines = matching(dims, schema, names)
     for number, (entry, source) in enumerate(zip(dims.outputs, rule.dtypes, strict=True)):
         shape = _shape(entry, names)
         lines.append(f"outputs[{number}] = {{{_dtype(source, schema)}, {shape}}};")
     return lines
+
+
+def names_of(dims: Dims) -> list[str]:
+    """Return the names of all dimensions, without ``...``; the generated code counts them in this order."""
+    entries = (*dims.inputs, *dims.outputs)
+    return list(dict.fromkeys(name for entry in entries for name in entry.names() if name != "..."))
 
 
 def matching(dims: Dims, schema: Schema, names: Sequence[str]) -> list[str]:

@@ -97,6 +97,11 @@ class LibraryKernel(CFunctionKernel):
         return Path(self.file)
 
     @property
+    def has_init(self) -> bool:
+        """Whether the library has ``<Func>Init``."""
+        return bool(self._init)
+
+    @property
     def has_infer_shape(self) -> bool:
         """Whether the library has ``<Func>InferShape``."""
         return bool(self._infer_shape)

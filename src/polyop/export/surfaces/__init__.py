@@ -1,1 +1,11 @@
-"""The ways to call an exported library, each a function of the C++ text that adds it."""
+"""Ways to call an exported library, beside its plain C functions: one file each, and a row here.
+
+Each has ``refused(operator)``, the reason why it cannot call an operator or None, and ``source(operators)``, the
+C++ of one file.
+"""
+
+from __future__ import annotations
+
+from . import onnx, torch, tvm_ffi, xla
+
+SURFACES = {"torch": torch, "onnx": onnx, "xla": xla, "tvm_ffi": tvm_ffi}

@@ -1,0 +1,59 @@
+"""``polyop export``: operators as one library that needs neither Python nor polyop."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ..core.errors import ArgumentValueError
+from ..export import export
+from ..export.collect import DTYPES
+from .load import find_operator, load, operators
+
+
+def add(subparsers: Any) -> None:
+    """Add the verb to the parser of ``polyop``."""
+    parser = subparsers.add_parser(
+        "export",
+        help="compile operators into a library that needs neither Python nor polyop",
+        description="Compile the operators of a Python file into one library, and write its C header beside it. "
+        "C and C++ sources and loop kernels can be exported. The library is called through plain C "
+        "functions, PyTorch, XLA FFI and tvm-ffi.",
+    )
+    parser.add_argument("module", help="a .py file or a module that defines operators")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="the library, as libmyops.so")
+    parser.add_argument(
+        "--only", nargs="+", metavar="NAME", help="the operators to export (default: all of the module)"
+    )
+    parser.add_argument(
+        "--dtypes", default=",".join(DTYPES), metavar="T,...", help="dtypes of loop kernels (%(default)s)"
+    )
+    parser.add_argument(
+        "--signature",
+        action="append",
+        default=[],
+        metavar='"NAME=T[:,:], float"',
+        help="dtypes and dimensions of a loop kernel's tensors; may be repeated",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Export, and print the path of the library with its operators; return 0."""
+    module = load(options.module)
+    if options.only:
+        chosen = [find_operator(name, module) for name in options.only]
+    else:
+        chosen = [one for one in operators(module) if not one.operator.part_of]
+    signatures: dict[str, list[str]] = {}
+    for text in options.signature:
+        name, equals, signature = text.partition("=")
+        if not equals:
+            rule = "must be NAME=SIGNATURE"
+            raise ArgumentValueError("--signature", rule, text, hint='as in "myops::scale=T[:], float"')
+        signatures.setdefault(find_operator(name.strip(), module).name, []).append(signature)
+    exported = export(chosen, options.output, signatures=signatures, dtypes=options.dtypes.split(","))
+    print(options.output)
+    for one in exported:
+        print(f"  {one.schema}")
+    return 0

@@ -1,0 +1,176 @@
+"""Turn operators into what can be exported; an operator that cannot leave is refused by name, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..call.bound import BoundOperator
+from ..call.operator import Operator
+from ..core.dims.infer import FromDims
+from ..core.errors import ArgumentValueError, UnsupportedError
+from ..core.infer import FromSpecs
+from ..core.schema import Schema
+from ..kernels.loop.kernel import LoopKernel
+from ..kernels.source import SourceKernel
+from ..rules.loops.rules import DerivedRule
+from ..wheel.loop_extension import Signature, signature
+from .loops import compile_gradient, compile_loops
+from .operator import ExportedOperator, SourceFile
+from .shapes import from_dims, matching, names_of, same_as
+from .sources import files_of, kernel_of
+
+DTYPES = ("float32", "float64")
+"""The dtypes that a loop kernel is compiled for, if nothing else is said."""
+_ATTRIBUTES = ("int", "float", "bool", "str")
+
+
+def collect(
+    operators: Sequence[BoundOperator], signatures: Mapping[str, Sequence[str]], dtypes: Sequence[str]
+) -> list[ExportedOperator]:
+    """Return the exported operators; the derived gradient of a loop kernel follows it.
+
+    ``signatures`` has texts for loop kernels, by the operator's name: see :class:`~polyop.wheel.LoopExtension`.
+    Raises ``UnsupportedError`` that lists every operator which cannot be exported, each with its reason.
+    """
+    unknown = sorted(set(signatures) - {one.name for one in operators})
+    if unknown:
+        rule = "names an operator that is not exported"
+        raise ArgumentValueError("export: signatures", rule, unknown[0])
+    result: list[ExportedOperator] = []
+    refused = {}
+    for bound in operators:
+        try:
+            result += _exported(bound.operator, signatures.get(bound.name, ()), dtypes)
+        except UnsupportedError as problem:
+            refused[bound.name] = str(problem)
+    if refused:
+        others = ", ".join(one.name for one in operators if one.name not in refused)
+        hint = f"--only exports some of them: there are also {others}" if others else None
+        reasons = "\n  ".join(refused.values())
+        rule = f"{len(refused)} of {len(operators)} operators cannot be exported\n  {reasons}"
+        raise UnsupportedError("export", rule, hint=hint)
+    _check_symbols(result)
+    return result
+
+
+def _exported(
+    operator: Operator, texts: Sequence[str], dtypes: Sequence[str]
+) -> Iterator[ExportedOperator]:
+    _check_schema(operator)
+    kernel: Any = operator.kernels[0]
+    for one in operator.kernels:
+        kernel = one if one.device == "cpu" else kernel
+    if isinstance(kernel, LoopKernel):
+        yield from _loops(operator, kernel, _signatures(operator, kernel, texts, dtypes))
+    elif isinstance(kernel, SourceKernel):
+        if kernel.device != "cpu":
+            raise UnsupportedError(operator.name, "runs on CUDA, and libraries are exported for the CPU")
+        files = files_of(kernel)
+        kind = "C++ source" if any(file.language == "c++" for file in files) else "C source"
+        one = kernel_of(kernel, operator.schema, _infer(operator))
+        yield _operator(operator, operator.schema, (one,), files, kind)
+    else:
+        rule = f"is {_kind(kernel)}, which cannot run without Python or is somebody else's library"
+        hint = "C and C++ sources and loop kernels can be exported"
+        raise UnsupportedError(operator.name, rule, where=operator.origin, hint=hint)
+
+
+def _loops(
+    operator: Operator, kernel: LoopKernel, signatures: Sequence[Signature]
+) -> Iterator[ExportedOperator]:
+    dims = operator.dims
+    checks = [] if dims is None else matching(dims, operator.schema, names_of(dims))
+    compiled = compile_loops(operator.schema, kernel, signatures, checks)
+    gradient = None
+    if isinstance(operator.gradient, DerivedRule):
+        gradient = compile_gradient(operator.schema, kernel, signatures)
+    backward = "" if gradient is None else gradient.schema.qualified_name
+    yield _operator(
+        operator, compiled.schema, compiled.kernels, compiled.sources, "loop kernel", backward=backward
+    )
+    if gradient is not None:
+        yield ExportedOperator(backward, gradient.schema, gradient.kernels, gradient.sources, "loop kernel")
+
+
+def _operator(
+    operator: Operator, schema: Schema, kernels: Any, files: Sequence[SourceFile], kind: str, **more: Any
+) -> ExportedOperator:
+    dims = operator.dims
+    notation = {} if dims is None else {"dims": dims.text, **dims.claims()}
+    fixed = dict(operator.attributes)
+    doc = (operator.doc or "").strip()
+    return ExportedOperator(
+        operator.name, schema, tuple(kernels), tuple(files), kind, doc, notation, fixed=fixed, **more
+    )
+
+
+def _signatures(
+    operator: Operator, kernel: LoopKernel, texts: Sequence[str], dtypes: Sequence[str]
+) -> list[Signature]:
+    """Return the signatures that were given, else one for each dtype with the ranks of ``dims=``."""
+    subject = f"export: {operator.name}"
+    names = [one.name for one in kernel.declared_dtypes] or list(dtypes)
+    if texts:
+        every = (signature(subject, text, name) for text in texts for name in names)
+        return list(dict.fromkeys(every))
+    ranks = [] if operator.dims is None else [entry.fixed_rank() for entry in operator.dims.inputs]
+    if not ranks or None in ranks:
+        rule = "is a loop kernel, and nothing says how many dimensions its tensors have"
+        hint = f'give dims=, or a signature as in --signature "{operator.name}=T[:,:], float"'
+        raise UnsupportedError(operator.name, rule, where=operator.origin, hint=hint)
+    return [Signature(tuple((name, rank or 0) for rank in ranks)) for name in names]
+
+
+def _infer(operator: Operator) -> list[str]:
+    """Return the C++ that infers the outputs of a source's kernel."""
+    rule: Any = operator.infer
+    rule = getattr(rule, "rule", rule) if not isinstance(rule, FromSpecs) else rule
+    if isinstance(rule, FromDims):
+        return from_dims(rule, operator.schema)
+    if isinstance(rule, FromSpecs) and isinstance(rule.rule, str):
+        position = operator.schema.tensor_positions.index(rule.position)
+        return same_as(position, len(operator.schema.fresh))
+    if not operator.schema.fresh:
+        return []
+    reason = "infers the shapes of its outputs by a function, which cannot be compiled"
+    hint = 'give dims=, as in dims="n, n -> n", or infer="x" for an output like x'
+    raise UnsupportedError(operator.name, reason, where=operator.origin, hint=hint)
+
+
+def _check_schema(operator: Operator) -> None:
+    """Raise ``UnsupportedError`` for arguments that an exported library cannot take."""
+    problem = ""
+    if operator.schema.returns_list:
+        problem = "returns a list of tensors"
+    for argument in operator.schema.arguments:
+        if argument.type.is_tensor and argument.type.is_list:
+            problem = f"takes a list of tensors, {argument.name}"
+        elif not argument.type.is_tensor and argument.type.base.replace("SymInt", "int") not in _ATTRIBUTES:
+            problem = f"has the attribute {argument.name} of type {argument.type}"
+    if operator.attribute_names:
+        problem = f"has attributes under other names: {', '.join(operator.attribute_names)}"
+    if not operator.kernels:
+        problem = "has no kernel"
+    if problem:
+        raise UnsupportedError(operator.name, f"{problem}, which an exported library cannot have")
+
+
+def _check_symbols(operators: Sequence[ExportedOperator]) -> None:
+    """Raise ``ArgumentValueError`` for two operators or kernels that would share a symbol."""
+    owners: dict[str, str] = {}
+    functions: dict[str, tuple[str, tuple[SourceFile, ...]]] = {}
+    for one in operators:
+        if one.symbol in owners:
+            rule = f"and {owners[one.symbol]} would have one symbol, {one.symbol}"
+            raise ArgumentValueError(f"export: {one.name}", rule, hint="--only exports one of them")
+        owners[one.symbol] = one.name
+        for kernel in one.kernels:
+            other = functions.setdefault(kernel.function, (one.name, one.sources))
+            if other[1] != one.sources:
+                rule = f"and {other[0]} have kernels called {kernel.function} in different sources"
+                raise ArgumentValueError(f"export: {one.name}", rule, hint="rename one of the functions")
+
+
+def _kind(kernel: Any) -> str:
+    return str(kernel) if type(kernel).__name__ != "PythonKernel" else f"the Python function {kernel}"

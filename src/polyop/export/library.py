@@ -1,0 +1,93 @@
+"""``export``: compile operators into one library, and write its header."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..build import atomic
+from ..build.cache import BuildOutput, Cache
+from ..build.make import CompileFailed, make_library
+from ..build.options import BuildOptions
+from ..build.plan import Plan, make_plan
+from ..build.run import failed
+from ..build.sources import gather, store_code
+from ..call.bound import BoundOperator
+from ..core.errors import ArgumentValueError, BuildError
+from . import header, manifest, tables
+from .collect import DTYPES, collect
+from .operator import ExportedOperator, SourceFile
+from .surfaces import SURFACES
+
+_FLAGS = ("-O2", "-fvisibility=hidden")
+_LINK_FLAGS = ("-Wl,-s", "-Wl,--no-undefined", "-ldl")
+
+
+def export(
+    operators: Sequence[BoundOperator],
+    output: str | Path,
+    *,
+    signatures: Mapping[str, Sequence[str]] | None = None,
+    dtypes: Sequence[str] = DTYPES,
+) -> list[ExportedOperator]:
+    """Compile operators into the library ``output``, and write its header beside it.
+
+    The library needs neither Python nor polyop. It holds C and C++ sources, and loop kernels for each
+    instruction set, with their derived gradients. It is called through plain C functions, PyTorch, XLA FFI
+    and tvm-ffi.
+
+    ``signatures``  for a loop kernel the dtypes and dimensions of its tensors, as ``"T[:,:], float"``; without,
+                    the dimensions of ``dims=``.
+    ``dtypes``      what ``T`` stands for.
+
+    Returns the exported operators, derived gradients among them. Raises ``UnsupportedError`` that names each
+    operator which cannot be exported, ``BuildError`` with the compiler's text, ``ArgumentValueError``.
+    """
+    path = Path(output)
+    if path.suffix != ".so":
+        raise ArgumentValueError("export", "the library must be a file that ends in .so", str(output))
+    if not operators:
+        raise ArgumentValueError("export", "needs an operator", "none")
+    exported = collect(operators, signatures or {}, dtypes)
+    library = _built(_files(exported, path.name), path.name.partition(".")[0])
+    try:
+        atomic.copy(library, path)
+        path.with_suffix(".h").write_text(header.header(exported, path.name), encoding="utf-8")
+    except OSError as problem:
+        rule = "must be a path that can be written"
+        raise BuildError(f"output {path}", rule, problem.strerror or str(problem)) from None
+    return exported
+
+
+def _files(operators: Sequence[ExportedOperator], library: str) -> list[SourceFile]:
+    """Return the sources of the operators, each once, and the generated ones."""
+    kernels = dict.fromkeys(file for one in operators for file in one.sources)
+    texts = [tables.source(operators), header.source(operators, library), manifest.source(operators)]
+    texts += [surface.source(operators) for surface in SURFACES.values()]
+    return [*kernels, *(SourceFile(store_code(text, "c++"), "c++", _FLAGS) for text in texts)]
+
+
+def _built(files: Sequence[SourceFile], name: str) -> str:
+    """Return the path of the library in the build cache."""
+    plans = [_plan(file, name) for file in files]
+    units = tuple(unit for plan in plans for unit in plan.units)
+    plan = plans[-1]._replace(units=units)
+    cache = Cache()
+
+    def make(work: Path) -> BuildOutput:
+        try:
+            return make_library(plan, work, name, cache)
+        except CompileFailed as problem:
+            raise failed(problem.unit.source.path, "cannot be compiled", problem.finished) from None
+
+    paths = [file.path for file in files]
+    return cache.get(plan.request, paths, make, watch=paths).path
+
+
+def _plan(file: SourceFile, name: str) -> Plan:
+    options = BuildOptions.of(
+        flags=file.flags, include_paths=file.include_paths, link_flags=_LINK_FLAGS, torch=False
+    )
+    return make_plan(gather([file.path], None, file.language, file.include_paths), options, name)
+
+

@@ -1,0 +1,125 @@
+"""Loop kernels of an export: one for each signature, compiled for several instruction sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..build import compilers
+from ..build.sources import store_code
+from ..core.dtypes import dtype
+from ..core.errors import UnsupportedError
+from ..core.parse import parse
+from ..core.schema import Argument, Schema
+from ..core.spec import Spec
+from ..kernels.loop.derived import BackwardKernel
+from ..kernels.loop.kernel import LoopKernel, tensors_of
+from ..loops.ir.grammar import Kernel
+from ..loops.library.make import sources
+from ..loops.library.options import Options, exported, flags_of
+from ..loops.targets import isa
+from ..wheel.loop_extension import Signature
+from .operator import ExportedKernel, SourceFile
+from .shapes import from_loops
+
+_TYPES = {"int": int, "float": float, "bool": bool}
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The kernels of an operator, their sources, and its schema."""
+
+    schema: Schema
+    kernels: tuple[ExportedKernel, ...]
+    sources: tuple[SourceFile, ...]
+
+
+def compile_loops(
+    schema: Schema, loops: LoopKernel, signatures: Sequence[Signature], checks: Sequence[str]
+) -> Compiled:
+    """Return the kernels of a loop kernel for each signature; ``checks`` are the lines that check ``dims=``.
+
+    Raises the errors of typing and compiling, and ``UnsupportedError`` for a size that C++ cannot compute.
+    """
+    kernels, files = [], []
+    for number, signature in enumerate(signatures):
+        typed = loops.typed(_specs(signature), _numbers(schema))
+        unique = replace(typed, name=f"{schema.qualified_name.replace('::', '_')}_{number}")
+        kernels.append(_kernel(unique, schema, tensors_of(typed), checks))
+        files += _files(unique, loops.precise)
+    return Compiled(schema, tuple(kernels), tuple(files))
+
+
+def compile_gradient(schema: Schema, loops: LoopKernel, signatures: Sequence[Signature]) -> Compiled:
+    """Return the operator ``<name>_backward``, whose kernels are the derived gradients of a loop kernel.
+
+    Its tensors are those of the loop kernel, its outputs and their gradients; one that no signature's kernel
+    reads is optional. Raises ``GradientError`` for a line that has no gradient.
+    """
+    backward = BackwardKernel.of(loops)
+    adjoints = [
+        backward.adjoint(_specs(one), _numbers(schema), (True,) * loops.results).kernel for one in signatures
+    ]
+    read = [any(flags) for flags in zip(*map(backward.tensors_read, adjoints), strict=True)]
+    gradient = _gradient_schema(schema, adjoints[0], read)
+    kernels, files = [], []
+    for number, adjoint in enumerate(adjoints):
+        unique = replace(adjoint, name=f"{gradient.qualified_name.replace('::', '_')}_{number}")
+        unread = [not one for one in backward.tensors_read(adjoint)]
+        kernels.append(_kernel(unique, gradient, tensors_of(adjoint), (), unread))
+        files += _files(unique, loops.precise)
+    return Compiled(gradient, tuple(kernels), tuple(files))
+
+
+def _gradient_schema(schema: Schema, adjoint: Kernel, read: Sequence[bool]) -> Schema:
+    tensors = [
+        f"{'Tensor' if is_read else 'Tensor?'} {name}"
+        for name, is_read in zip(tensors_of(adjoint)[: len(read)], read, strict=True)
+    ]
+    attributes = [str(argument) for _, argument in schema.attributes()]
+    results = ", ".join(f"Tensor {name}" for name in adjoint.outputs)
+    arguments = ", ".join([*tensors, *attributes])
+    return parse(f"{schema.namespace}::{schema.name}_backward({arguments}) -> ({results})")
+
+
+def _kernel(
+    kernel: Kernel, schema: Schema, tensors: Sequence[str], checks: Sequence[str], unread: Sequence[bool] = ()
+) -> ExportedKernel:
+    inputs = tensors[: len(schema.tensor_positions)]
+    lines = from_loops(kernel, inputs, schema)
+    if lines is None:
+        rule = "the size of an output cannot be computed in C++"
+        hint = "write it in sizes and integer attributes with + - * // % max min"
+        raise UnsupportedError(schema.qualified_name, rule, where=f"{kernel.file}:{kernel.line}", hint=hint)
+    is_unread = [*unread, *(False for _ in inputs)][: len(inputs)]
+    rows = [
+        (None, None) if skipped else ((kernel.buffers[name].dtype,), len(kernel.buffers[name].shape))
+        for name, skipped in zip(inputs, is_unread, strict=True)
+    ]
+    return ExportedKernel(
+        tuple(dtypes for dtypes, _ in rows),
+        tuple(rank for _, rank in rows),
+        (*checks, *lines),
+        exported(kernel),
+    )
+
+
+def _files(kernel: Kernel, precise: bool) -> list[SourceFile]:
+    options = Options(isa.PORTABLE, precise)
+    placed = replace(kernel, file=kernel.file.rpartition("/")[2])  # messages name no path of the builder
+    flags = (*flags_of(compilers.find("c").family, options), "-fvisibility=hidden")
+    return [SourceFile(store_code(text, "c"), "c", flags) for text in sources(placed, options)]
+
+
+def _specs(signature: Signature) -> list[Spec]:
+    return [Spec((0,) * rank, dtype(name)) for name, rank in signature.tensors]
+
+
+def _numbers(schema: Schema) -> Mapping[str, Any]:
+    """Return a value of its type for each attribute: the types alone matter to a loop kernel."""
+    return {argument.name: _value(argument) for _, argument in schema.attributes()}
+
+
+def _value(argument: Argument) -> Any:
+    return _TYPES[argument.type.base](1)

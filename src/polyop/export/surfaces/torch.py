@@ -1,0 +1,83 @@
+"""PyTorch operators: a schema, a CPU kernel and a Meta kernel each, registered without Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...core.schema import Argument, Schema
+from ..operator import ExportedOperator
+
+_ATTRIBUTES = frozenset({"int", "SymInt", "float", "bool", "str"})
+
+_SOURCE = """\
+#include "polyop/export/torch.h"
+
+namespace polyop {{
+namespace exported {{
+
+{results}
+const TorchOperator kTorchOperators[] = {{
+{entries}
+}};
+
+}}  // namespace exported
+}}  // namespace polyop
+
+extern "C" __attribute__((visibility("default"))) int polyop_export_register_torch(void) {{
+  return polyop::exported::register_torch({count});
+}}
+
+__attribute__((constructor)) static void register_at_load() {{ polyop_export_register_torch(); }}
+"""
+
+
+def source(operators: Sequence[ExportedOperator]) -> str:
+    """Return the C++ that registers every operator that PyTorch can call.
+
+    Registration happens when the library is loaded, if the process has libtorch, and otherwise when
+    ``polyop_export_register_torch()`` is called.
+    """
+    numbered = [(number, one.schema) for number, one in enumerate(operators) if refused(one) is None]
+    results, entries = [], []
+    for entry, (number, schema) in enumerate(numbered):
+        positions = [_position(schema, index) for index in range(len(schema.returns))]
+        values = ", ".join(map(str, positions or [0]))  # C++ has no empty array
+        results.append(f"static const int32_t kTorchResults{entry}[] = {{{values}}};")
+        codes = "".join(_code(argument) for argument in schema.arguments)
+        entries.append(
+            f'    {{{number}, "{codes}", {len(positions)}, kTorchResults{entry}, '
+            f"torch_cpu<{entry}>, torch_meta<{entry}>}},"
+        )
+    entries = entries or ['    {0, "", 0, nullptr, nullptr, nullptr},']
+    return _SOURCE.format(results="\n".join(results), entries="\n".join(entries), count=len(numbered))
+
+
+def refused(operator: ExportedOperator) -> str | None:
+    """Return why PyTorch cannot call an operator, or None if it can."""
+    schema = operator.schema
+    if not schema.tensor_positions:
+        return "it has no tensor argument, and PyTorch chooses a kernel by the device of one"
+    for argument in schema.arguments:
+        kind = argument.type
+        if kind.is_tensor and kind.is_list:
+            return f"the argument {argument.name} is a list of tensors"
+        lists = [suffix for suffix in kind.suffixes if suffix != "?"]
+        if kind.is_tensor:
+            continue
+        if kind.base not in _ATTRIBUTES:
+            return f"PyTorch's stable interface does not pass {kind.base}, the type of {argument.name}"
+        if len(lists) > 1 or (lists and "?" in kind.suffixes[:-1]) or (lists and kind.base == "str"):
+            return f"the attribute {argument.name} is {kind}: only lists of int, float and bool are passed"
+    if any(result.type.is_list for result in schema.returns):
+        return "it returns a list of tensors"
+    return None
+
+
+def _code(argument: Argument) -> str:
+    code = "t" if argument.type.is_tensor else "a"
+    return code.upper() if argument.type.is_optional else code
+
+
+def _position(schema: Schema, index: int) -> int:
+    """Return the position of the argument that a result is, or -1 for a new tensor."""
+    return -1 if index in schema.fresh else schema.alias_of(index)

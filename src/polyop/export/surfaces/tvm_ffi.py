@@ -1,0 +1,34 @@
+"""tvm-ffi: the function ``__tvm_ffi_NAME`` of each operator, ``tvm_ffi.load_module("lib.so").NAME``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..operator import ExportedOperator
+
+_FUNCTION = """
+extern "C" __attribute__((visibility("default")))
+int __tvm_ffi_{symbol}(void*, const tvm_ffi::Any* arguments, int32_t count,
+                      tvm_ffi::Any* result) {{
+  return exported::call_from_tvm_ffi(*exported::kOperators[{number}], arguments, count, result);
+}}
+"""
+
+
+def refused(operator: ExportedOperator) -> str | None:
+    """Return why tvm-ffi cannot call an operator, or None."""
+    for _, argument in operator.schema.attributes():
+        if sum(suffix != "?" for suffix in argument.type.suffixes) > 1:
+            return f"the attribute {argument.name} is a list of lists"
+    return None
+
+
+def source(operators: Sequence[ExportedOperator]) -> str:
+    """Return the C++ of the functions. ``kOperators`` has the operators in this order."""
+    functions = [
+        _FUNCTION.format(symbol=operator.symbol, number=number)
+        for number, operator in enumerate(operators)
+        if refused(operator) is None
+    ]
+    head = '#include "polyop/export/tvm_ffi.h"\n\nusing namespace polyop;\n'
+    return head + "".join(functions)

@@ -1,0 +1,44 @@
+"""XLA: the handler ``NAME_xla`` of each operator, which ``jax.ffi.register_ffi_target`` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..operator import ExportedOperator
+
+_NUMBERS = ("int", "SymInt", "float", "bool")
+
+_HANDLER = """
+extern "C" __attribute__((visibility("default")))
+xla::Error* {symbol}_xla(xla::Frame* frame) {{
+  return exported::call_from_xla(*exported::kOperators[{number}], frame);
+}}
+"""
+
+
+def refused(operator: ExportedOperator) -> str | None:
+    """Return why XLA cannot call an operator, or None."""
+    schema = operator.schema
+    for argument in schema.arguments:
+        if argument.type.writes:
+            return f"it writes the argument {argument.name}, and XLA gives inputs that nobody may write"
+    if not schema.fresh:
+        return "it returns no array"
+    for _, argument in schema.attributes():
+        lists = [suffix for suffix in argument.type.suffixes if suffix != "?"]
+        if len(lists) > 1:
+            return f"the attribute {argument.name} is a list of lists"
+        if lists and argument.type.base not in _NUMBERS:
+            return f"the attribute {argument.name} is a list, and not one of numbers"
+    return None
+
+
+def source(operators: Sequence[ExportedOperator]) -> str:
+    """Return the C++ of the handlers. ``kOperators`` has the operators in this order."""
+    handlers = [
+        _HANDLER.format(symbol=operator.symbol, number=number)
+        for number, operator in enumerate(operators)
+        if refused(operator) is None
+    ]
+    head = '#include "polyop/export/xla.h"\n\nusing namespace polyop;\n'
+    return head + "".join(handlers)
