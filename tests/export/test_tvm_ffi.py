@@ -8,18 +8,12 @@ import sys
 import pytest
 
 import exported_by_hand
-
-FUNCTION = """
-extern "C" __attribute__((visibility("default"))) int __tvm_ffi_{name}(
-    void*, const tvm_ffi::Any* arguments, int32_t count, tvm_ffi::Any* result) {{
-  return exported::call_from_tvm_ffi(*exported::kOperators[{number}], arguments, count, result);
-}}
-"""
+from polyop.export.surfaces import tvm_ffi
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    return exported_by_hand.build("tvm_ffi.h", FUNCTION, tmp_path_factory.mktemp("exported"))
+    return exported_by_hand.build(tvm_ffi, tmp_path_factory.mktemp("exported"))
 
 
 @pytest.fixture(autouse=True)
@@ -118,6 +112,19 @@ def test_it_loads_without_tvm_ffi_and_fails_without_a_text(path):
 
 
 def test_only_the_functions_are_exported(path):
-    names = {f"__tvm_ffi_{name}" for name in exported_by_hand.OPERATORS}
+    names = {f"__tvm_ffi_{name}" for name in ("scale", "weigh", "add_", "copy")}
     assert exported_by_hand.exported(path) == names
     assert all(hasattr(ctypes.CDLL(str(path)), name) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ("int[][] pairs", "the attribute pairs is a list of lists"),
+        ("complex z", "the attribute z has the type complex"),
+    ],
+)
+def test_an_operator_that_tvm_ffi_cannot_call(argument, words):
+    operator = exported_by_hand.operator(f"toy::f(Tensor x, {argument}) -> Tensor")
+    assert tvm_ffi.refused(operator) == words
+    assert "__tvm_ffi_f" not in tvm_ffi.source([operator])

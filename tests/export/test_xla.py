@@ -9,18 +9,14 @@ import pytest
 
 import exported_by_hand
 import polyop
+from polyop.export.surfaces import xla
 
-FUNCTION = """
-extern "C" __attribute__((visibility("default"))) xla::Error* {name}_xla(xla::Frame* frame) {{
-  return exported::call_from_xla(*exported::kOperators[{number}], frame);
-}}
-"""
 numbers = itertools.count()
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    return exported_by_hand.build("xla.h", FUNCTION, tmp_path_factory.mktemp("exported"))
+    return exported_by_hand.build(xla, tmp_path_factory.mktemp("exported"))
 
 
 CALLS = """
@@ -108,4 +104,20 @@ def test_every_dtype_is_the_same_on_both_sides(path, dtype):
 
 
 def test_only_the_handlers_are_exported(path):
-    assert exported_by_hand.exported(path) == {f"{name}_xla" for name in exported_by_hand.OPERATORS}
+    assert exported_by_hand.exported(path) == {"scale_xla", "weigh_xla", "copy_xla"}
+
+
+@pytest.mark.parametrize(
+    ("signature", "words"),
+    [
+        ("(Tensor(a!) x, Tensor y) -> ()", "it writes the argument x"),
+        ("(Tensor x) -> ()", "it returns no array"),
+        ("(Tensor x, float[][] rows) -> Tensor", "the attribute rows is a list of lists"),
+        ("(Tensor x, complex z) -> Tensor", "the attribute z has the type complex"),
+        ("(Tensor x, str[] names) -> Tensor", "the attribute names is a list, and not one of numbers"),
+    ],
+)
+def test_an_operator_that_xla_cannot_call(signature, words):
+    operator = exported_by_hand.operator(f"toy::f{signature}")
+    assert words in xla.refused(operator)
+    assert "f_xla" not in xla.source([operator])

@@ -4,18 +4,32 @@ import pathlib
 import subprocess
 
 from polyop.core.dtypes import DTYPES
+from polyop.core.parse import parse
+from polyop.export.operator import ExportedOperator
 
 ROOT = pathlib.Path(__file__).parents[2]
 TABLE = ROOT / "tests" / "sources" / "exported_table.cc"
-OPERATORS = ("scale", "weigh", "add_", "copy")
+SCHEMAS = (
+    "toy::scale(Tensor x, float factor=2.0) -> Tensor",
+    (
+        'toy::weigh(Tensor x, Tensor? bias=None, *, int[] weights=[], str mode="plain", bool negate=False)'
+        " -> (Tensor, Tensor)"
+    ),
+    "toy::add_(Tensor(a!) x, Tensor y) -> ()",
+    "toy::copy(Tensor x) -> Tensor",
+)
 NUMPY = {dtype.name: dtype.numpy for dtype in DTYPES}
 
 
-def build(header, function, folder):
-    """Compile the table and ``function``, a text with the fields ``name`` and ``number``, of each operator."""
-    functions = [function.format(name=name, number=number) for number, name in enumerate(OPERATORS)]
-    text = f'#include "polyop/export/{header}"\nusing namespace polyop;\n' + "".join(functions)
-    return build_with(text, folder)
+def operator(schema):
+    """Return an operator with a schema and without kernels."""
+    parsed = parse(schema)
+    return ExportedOperator(parsed.qualified_name, parsed, (), (), "C++ source")
+
+
+def build(surface, folder):
+    """Compile the table and the source of a module of ``polyop.export.surfaces``."""
+    return build_with(surface.source([operator(schema) for schema in SCHEMAS]), folder)
 
 
 def build_with(text, folder, table=TABLE):
