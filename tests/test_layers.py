@@ -24,6 +24,7 @@ ROOMS = (
     "define",
     "graph",
     "wheel",
+    "export",
     "testing",
     "mindspore",
     "cli",

@@ -38,6 +38,7 @@ def test_help_lists_the_verbs():
         "graph",
         "new",
         "audit",
+        "export",
     }
 
 

@@ -41,9 +41,13 @@ namespace exported __attribute__((visibility("hidden"))) {
       inputs_.push_back(array == nullptr ? polyop_array{nullptr, nullptr, 0, POLYOP_DTYPE_ABSENT} : *array);
       return *this;
     }
-    CCall& value(int64_t number) { return add([&](OwnedAttribute& one) { one.add_int(number); }); }
+    CCall& value(int64_t number) {
+      return add([&](OwnedAttribute& one) { one.add_int(number); });
+    }
     CCall& value(int number) { return value(static_cast<int64_t>(number)); }
-    CCall& value(double number) { return add([&](OwnedAttribute& one) { one.add_float(number); }); }
+    CCall& value(double number) {
+      return add([&](OwnedAttribute& one) { one.add_float(number); });
+    }
     CCall& value(const char* text) {
       return add([&](OwnedAttribute& one) {
         if (text == nullptr) return one.set_none();

@@ -1,6 +1,6 @@
 // Operators of an exported library for PyTorch: a schema, a CPU kernel and a Meta kernel of each.
 //
-// Gradients and symbolic shapes need Python: polyop.load_library adds them. PyTorch asks the Meta kernel with
+// Gradients and symbolic shapes need Python. PyTorch asks the Meta kernel with
 // numbers, so a program that is compiled for symbolic shapes is compiled again for each shape.
 #ifndef POLYOP_EXPORT_TORCH_H
 #define POLYOP_EXPORT_TORCH_H
@@ -276,12 +276,12 @@ namespace exported __attribute__((visibility("hidden"))) {
     const size_t colons = qualified.find("::");
     const std::string space = qualified.substr(0, colons), name = qualified.substr(colons + 2);
     void *definitions = nullptr, *implementations = nullptr;
-    if (torch.library_fragment(space.c_str(), __FILE__, __LINE__, &definitions) != 0 ||
+    if (torch.library_fragment(space.c_str(), op.name, 0, &definitions) != 0 ||
         torch.define(definitions, schema.c_str()) != 0) {
       return false;
     }
     const auto implement = [&](const char* key, BoxedKernel kernel) {
-      return torch.library_impl(space.c_str(), key, __FILE__, __LINE__, &implementations) == 0 &&
+      return torch.library_impl(space.c_str(), key, op.name, 0, &implementations) == 0 &&
              torch.implement(implementations, name.c_str(), kernel, TorchApi::kVersion) == 0;
     };
     return implement("CPU", entry.cpu) && implement("Meta", entry.meta);

@@ -82,7 +82,7 @@ def make_library(plan: Plan, work: Path, name: str, cache: Cache) -> BuildOutput
 
         # one after another: most sources share a header, and precompiling one needs much memory
         headers = [precompiled(unit, plan.torch, cache) for unit in plan.units]
-    names = ", ".join(unit.source.name for unit in plan.units)
+    names = ", ".join(dict.fromkeys(unit.source.name for unit in plan.units))
     objects = [work / f"{number}.o" for number in range(len(plan.units))]
     library = work / f"{name}.so"
     with progress(f"compiling {names}"):

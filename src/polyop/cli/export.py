@@ -16,9 +16,9 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "export",
         help="compile operators into a library that needs neither Python nor polyop",
-        description="Compile the operators of a Python file into one library, and write its C header beside it. "
-        "C and C++ sources and loop kernels can be exported. The library is called through plain C "
-        "functions, PyTorch, XLA FFI and tvm-ffi.",
+        description="Compile the operators of a Python file into one library, and write its C header beside "
+        "it. C and C++ sources and loop kernels can be exported. The library is called through plain C "
+        "functions, PyTorch, ONNX Runtime, XLA FFI and tvm-ffi.",
     )
     parser.add_argument("module", help="a .py file or a module that defines operators")
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help="the library, as libmyops.so")

@@ -18,6 +18,7 @@ from ..binary.file_kind import subject_of
 from ..binary.known_libraries import frameworks
 from ..core.abi import ABI_VERSION
 from ..core.errors import LibraryError
+from ..export import manifest
 from ..kernels.module.library import ENTRY as MODULE
 from ..kernels.module.registrations import ENTRY as LIBRARY
 from ..providers.aten.registered import registers_in_torch
@@ -123,7 +124,17 @@ def facts(file: LibraryFile) -> list[tuple[str, str]]:
     registered = [("registers", text) for text in _blocks(file)]
     if functions := tvm_ffi_functions(file):
         registered.append(("tvm-ffi", ", ".join(functions)))
+    registered += _exported(file)
     return [(label, text or "none") for label, text in (*rows, *registered)]
+
+
+def _exported(file: LibraryFile) -> list[tuple[str, str]]:
+    """Return the operators of a library of ``polyop export``, with what cannot call them."""
+    lines = []
+    for row in (manifest.read(file.path) or {"operators": []})["operators"]:
+        refused = [f"; not for {name}: {reason}" for name, reason in row["not_for"].items()]
+        lines.append(("exports", row["schema"] + "".join(refused)))
+    return lines
 
 
 def _blocks(file: LibraryFile) -> list[str]:

@@ -1,14 +1,14 @@
 """Export operators as one library that needs neither Python nor polyop.
 
-    collect.py      operators of polyop -> values of operator.py; refuses what cannot leave, by name
-    loops.py        loop kernels and their derived gradients -> kernels and sources
-    sources.py      kernels of C and C++ sources
-    shapes.py       the C++ that infers output shapes
-    tables.py       the generated source: the tables that include/polyop/export/operator.h declares
-    header.py       plain C functions, and the header that declares them
-    surfaces/       other ways to call the library, one file each
-    manifest.py     what the library says of itself
-    library.py      compile and link
+collect.py      operators of polyop -> values of operator.py; refuses what cannot leave, by name
+loops.py        loop kernels and their derived gradients -> kernels and sources
+sources.py      kernels of C and C++ sources
+shapes.py       the C++ that infers output shapes
+tables.py       the generated source: the tables that include/polyop/export/operator.h declares
+header.py       plain C functions, and the header that declares them
+surfaces/       other ways to call the library, one file each
+manifest.py     what the library says of itself
+library.py      compile and link
 """
 
 from .library import export

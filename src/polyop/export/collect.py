@@ -1,4 +1,4 @@
-"""Turn operators into what can be exported; an operator that cannot leave is refused by name, with the reason."""
+"""Turn operators into what can be exported; what cannot leave is refused by name, with the reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def collect(
 ) -> list[ExportedOperator]:
     """Return the exported operators; the derived gradient of a loop kernel follows it.
 
-    ``signatures`` has texts for loop kernels, by the operator's name: see :class:`~polyop.wheel.LoopExtension`.
+    ``signatures`` has texts for loop kernels, by the operator's name, as :class:`~polyop.wheel.LoopExtension`
+    has them.
     Raises ``UnsupportedError`` that lists every operator which cannot be exported, each with its reason.
     """
     unknown = sorted(set(signatures) - {one.name for one in operators})
@@ -42,7 +43,7 @@ def collect(
     for bound in operators:
         try:
             result += _exported(bound.operator, signatures.get(bound.name, ()), dtypes)
-        except UnsupportedError as problem:
+        except UnsupportedError as problem:  # noqa: PERF203 - an operator takes seconds to compile
             refused[bound.name] = str(problem)
     if refused:
         others = ", ".join(one.name for one in operators if one.name not in refused)
@@ -54,9 +55,7 @@ def collect(
     return result
 
 
-def _exported(
-    operator: Operator, texts: Sequence[str], dtypes: Sequence[str]
-) -> Iterator[ExportedOperator]:
+def _exported(operator: Operator, texts: Sequence[str], dtypes: Sequence[str]) -> Iterator[ExportedOperator]:
     _check_schema(operator)
     kernel: Any = operator.kernels[0]
     for one in operator.kernels:
@@ -68,8 +67,8 @@ def _exported(
             raise UnsupportedError(operator.name, "runs on CUDA, and libraries are exported for the CPU")
         files = files_of(kernel)
         kind = "C++ source" if any(file.language == "c++" for file in files) else "C source"
-        one = kernel_of(kernel, operator.schema, _infer(operator))
-        yield _operator(operator, operator.schema, (one,), files, kind)
+        kernels = (kernel_of(kernel, operator.schema, _infer(operator)),)
+        yield _operator(operator, operator.schema, kernels, files, kind)
     else:
         rule = f"is {_kind(kernel)}, which cannot run without Python or is somebody else's library"
         hint = "C and C++ sources and loop kernels can be exported"

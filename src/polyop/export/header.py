@@ -30,7 +30,7 @@ POLYOP_EXPORTED const char* {prefix}_error(void) {{ return last_error().c_str();
 _HEADER = """\
 /* The operators of {library}. polyop export has written this file.
  *
- * Every function returns 0, or 1 for an error, whose text is {prefix}_error(). Arrays are dense and row-major.
+ * Every function returns 0, or 1 for an error, whose text is {prefix}_error(). Arrays are dense, row-major.
  * The caller gives the memory of the outputs: NAME_shapes() writes their dtypes and sizes, for which `sizes`
  * needs room for POLYOP_MAX_DIMENSIONS numbers, and `data` is not read. Any thread may call a function.
  */

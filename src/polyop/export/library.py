@@ -33,11 +33,11 @@ def export(
     """Compile operators into the library ``output``, and write its header beside it.
 
     The library needs neither Python nor polyop. It holds C and C++ sources, and loop kernels for each
-    instruction set, with their derived gradients. It is called through plain C functions, PyTorch, XLA FFI
-    and tvm-ffi.
+    instruction set, with their derived gradients. It is called through plain C functions, PyTorch,
+    ONNX Runtime, XLA FFI and tvm-ffi.
 
-    ``signatures``  for a loop kernel the dtypes and dimensions of its tensors, as ``"T[:,:], float"``; without,
-                    the dimensions of ``dims=``.
+    ``signatures``  for a loop kernel the dtypes and dimensions of its tensors, as ``"T[:,:], float"``;
+                    without, the dimensions of ``dims=``.
     ``dtypes``      what ``T`` stands for.
 
     Returns the exported operators, derived gradients among them. Raises ``UnsupportedError`` that names each
@@ -89,5 +89,3 @@ def _plan(file: SourceFile, name: str) -> Plan:
         flags=file.flags, include_paths=file.include_paths, link_flags=_LINK_FLAGS, torch=False
     )
     return make_plan(gather([file.path], None, file.language, file.include_paths), options, name)
-
-

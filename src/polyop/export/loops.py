@@ -91,7 +91,7 @@ def _kernel(
     if lines is None:
         rule = "the size of an output cannot be computed in C++"
         hint = "write it in sizes and integer attributes with + - * // % max min"
-        raise UnsupportedError(schema.qualified_name, rule, where=f"{kernel.file}:{kernel.line}", hint=hint)
+        raise UnsupportedError(schema.qualified_name, rule, where=kernel.file, hint=hint)
     is_unread = [*unread, *(False for _ in inputs)][: len(inputs)]
     rows = [
         (None, None) if skipped else ((kernel.buffers[name].dtype,), len(kernel.buffers[name].shape))

@@ -78,8 +78,7 @@ class ExportedOperator:
         """The names of the new tensors that it returns, different from those of its arguments."""
         returns = [self.schema.returns[i] for i in self.schema.fresh]
         names = [
-            one.name or ("out" if len(returns) == 1 else f"out{number}")
-            for number, one in enumerate(returns)
+            one.name or ("out" if len(returns) == 1 else f"out{number}") for number, one in enumerate(returns)
         ]
         taken = {argument.name for argument in self.schema.arguments}
         return tuple(f"{name}_result" if name in taken else name for name in names)

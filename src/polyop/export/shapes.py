@@ -18,7 +18,13 @@ from ..core.dtypes import DType
 from ..core.schema import Schema
 from ..loops.ir.grammar import Const, Expr, Kernel, Op, Size, Var
 
-_DIMS = {"+": "({} + {})", "-": "({} - {})", "*": "({} * {})", "//": "floor_div({}, {})", "/": "exact_div({}, {})"}
+_DIMS = {
+    "+": "({} + {})",
+    "-": "({} - {})",
+    "*": "({} * {})",
+    "//": "floor_div({}, {})",
+    "/": "exact_div({}, {})",
+}
 _LOOPS = {
     "+": "({} + {})",
     "-": "({} - {})",

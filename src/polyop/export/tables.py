@@ -11,7 +11,13 @@ from ..core.schema import MISSING, Argument
 from .operator import ExportedKernel, ExportedOperator
 
 _ROWS = {one.name: number for number, one in enumerate(DTYPES)}
-_KINDS = {"bool": "POLYOP_BOOL", "int": "POLYOP_INT", "SymInt": "POLYOP_INT", "float": "POLYOP_FLOAT", "str": "POLYOP_STRING"}
+_KINDS = {
+    "bool": "POLYOP_BOOL",
+    "int": "POLYOP_INT",
+    "SymInt": "POLYOP_INT",
+    "float": "POLYOP_FLOAT",
+    "str": "POLYOP_STRING",
+}
 _FORM = """\
 // The operators of an exported library. polyop export has written this file.
 #include <cmath>
@@ -162,10 +168,10 @@ def _kind_of(value: Any) -> tuple[str, int]:
 
 
 def _text(text: str) -> str:
-    """Return a C++ literal; a character outside ASCII is written as its bytes.
+    r"""Return a C++ literal; a character outside ASCII is written as its bytes.
 
-    >>> _text('a "b"')
-    '"a \\\\"b\\\\""'
+    >>> print(_text('a "b"'))
+    "a \"b\""
     """
     plain = {'"': '\\"', "\\": "\\\\"}
     parts = (

@@ -1,7 +1,7 @@
 """Ways to call an exported library, beside its plain C functions: one file each, and a row here.
 
-Each has ``refused(operator)``, the reason why it cannot call an operator or None, and ``source(operators)``, the
-C++ of one file.
+Each has ``refused(operator)``, the reason why it cannot call an operator or None, and
+``source(operators)``, the C++ of one file.
 """
 
 from __future__ import annotations

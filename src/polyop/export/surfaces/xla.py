@@ -9,8 +9,7 @@ from ..operator import ExportedOperator
 _NUMBERS = ("int", "SymInt", "float", "bool")
 
 _HANDLER = """
-extern "C" __attribute__((visibility("default")))
-xla::Error* {symbol}_xla(xla::Frame* frame) {{
+extern "C" __attribute__((visibility("default"))) xla::Error* {symbol}_xla(xla::Frame* frame) {{
   return exported::call_from_xla(*exported::kOperators[{number}], frame);
 }}
 """
@@ -25,6 +24,8 @@ def refused(operator: ExportedOperator) -> str | None:
     if not schema.fresh:
         return "it returns no array"
     for _, argument in schema.attributes():
+        if argument.type.base not in (*_NUMBERS, "str"):
+            return f"the attribute {argument.name} has the type {argument.type.base}"
         lists = [suffix for suffix in argument.type.suffixes if suffix != "?"]
         if len(lists) > 1:
             return f"the attribute {argument.name} is a list of lists"

@@ -1,0 +1,225 @@
+"""Operators leave for one library, which programs without Python and without polyop call."""
+
+import ctypes
+import itertools
+import pathlib
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import polyop
+from polyop.core.dtypes import DTYPES
+from polyop.core.errors import ArgumentValueError, InferError, UnsupportedError
+from polyop.export import export
+from polyop.export.collect import collect
+from polyop.export.manifest import read
+
+from . import exported_operators
+
+SOURCES = pathlib.Path(__file__).parents[1] / "sources"
+SIGNATURES = {"exported::scale": ["float32[:,:], float", "float64[:,:]"]}
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    library = tmp_path_factory.mktemp("export") / "libexported.so"
+    export([exported_operators.scale, exported_operators.add], library, signatures=SIGNATURES)
+    return library
+
+
+def run(*command, **options):
+    done = subprocess.run(
+        [*map(str, command)], capture_output=True, text=True, timeout=240, check=False, **options
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_c_program(path, tmp_path):
+    program = tmp_path / "main"
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{path.parent}"]
+    run("cc", *flags, SOURCES / "exported_main.c", path, "-o", program)
+    shape, scaled, gradient, added, failed, mismatched = run(program).splitlines()
+    assert shape == "1 2 2 3"
+    np.testing.assert_array_equal(np.fromstring(scaled, sep=" "), 3 * X.ravel() ** 2)
+    np.testing.assert_array_equal(np.fromstring(gradient, sep=" "), 6 * X.ravel())
+    np.testing.assert_array_equal(np.fromstring(added, sep=" "), 0.5 * (X.ravel() + 2))
+    assert failed == (
+        "exported::add: the kernel returned 1 (repeats too often); any value other than 0 is its author's "
+        "error code"
+    )
+    assert mismatched.startswith("exported::add: dimension")
+
+
+WITHOUT_POLYOP = """
+import sys
+sys.modules["polyop"] = None  # cannot be imported
+import ctypes
+import numpy as np
+import jax, torch
+
+path = sys.argv[1]
+x = np.arange(6, dtype=np.float32).reshape(2, 3)
+torch.ops.load_library(path)
+op = torch.ops.exported
+np.testing.assert_array_equal(op.scale(torch.from_numpy(x), 3.0), 3 * x**2)
+np.testing.assert_array_equal(op.scale(torch.from_numpy(x).double()), 2 * x.astype(float) ** 2)
+ones = torch.ones(2, 3)
+gradient = op.scale_backward(torch.from_numpy(x), None, ones, 3.0)
+np.testing.assert_array_equal(gradient, 6 * x)
+np.testing.assert_array_equal(op.add(torch.from_numpy(x), ones, repeat=[1, 2], by=2.0), 2 * (x + 3))
+assert op.scale(torch.empty(4, 5, device="meta")).shape == (4, 5)
+
+library = ctypes.CDLL(path)
+jax.ffi.register_ffi_target("scale", jax.ffi.pycapsule(library.scale_xla), platform="cpu")
+like_x = jax.ShapeDtypeStruct(x.shape, x.dtype)
+scale = jax.jit(lambda x: jax.ffi.ffi_call("scale", like_x)(x, factor=3.0) + 1)
+np.testing.assert_array_equal(scale(x), 3 * x**2 + 1)
+print("called")
+"""
+
+
+def test_pytorch_and_jax_without_polyop(path):
+    assert run(sys.executable, "-c", WITHOUT_POLYOP, path) == "called\n"
+
+
+def test_polyop_takes_the_library(path):
+    name = f"exported_again{next(numbers)}"
+    again = polyop.operator(
+        f"{name}::scale(Tensor x, float factor=2.0) -> Tensor", f"{path}:scale", infer="x"
+    )
+    np.testing.assert_array_equal(again(X, 3.0), exported_operators.scale(X, 3.0))
+
+
+def test_the_header_is_c_and_cxx(path, tmp_path):
+    header = path.with_suffix(".h")
+    for compiler, language in (("cc", "c"), ("c++", "c++")):
+        run(compiler, "-x", language, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", header)
+    assert str(path.parent) not in header.read_text()
+
+
+def test_the_library_needs_no_polyop_and_tells_no_paths(path):
+    needed = {
+        line.split()[1] for line in run("objdump", "-p", path).splitlines() if line.split()[:1] == ["NEEDED"]
+    }
+    assert {re.split(r"[-.]", name)[0] for name in needed} <= {
+        "libstdc++",
+        "libm",
+        "libgcc_s",
+        "libc",
+        "libdl",
+        "ld",
+    }
+    content = path.read_bytes()
+    for folder in (SOURCES.parents[1], pathlib.Path.cwd(), pathlib.Path(polyop.__file__).parent):
+        assert str(folder).encode() not in content
+
+
+def test_the_manifest(path):
+    rows = {row["name"]: row for row in read(path)["operators"]}
+    assert list(rows) == ["exported::scale", "exported::scale_backward", "exported::add"]
+    assert rows["exported::scale"]["backward"] == "exported::scale_backward"
+    assert [kernel["x"] for kernel in rows["exported::scale"]["kernels"]] == [
+        {"dtypes": ["float32"], "dimensions": 2},
+        {"dtypes": ["float64"], "dimensions": 2},
+    ]
+    assert rows["exported::add"]["notation"] == {"dims": "... n, ... n, n -> ... n"}
+    assert read(SOURCES / "exported_add.cc") is None
+
+
+class Array(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("sizes", ctypes.POINTER(ctypes.c_int64)),
+        ("ndim", ctypes.c_int32),
+        ("dtype", ctypes.c_int32),
+    ]
+
+    @classmethod
+    def of(cls, shape, dtype="float32"):
+        sizes = (ctypes.c_int64 * 64)(*shape)
+        row = [one.name for one in DTYPES].index(dtype)
+        return cls(None, sizes, len(shape), row)
+
+
+SHAPES = [(3,), (2, 3), (1, 2, 3), (), (4,), (2, 4), (3, 3)]
+
+
+@pytest.mark.parametrize(("x", "y", "z"), [*itertools.product(SHAPES, SHAPES, [None, (3,), (2,), (1, 3)])])
+def test_shapes_and_words_of_errors_are_those_of_dims(path, x, y, z):
+    library = ctypes.CDLL(str(path))
+    library.exported_error.restype = ctypes.c_char_p
+    arrays = [None if shape is None else ctypes.byref(Array.of(shape)) for shape in (x, y, z)]
+    out = Array.of(())
+    code = library.exported_add_shapes(*arrays, None, ctypes.c_size_t(0), None, ctypes.byref(out))
+    try:
+        dims = exported_operators.add.operator.dims
+        expected = dims.output_shapes(dims.match([x, y, z], {}))
+    except InferError as problem:
+        words = library.exported_error().decode()
+        assert code == 1
+        assert str(problem).startswith(words), (words, str(problem))
+    else:
+        assert code == 0, library.exported_error()
+        assert tuple(out.sizes[: out.ndim]) == expected[0]
+
+
+def python(x):
+    return x
+
+
+REFUSED = {
+    "a Python function": lambda name: polyop.operator(f"{name}::f(Tensor x) -> Tensor", python, infer="x"),
+    "a list": lambda name: polyop.operator(
+        f"{name}::f(Tensor[] x) -> Tensor", f"{SOURCES / 'exported_add.cc'}:AddRepeated", dims="n* -> n"
+    ),
+    "a function of shapes": lambda name: polyop.operator(
+        f"{name}::f(Tensor x) -> Tensor", f"{SOURCES / 'exported_add.cc'}:AddRepeated", infer=lambda x: x
+    ),
+}
+WORDS = {
+    "a Python function": "is the Python function",
+    "a list": "takes a list of tensors, x, which an exported library cannot have",
+    "a function of shapes": "infers the shapes of its outputs by a function, which cannot be compiled",
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_cannot_leave_is_refused_by_name(kind):
+    operator = REFUSED[kind](f"refused{next(numbers)}")
+    with pytest.raises(UnsupportedError) as caught:
+        collect([operator, exported_operators.add], {}, ("float32",))
+    text = str(caught.value)
+    assert "1 of 2 operators cannot be exported" in text
+    assert f"{operator.name}: {WORDS[kind]}" in text
+    assert "there are also exported::add" in text
+
+
+def test_ranks_of_a_loop_kernel_must_be_said():
+    with pytest.raises(UnsupportedError, match="nothing says how many dimensions its tensors have"):
+        collect([exported_operators.scale], {}, ("float32",))
+
+
+@pytest.mark.parametrize(
+    ("operators", "output", "words"),
+    [
+        ([], "lib.so", "needs an operator"),
+        ([exported_operators.add], "lib.a", "must be a file that ends in .so"),
+    ],
+)
+def test_arguments(operators, output, words, tmp_path):
+    with pytest.raises(ArgumentValueError, match=words):
+        export(operators, tmp_path / output)
+
+
+def test_the_command(tmp_path):
+    library = tmp_path / "libexported.so"
+    command = [sys.executable, "-m", "polyop", "export", exported_operators.__file__, "-o", library]
+    printed = run(*command, "--only", "add")
+    assert printed.splitlines() == [str(library), f"  {exported_operators.add.schema}"]
+    assert "exported::add" in run(sys.executable, "-m", "polyop", "inspect", library)
