@@ -20,6 +20,7 @@ from polyop.core.schema import MISSING, Argument, Return, Schema, Type, format_d
         "n::f(Tensor[] xs, Tensor?[] ys, int[][] rows, ScalarType? dtype=None, float eps=1e-08) -> Tensor",
         "n::f(Tensor(a) x, Tensor(a|b) y, Tensor(b!)[] z) -> Tensor(a)",
         "n::f(Tensor(a!) x, Tensor(aa!) y) -> (Tensor(aa!), Tensor(a!))",
+        "n::f(Tensor(a0!) x, Tensor(a1!) y) -> (Tensor(a1!), Tensor(a0!))",
     ],
 )
 def test_text_round_trips(text):
@@ -48,6 +49,7 @@ def test_text_round_trips(text):
         ("f(Tensor(A!) x) -> Tensor", "not of the form"),
         ("f(Tensor(a b!) x) -> Tensor", "not of the form"),
         ("f(Tensor(a!) x) -> Tensor(aa!)", "of no argument"),
+        ("f(Tensor(a!) x) -> Tensor(a0!)", "of no argument"),
         ("f(Tensor x; int y) -> Tensor", "character that no schema has"),
         ("", "needs the operator's name"),
     ],

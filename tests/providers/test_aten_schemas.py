@@ -232,3 +232,25 @@ def test_an_operator_with_tensors_and_values_runs_once(bump):
     for array in (x, jax.numpy.asarray(x)):
         drawn, first = aten("aten_values::draw")(array)
         assert drawn[0] == first
+
+
+@torch.library.custom_op("written_in_python::increase", mutates_args=("x",))
+def increase(x: torch.Tensor, y: torch.Tensor, by: float) -> torch.Tensor:
+    x.add_(by)
+    return y * by
+
+
+increase.register_fake(lambda x, y, by: torch.empty_like(y))
+
+
+def test_an_operator_of_custom_op_that_writes():
+    """PyTorch names what it writes (a0!), and so on."""
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    operator = aten("written_in_python::increase")
+    x = np.zeros(3, np.float32)
+    np.testing.assert_array_equal(operator(x, ONE, 2.0), 2 * ONE)
+    np.testing.assert_array_equal(x, 2)
+    for call in (operator, jax.jit(operator, static_argnums=2)):
+        result, written = call(jax.numpy.zeros(3), jax.numpy.asarray(ONE), 2.0)
+        np.testing.assert_array_equal(written, [2, 2, 2])
+        np.testing.assert_array_equal(result, 2 * ONE)

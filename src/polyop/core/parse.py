@@ -33,7 +33,8 @@ _LEXEMES = r"""\s*(?:
     | (?P<mark>->|::|[()\[\],=*?!|.])
     )"""
 _LIST = re.compile(r"\[([0-9]*)\]")
-_SET = r"[a-z]+(\|[a-z]+)*"
+_ALIAS = r"[a-z][a-z0-9]*"  # torch.library.custom_op writes a0, a1, ...
+_SET = rf"{_ALIAS}(\|{_ALIAS})*"
 _NUMBER = re.compile(r"[-+]?(?:(?P<int>\d+)|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?)", re.ASCII)
 
 
@@ -213,7 +214,7 @@ class _Parser:
             if self.token.kind not in ("name", "mark") or self.token.text in "([,=":
                 self.fail("needs an alias such as (a!) here")
             between = (
-                " " if self.token.kind == "name" and text[-1:].isalpha() else ""
+                " " if self.token.kind == "name" and text[-1:].isalnum() else ""
             )  # two names: refused below
             text += f" {self.token.text} " if self.token.text == "->" else between + self.token.text
             self.at += 1
@@ -293,11 +294,11 @@ class _Parser:
                 with_default = argument.name
             elif argument.default is MISSING and with_default and not argument.keyword_only:
                 self.fail(f"has {argument.name!r} without a default after {with_default!r} with one", 0)
-        names = {name for a in schema.arguments for name in re.findall("[a-z]+", a.type.alias)}
+        names = {name for a in schema.arguments for name in re.findall(_ALIAS, a.type.alias)}
         for result in schema.returns:
             if result.type.is_list and result.type.alias:
                 self.fail("returns a list that aliases an argument, which no host can express", 0)
-            if not set(re.findall("[a-z]+", result.type.alias)) <= names:
+            if not set(re.findall(_ALIAS, result.type.alias)) <= names:
                 self.fail(f"returns the alias ({result.type.alias}) of no argument", 0)
             one_list = len(schema.returns) == 1 and result.type.suffixes == ("[]",)
             if not result.type.is_tensor or (result.type.suffixes and not one_list):

@@ -8,7 +8,7 @@
     return   = type [identifier]
     type     = base [alias | "!"] {"?" | "[" [size] "]"}      (read from left to right; "!": an unused alias)
     alias    = "(" set ["!"] ["->" set] ")"                   ("!": written in place)
-    set      = alias-name {"|" alias-name}  |  "*"            (lower-case letters; "*" only after "->")
+    set      = alias-name {"|" alias-name}  |  "*"            (a, b, a0, ...; "*" only after "->")
     base     = "Tensor" | "int" | "SymInt" | "float" | "bool" | "str" | "complex" | "Scalar"
              | "ScalarType" | "Device" | "Layout" | "MemoryFormat" | "Generator"
     default  = int | float | "True" | "False" | "None" | string | "[" [default {"," default}] "]"
