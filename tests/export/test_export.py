@@ -2,8 +2,10 @@
 
 import ctypes
 import itertools
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -54,6 +56,27 @@ def test_a_c_program(path, tmp_path):
         "error code"
     )
     assert mismatched.startswith("exported::add: dimension")
+
+
+CMAKE = """
+cmake_minimum_required(VERSION 3.15)
+project(program C)
+find_package(exported CONFIG REQUIRED PATHS "{folder}" NO_DEFAULT_PATH)
+add_executable(program "{source}")
+target_link_libraries(program PRIVATE exported::exported)
+"""
+
+
+def test_cmake_finds_it(path, tmp_path):
+    text = CMAKE.format(folder=path.parent, source=SOURCES / "exported_main.c")
+    (tmp_path / "CMakeLists.txt").write_text(text)
+    folders = [str(pathlib.Path(sys.executable).parent), os.environ["PATH"]]
+    tool = shutil.which("cmake", path=os.pathsep.join(folders))
+    if tool is None:
+        pytest.skip("not run: cmake is not installed")
+    run(tool, "-S", tmp_path, "-B", tmp_path / "build")
+    run(tool, "--build", tmp_path / "build")
+    assert run(tmp_path / "build" / "program").startswith("1 2 2 3\n")
 
 
 WITHOUT_POLYOP = """

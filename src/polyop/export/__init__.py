@@ -6,6 +6,7 @@ sources.py      kernels of C and C++ sources
 shapes.py       the C++ that infers output shapes
 tables.py       the generated source: the tables that include/polyop/export/operator.h declares
 header.py       plain C functions, and the header that declares them
+cmake.py        the file by which find_package finds the library
 surfaces/       other ways to call the library, one file each
 manifest.py     what the library says of itself
 library.py      compile and link

@@ -14,7 +14,7 @@ from ..build.run import failed
 from ..build.sources import gather, store_code
 from ..call.bound import BoundOperator
 from ..core.errors import ArgumentValueError, BuildError
-from . import header, manifest, tables
+from . import cmake, header, manifest, tables
 from .collect import DTYPES, collect
 from .operator import ExportedOperator, SourceFile
 from .surfaces import SURFACES
@@ -30,7 +30,7 @@ def export(
     signatures: Mapping[str, Sequence[str]] | None = None,
     dtypes: Sequence[str] = DTYPES,
 ) -> list[ExportedOperator]:
-    """Compile operators into the library ``output``, and write its header beside it.
+    """Compile operators into the library ``output``, and write its header and CMake's file beside it.
 
     The library needs neither Python nor polyop. It holds C and C++ sources, and loop kernels for each
     instruction set, with their derived gradients. It is called through plain C functions, PyTorch,
@@ -53,6 +53,7 @@ def export(
     try:
         atomic.copy(library, path)
         path.with_suffix(".h").write_text(header.header(exported, path.name), encoding="utf-8")
+        path.with_name(cmake.file_name(path.name)).write_text(cmake.config(path.name), encoding="utf-8")
     except OSError as problem:
         rule = "must be a path that can be written"
         raise BuildError(f"output {path}", rule, problem.strerror or str(problem)) from None
