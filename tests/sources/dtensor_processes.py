@@ -3,6 +3,8 @@
 Usage: dtensor_processes.py RANK COUNT STORE eager|compiled
 """
 
+import faulthandler
+import os
 import pathlib
 import sys
 import warnings
@@ -64,4 +66,8 @@ def main(rank, count, store, compiled):
 
 
 if __name__ == "__main__":
+    faulthandler.enable()
     main(*sys.argv[1:])
+    sys.stdout.flush()
+    # a thread of gloo that still frees a tensor while Python ends would end the process with an error
+    os._exit(0)
