@@ -15,9 +15,11 @@ import pytest
 import polyop
 from polyop.core.dtypes import DTYPES
 from polyop.core.errors import ArgumentValueError, InferError, UnsupportedError
-from polyop.export import export
-from polyop.export.collect import collect
+from polyop.core.parse import parse
+from polyop.export import export, header
+from polyop.export.collect import check_symbols, collect
 from polyop.export.manifest import read
+from polyop.export.operator import ExportedKernel, ExportedOperator, SourceFile
 
 from . import exported_operators
 
@@ -238,6 +240,39 @@ def test_ranks_of_a_loop_kernel_must_be_said():
 def test_arguments(operators, output, words, tmp_path):
     with pytest.raises(ArgumentValueError, match=words):
         export(operators, tmp_path / output)
+
+
+def exported(name, signature="(Tensor x) -> Tensor", function="run"):
+    kernel = ExportedKernel((None,), (None,), ("outputs[0] = like(inputs[0]);",), function)
+    return ExportedOperator(
+        name, parse(f"{name}{signature}"), (kernel,), (SourceFile(name, "c"),), "C source"
+    )
+
+
+@pytest.mark.parametrize(
+    ("operators", "words"),
+    [
+        ([exported("a::f", function="f1"), exported("b::f", function="f2")], "would have one symbol, f"),
+        ([exported("a::b_c", function="f1"), exported("a_b::c", function="f2")], "one C function, a_b_c"),
+        ([exported("a::f"), exported("a::g")], "have kernels called run in different sources"),
+        ([exported("a::f", function="a_f")], "the C function of a::f is called so too"),
+    ],
+)
+def test_names_that_clash(operators, words):
+    with pytest.raises(ArgumentValueError, match=words):
+        check_symbols(operators)
+
+
+def test_words_of_c_as_names(tmp_path):
+    operator = exported(
+        "a::f", '(Tensor default, int[] register, float? double=None, str auto="x") -> (Tensor new)'
+    )
+    (tmp_path / "f.h").write_text(header.header([operator], "libf.so"))
+    (tmp_path / "f.cc").write_text(header.source([operator], "libf.so"))
+    include = pathlib.Path(__file__).parents[2] / "include"
+    for language, file in (("c", "f.h"), ("c++", "f.h"), ("c++", "f.cc")):
+        flags = ["-x", language, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{include}"]
+        run("c++" if language == "c++" else "cc", *flags, tmp_path / file)
 
 
 def test_the_command(tmp_path):

@@ -51,7 +51,7 @@ def collect(
         reasons = "\n  ".join(refused.values())
         rule = f"{len(refused)} of {len(operators)} operators cannot be exported\n  {reasons}"
         raise UnsupportedError("export", rule, hint=hint)
-    _check_symbols(result)
+    check_symbols(result)
     return result
 
 
@@ -155,16 +155,24 @@ def _check_schema(operator: Operator) -> None:
         raise UnsupportedError(operator.name, f"{problem}, which an exported library cannot have")
 
 
-def _check_symbols(operators: Sequence[ExportedOperator]) -> None:
+def check_symbols(operators: Sequence[ExportedOperator]) -> None:
     """Raise ``ArgumentValueError`` for two operators or kernels that would share a symbol."""
     owners: dict[str, str] = {}
+    c_names = {one.c_name: one.name for one in operators}
     functions: dict[str, tuple[str, tuple[SourceFile, ...]]] = {}
     for one in operators:
         if one.symbol in owners:
             rule = f"and {owners[one.symbol]} would have one symbol, {one.symbol}"
             raise ArgumentValueError(f"export: {one.name}", rule, hint="--only exports one of them")
         owners[one.symbol] = one.name
+        if c_names[one.c_name] != one.name:
+            rule = f"and {c_names[one.c_name]} would have one C function, {one.c_name}"
+            raise ArgumentValueError(f"export: {one.name}", rule, hint="--only exports one of them")
         for kernel in one.kernels:
+            if kernel.function in c_names:
+                rule = f"has a kernel {kernel.function}, and the C function of {c_names[kernel.function]}"
+                hint = "rename the kernel's function"
+                raise ArgumentValueError(f"export: {one.name}", f"{rule} is called so too", hint=hint)
             other = functions.setdefault(kernel.function, (one.name, one.sources))
             if other[1] != one.sources:
                 rule = f"and {other[0]} have kernels called {kernel.function} in different sources"

@@ -11,6 +11,18 @@ from ..core.schema import Argument
 from .operator import ExportedOperator
 
 _TYPES = {"int": "int64_t", "SymInt": "int64_t", "bool": "int", "float": "double", "str": "const char*"}
+_KEYWORDS = frozenset({
+    "alignas", "alignof", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "case", "catch", "char",
+    "char16_t", "char32_t", "char8_t", "compl", "concept", "const", "const_cast", "consteval",
+    "constexpr", "constinit", "co_await", "co_return", "co_yield", "decltype", "default", "delete",
+    "do", "double", "dynamic_cast", "enum", "explicit", "export", "extern", "float", "friend", "goto",
+    "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not_eq", "nullptr", "operator",
+    "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "restrict",
+    "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch",
+    "template", "this", "thread_local", "throw", "typedef", "typeid", "typename", "union", "unsigned",
+    "using", "virtual", "void", "volatile", "wchar_t", "xor", "xor_eq",
+})  # fmt: skip
+"""Words of C and C++ that a schema may have as names; ``cppreference.com`` lists them."""
 _SOURCE = """\
 // The C functions of an exported library. polyop export has written this file.
 #include <cstddef>
@@ -102,15 +114,24 @@ def _parameters(operator: ExportedOperator) -> Iterator[str]:
     """Yield the parameters: the schema's arguments in order, then the outputs."""
     for argument in operator.schema.arguments:
         if argument.type.is_tensor:
-            yield f"const polyop_array* {argument.name}"
+            yield f"const polyop_array* {_name(argument.name)}"
         elif argument.type.is_list:
-            yield f"{_item(argument)}* {argument.name}"
+            yield f"{_item(argument)}* {_name(argument.name)}"
             yield f"size_t {argument.name}_count"
         elif argument.type.is_optional and argument.type.base != "str":
-            yield f"const {_TYPES[argument.type.base]}* {argument.name}"
+            yield f"const {_TYPES[argument.type.base]}* {_name(argument.name)}"
         else:
-            yield f"{_TYPES[argument.type.base]} {argument.name}"
-    yield from (f"polyop_array* {name}" for name in operator.output_names)
+            yield f"{_TYPES[argument.type.base]} {_name(argument.name)}"
+    yield from (f"polyop_array* {_name(name)}" for name in operator.output_names)
+
+
+def _name(name: str) -> str:
+    """Return the name of a parameter; a word of C or C++ gets an underscore.
+
+    >>> _name("x"), _name("default")
+    ('x', 'default_')
+    """
+    return f"{name}_" if name in _KEYWORDS else name
 
 
 def _item(argument: Argument) -> str:
@@ -120,9 +141,9 @@ def _item(argument: Argument) -> str:
 def _functions(number: int, operator: ExportedOperator) -> Iterator[str]:
     parameters = ", ".join(_parameters(operator))
     schema = operator.schema
-    tensors = "".join(f".input({schema.arguments[i].name})" for i in schema.tensor_positions)
+    tensors = "".join(f".input({_name(schema.arguments[i].name)})" for i in schema.tensor_positions)
     attributes = "".join(f".{_setter(a)}" for _, a in schema.attributes())
-    outputs = ", ".join(operator.output_names)
+    outputs = ", ".join(map(_name, operator.output_names))
     for suffix, method in (("", "run"), ("_shapes", "shapes")):
         if suffix and not operator.output_names:
             continue
@@ -135,7 +156,7 @@ def _functions(number: int, operator: ExportedOperator) -> Iterator[str]:
 
 def _setter(argument: Argument) -> str:
     if argument.type.is_list:
-        return f"list({argument.name}, {argument.name}_count)"
+        return f"list({_name(argument.name)}, {argument.name}_count)"
     if argument.type.is_optional and argument.type.base != "str":
-        return f"optional({argument.name})"
-    return f"value({argument.name})"
+        return f"optional({_name(argument.name)})"
+    return f"value({_name(argument.name)})"

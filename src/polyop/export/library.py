@@ -49,6 +49,10 @@ def export(
     if not operators:
         raise ArgumentValueError("export", "needs an operator", "none")
     exported = collect(operators, signatures or {}, dtypes)
+    error = f"{header.prefix_of(path.name)}_error"
+    if any(one.c_name == error for one in exported):
+        rule = f"must have another name, because {error} is the function that returns the library's errors"
+        raise ArgumentValueError(f"export: {path.name}", rule)
     library = _built(_files(exported, path.name), path.name.partition(".")[0])
     try:
         atomic.copy(library, path)
