@@ -157,6 +157,55 @@ def test_the_manifest(path):
     assert read(SOURCES / "exported_add.cc") is None
 
 
+@polyop.kernel(name="exported::count")
+def count(x):
+    y = output_tensor(x.shape, int64)  # noqa: F821 - words of the language
+    for i in range(x.shape[0]):
+        y[i] = x[i] + 1
+    return y
+
+
+CODE = """
+int %(function)s(int n, void** data, int* ndims, long** sizes, const char** dtypes, void* stream, void* extra) {
+  (void)n, (void)ndims, (void)dtypes, (void)stream, (void)extra;
+  for (long i = 0; i < sizes[0][0]; ++i) ((%(type)s*)data[1])[i] = ((%(type)s*)data[0])[i] * SCALE;
+  return 0;
+}
+"""
+
+
+@pytest.mark.exhaustive
+def test_kernels_by_dtype_their_flags_and_a_loop_kernel_without_a_gradient(tmp_path):
+    kernels = [
+        polyop.source(
+            function=f"scale_{name}",
+            code=CODE % {"function": f"scale_{name}", "type": of},
+            language="c",
+            flags=[f"-DSCALE={scale}"],
+            link_flags=["-Wl,-soname,libchosen.so"],
+            dtypes=[name],
+        )
+        for name, of, scale in (("float32", "float", 3), ("float64", "double", 5))
+    ]
+    scaled = polyop.operator("exported::scaled(Tensor x) -> Tensor", kernels, dims="n -> n")
+    rows = export([count, scaled], tmp_path / "libtwo.so", signatures={"exported::count": ["int64[:]"]})
+    assert [row.name for row in rows] == ["exported::count", "exported::scaled"]
+    assert rows[0].no_backward
+    assert "SONAME               libchosen.so" in run("objdump", "-p", tmp_path / "libtwo.so")
+    library = ctypes.CDLL(str(tmp_path / "libtwo.so"))
+    for function, dtype, factor, more in (
+        ("scaled", "float32", 3, 0),
+        ("scaled", "float64", 5, 0),
+        ("count", "int64", 1, 1),
+    ):
+        x = np.arange(4, dtype=dtype)
+        y = np.empty_like(x)
+        arrays = [Array.of((4,), dtype), Array.of((4,), dtype)]
+        arrays[0].data, arrays[1].data = x.ctypes.data, y.ctypes.data
+        assert getattr(library, f"exported_{function}")(*map(ctypes.byref, arrays)) == 0
+        np.testing.assert_array_equal(y, x * factor + more)
+
+
 class Array(ctypes.Structure):
     _fields_ = [
         ("data", ctypes.c_void_p),

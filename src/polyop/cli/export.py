@@ -56,4 +56,6 @@ def run(options: argparse.Namespace) -> int:
     print(options.output)
     for one in exported:
         print(f"  {one.schema}")
+        if one.no_backward:
+            print(f"    its gradient is not exported: {one.no_backward}")
     return 0

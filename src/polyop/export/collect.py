@@ -8,7 +8,7 @@ from typing import Any
 from ..call.bound import BoundOperator
 from ..call.operator import Operator
 from ..core.dims.infer import FromDims
-from ..core.errors import ArgumentValueError, UnsupportedError
+from ..core.errors import ArgumentValueError, GradientError, UnsupportedError
 from ..core.infer import FromSpecs
 from ..core.schema import Schema
 from ..kernels.loop.kernel import LoopKernel
@@ -57,22 +57,21 @@ def collect(
 
 def _exported(operator: Operator, texts: Sequence[str], dtypes: Sequence[str]) -> Iterator[ExportedOperator]:
     _check_schema(operator)
-    kernel: Any = operator.kernels[0]
-    for one in operator.kernels:
-        kernel = one if one.device == "cpu" else kernel
-    if isinstance(kernel, LoopKernel):
-        yield from _loops(operator, kernel, _signatures(operator, kernel, texts, dtypes))
-    elif isinstance(kernel, SourceKernel):
-        if kernel.device != "cpu":
-            raise UnsupportedError(operator.name, "runs on CUDA, and libraries are exported for the CPU")
-        files = files_of(kernel)
-        kind = "C++ source" if any(file.language == "c++" for file in files) else "C source"
-        kernels = (kernel_of(kernel, operator.schema, _infer(operator)),)
-        yield _operator(operator, operator.schema, kernels, files, kind)
-    else:
-        rule = f"is {_kind(kernel)}, which cannot run without Python or is somebody else's library"
+    kernels: list[Any] = [one for one in operator.kernels if one.device == "cpu"]
+    if not kernels:
+        raise UnsupportedError(operator.name, "runs on CUDA alone, and libraries are exported for the CPU")
+    if isinstance(kernels[0], LoopKernel) and len(kernels) == 1:
+        yield from _loops(operator, kernels[0], _signatures(operator, kernels[0], texts, dtypes))
+        return
+    other = next((one for one in kernels if not isinstance(one, SourceKernel)), None)
+    if other is not None:
+        rule = f"is {_kind(other)}, which cannot run without Python or is somebody else's library"
         hint = "C and C++ sources and loop kernels can be exported"
         raise UnsupportedError(operator.name, rule, where=operator.origin, hint=hint)
+    files = list(dict.fromkeys(file for one in kernels for file in files_of(one)))
+    kind = "C++ source" if any(file.language == "c++" for file in files) else "C source"
+    rows = [kernel_of(one, operator.schema, _infer(operator)) for one in kernels]
+    yield _operator(operator, operator.schema, rows, files, kind)
 
 
 def _loops(
@@ -81,13 +80,15 @@ def _loops(
     dims = operator.dims
     checks = [] if dims is None else matching(dims, operator.schema, names_of(dims))
     compiled = compile_loops(operator.schema, kernel, signatures, checks)
-    gradient = None
+    gradient, problem = None, "its author gives it in Python" if operator.gradient else "it has none"
     if isinstance(operator.gradient, DerivedRule):
-        gradient = compile_gradient(operator.schema, kernel, signatures)
+        try:
+            gradient = compile_gradient(operator.schema, kernel, signatures)
+        except GradientError as error:
+            problem = str(error)
     backward = "" if gradient is None else gradient.schema.qualified_name
-    yield _operator(
-        operator, compiled.schema, compiled.kernels, compiled.sources, "loop kernel", backward=backward
-    )
+    more = {"backward": backward, "no_backward": "" if backward else problem}
+    yield _operator(operator, compiled.schema, compiled.kernels, compiled.sources, "loop kernel", **more)
     if gradient is not None:
         yield ExportedOperator(backward, gradient.schema, gradient.kernels, gradient.sources, "loop kernel")
 

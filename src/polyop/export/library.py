@@ -76,7 +76,8 @@ def _built(files: Sequence[SourceFile], name: str) -> str:
     """Return the path of the library in the build cache."""
     plans = [_plan(file, name) for file in files]
     units = tuple(unit for plan in plans for unit in plan.units)
-    plan = plans[-1]._replace(units=units)
+    linking = dict.fromkeys(plan.link_flags for plan in plans)
+    plan = plans[-1]._replace(units=units, link_flags=tuple(flag for flags in linking for flag in flags))
     cache = Cache()
 
     def make(work: Path) -> BuildOutput:
@@ -91,6 +92,9 @@ def _built(files: Sequence[SourceFile], name: str) -> str:
 
 def _plan(file: SourceFile, name: str) -> Plan:
     options = BuildOptions.of(
-        flags=file.flags, include_paths=file.include_paths, link_flags=_LINK_FLAGS, torch=False
+        flags=file.flags,
+        include_paths=file.include_paths,
+        link_flags=(*file.link_flags, *_LINK_FLAGS),
+        torch=False,
     )
     return make_plan(gather([file.path], None, file.language, file.include_paths), options, name)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..build import compilers
 from ..build.sources import store_code
 from ..core.dtypes import dtype
-from ..core.errors import UnsupportedError
+from ..core.errors import FallbackWarning, GradientError, UnsupportedError
 from ..core.parse import parse
 from ..core.schema import Argument, Schema
 from ..core.spec import Spec
 from ..kernels.loop.derived import BackwardKernel
 from ..kernels.loop.kernel import LoopKernel, tensors_of
 from ..loops.ir.grammar import Kernel
-from ..loops.library.make import sources
+from ..loops.library.make import schedule_or_original, sources
 from ..loops.library.options import Options, exported, flags_of
 from ..loops.targets import isa
 from ..wheel.loop_extension import Signature
@@ -55,12 +56,11 @@ def compile_gradient(schema: Schema, loops: LoopKernel, signatures: Sequence[Sig
     """Return the operator ``<name>_backward``, whose kernels are the derived gradients of a loop kernel.
 
     Its tensors are those of the loop kernel, its outputs and their gradients; one that no signature's kernel
-    reads is optional. Raises ``GradientError`` for a line that has no gradient.
+    reads is optional. A signature whose dtypes have no gradient is left out. Raises ``GradientError`` if none
+    is left, with the line that has no gradient.
     """
     backward = BackwardKernel.of(loops)
-    adjoints = [
-        backward.adjoint(_specs(one), _numbers(schema), (True,) * loops.results).kernel for one in signatures
-    ]
+    adjoints = list(_adjoints(backward, schema, signatures))
     read = [any(flags) for flags in zip(*map(backward.tensors_read, adjoints), strict=True)]
     gradient = _gradient_schema(schema, adjoints[0], read)
     kernels, files = [], []
@@ -70,6 +70,28 @@ def compile_gradient(schema: Schema, loops: LoopKernel, signatures: Sequence[Sig
         kernels.append(_kernel(unique, gradient, tensors_of(adjoint), (), unread))
         files += _files(unique, loops.precise)
     return Compiled(gradient, tuple(kernels), tuple(files))
+
+
+def _adjoints(backward: BackwardKernel, schema: Schema, signatures: Sequence[Signature]) -> Iterator[Kernel]:
+    """Yield the gradient for each signature that has one with the same results as the first."""
+    first, problem = None, None
+    for signature in signatures:
+        try:
+            present = (True,) * int(backward.base.results)
+            adjoint = backward.adjoint(_specs(signature), _numbers(schema), present).kernel
+        except GradientError as error:
+            problem = problem or error
+            continue
+        if not any(dtype(adjoint.buffers[name].dtype).is_floating for name in adjoint.outputs):
+            problem = problem or GradientError(
+                schema.qualified_name, "has no floating tensor to differentiate by"
+            )
+            continue
+        first = first or adjoint
+        if adjoint.outputs == first.outputs:
+            yield adjoint
+    if first is None and problem is not None:
+        raise problem
 
 
 def _gradient_schema(schema: Schema, adjoint: Kernel, read: Sequence[bool]) -> Schema:
@@ -108,6 +130,9 @@ def _kernel(
 def _files(kernel: Kernel, precise: bool) -> list[SourceFile]:
     options = Options(isa.PORTABLE, precise)
     placed = replace(kernel, file=kernel.file.rpartition("/")[2])  # messages name no path of the builder
+    fallback = schedule_or_original(placed, options).fallback
+    if fallback:
+        warnings.warn(FallbackWarning(fallback), stacklevel=2)
     flags = (*flags_of(compilers.find("c").family, options), "-fvisibility=hidden")
     return [SourceFile(store_code(text, "c"), "c", flags) for text in sources(placed, options)]
 

@@ -31,6 +31,7 @@ def _row(operator: ExportedOperator) -> dict[str, Any]:
         "kernels": [_kernel(operator, one) for one in operator.kernels],
         "notation": dict(operator.notation),
         "backward": operator.backward,
+        "no_backward": operator.no_backward,
         "doc": operator.doc,
         "not_for": {name: reason for name, reason in refused.items() if reason},
     }

@@ -11,12 +11,13 @@ from ..core.schema import Schema
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A source to compile into the library, with its own flags."""
+    """A source to compile into the library, with its own flags, and those of the linker that it needs."""
 
     path: str
     language: str
     flags: tuple[str, ...] = ()
     include_paths: tuple[str, ...] = ()
+    link_flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class ExportedOperator:
     ``kind``      what its kernels are made from: "loop kernel", "C source", "C++ source".
     ``notation``  ``dims=`` and its claims, as keywords of :func:`polyop.operator`; empty without.
     ``backward``  the name of the operator that computes its gradient, or "".
+    ``no_backward``  why a loop kernel's gradient is not exported, or "".
     ``fixed``     attributes of the definition, which no call passes.
     """
 
@@ -55,6 +57,7 @@ class ExportedOperator:
     doc: str = ""
     notation: Mapping[str, Any] = field(default_factory=dict)
     backward: str = ""
+    no_backward: str = ""
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
     @property

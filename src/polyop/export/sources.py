@@ -28,4 +28,5 @@ def files_of(kernel: SourceKernel) -> list[SourceFile]:
     if kernel.code is not None:
         files.append((store_code(kernel.code, kernel.language), kernel.language))
     flags = (*kernel.options.flags, _HIDDEN)
-    return [SourceFile(path, language, flags, kernel.options.include_paths) for path, language in files]
+    options = kernel.options
+    return [SourceFile(path, of, flags, options.include_paths, options.link_flags) for path, of in files]
