@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import importlib.util
 import os
 import sys
@@ -112,8 +113,9 @@ def measure(path: Path, words: Sequence[str], settings: Settings) -> Iterator[di
             yield line_of(row, settings)
 
 
+@functools.cache
 def load(path: Path) -> Sequence[Row]:
-    """Return the rows of a file."""
+    """Return the rows of a file, which defines its operators once."""
     spec = importlib.util.spec_from_file_location(f"bench_rows_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
