@@ -113,6 +113,29 @@ def test_pytorch_and_jax_without_polyop(path):
     assert run(sys.executable, "-c", WITHOUT_POLYOP, path) == "called\n"
 
 
+SESSION = """
+import sys
+sys.modules["polyop"] = None  # cannot be imported
+import numpy as np, onnxruntime as ort
+from onnx import TensorProto as T, helper
+
+node = helper.make_node("scale", ["x"], ["y"], domain="exported", factor=3.0)
+x, y = (helper.make_tensor_value_info(name, T.FLOAT, None) for name in "xy")
+domains = [helper.make_opsetid("", 18), helper.make_opsetid("exported", 1)]
+model = helper.make_model(helper.make_graph([node], "graph", [x], [y]), opset_imports=domains, ir_version=8)
+options = ort.SessionOptions()
+options.register_custom_ops_library(sys.argv[1])
+session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+x = np.arange(6, dtype=np.float32).reshape(2, 3)
+np.testing.assert_array_equal(session.run(["y"], {"x": x})[0], 3 * x**2)
+print("called")
+"""
+
+
+def test_onnx_runtime_without_polyop(path):
+    assert run(sys.executable, "-c", SESSION, path) == "called\n"
+
+
 def test_polyop_takes_the_library(path):
     name = f"exported_again{next(numbers)}"
     again = polyop.operator(

@@ -6,20 +6,12 @@ import sys
 import pytest
 
 import exported_by_hand
-
-ENTRY = """#include "polyop/export/onnx.h"
-
-extern "C" __attribute__((visibility("default"))) polyop::ort::Status* RegisterCustomOps(
-    polyop::ort::Options* options, const polyop::ort::Base* base) {
-  using namespace polyop::exported;
-  return register_in_onnx(options, base, {kOperators[0], kOperators[1], kOperators[3]});
-}
-"""
+from polyop.export.surfaces import onnx
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    return exported_by_hand.build_with(ENTRY, tmp_path_factory.mktemp("exported"))
+    return exported_by_hand.build(onnx, tmp_path_factory.mktemp("exported"))
 
 
 SESSIONS = """
@@ -98,3 +90,18 @@ def test_it_loads_without_onnx_runtime_and_exports_one_function(path):
     ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert ran.stdout == "loaded\n", ran.stderr
     assert exported_by_hand.exported(path) == {"RegisterCustomOps"}
+
+
+@pytest.mark.parametrize(
+    ("signature", "words"),
+    [
+        ("(Tensor(a!) x, Tensor y) -> ()", "it writes into an argument"),
+        ("(Tensor x) -> ()", "it returns nothing"),
+        ("(Tensor x, str[] names) -> Tensor", "the attribute names is a list of texts"),
+        ("(Tensor x, complex z) -> Tensor", "the attribute z is a complex"),
+    ],
+)
+def test_an_operator_that_a_session_cannot_run(signature, words):
+    operator = exported_by_hand.operator(f"toy::f{signature}")
+    assert onnx.refused(operator).startswith(words)
+    assert onnx.source([operator]) == ""
