@@ -314,6 +314,36 @@ def test_arguments(operators, output, words, tmp_path):
         export(operators, tmp_path / output)
 
 
+def test_memory_and_sizes_that_no_array_has(path):
+    library = ctypes.CDLL(str(path))
+    library.exported_error.restype = ctypes.c_char_p
+    memory = (ctypes.c_float * 6)()
+    x, out = Array.of((2, 3)), Array.of((2, 3))
+    call = [ctypes.byref(x), ctypes.c_double(2.0), ctypes.byref(out)]
+    assert library.exported_scale(*call) == 1
+    assert library.exported_error().endswith(b": the memory of x is null")
+    x.data = ctypes.addressof(memory)
+    assert library.exported_scale(*call) == 1
+    assert library.exported_error().endswith(b": the memory of out is null")
+    x.sizes[0] = -2
+    assert library.exported_scale(*call) == 1
+    assert b"x has a negative size" in library.exported_error()
+    empty = Array.of((0, 3))
+    assert library.exported_scale(ctypes.byref(empty), ctypes.c_double(2.0), ctypes.byref(empty)) == 0
+    y = Array.of((3,))
+    arrays = [ctypes.byref(y), ctypes.byref(y), None, None, ctypes.c_size_t(2), None, ctypes.byref(out)]
+    assert library.exported_add(*arrays) == 1
+    assert library.exported_error().endswith(b": a list is null, but its count is 2")
+
+
+def test_a_header_of_the_author_is_not_replaced(tmp_path):
+    own = tmp_path / "libmine.h"
+    own.write_text("/* mine */")
+    with pytest.raises(ArgumentValueError, match="polyop export did not write it"):
+        export([exported_operators.add], tmp_path / "libmine.so")
+    assert own.read_text() == "/* mine */"
+
+
 def exported(name, signature="(Tensor x) -> Tensor", function="run"):
     kernel = ExportedKernel((None,), (None,), ("outputs[0] = like(inputs[0]);",), function)
     return ExportedOperator(
@@ -326,6 +356,7 @@ def exported(name, signature="(Tensor x) -> Tensor", function="run"):
     [
         ([exported("a::f", function="f1"), exported("b::f", function="f2")], "would have one symbol, f"),
         ([exported("a::b_c", function="f1"), exported("a_b::c", function="f2")], "one C function, a_b_c"),
+        ([exported("a::f", function="f1"), exported("a::f_shapes", function="f2")], "C function, a_f_shapes"),
         ([exported("a::f"), exported("a::g")], "have kernels called run in different sources"),
         ([exported("a::f", function="a_f")], "the C function of a::f is called so too"),
     ],

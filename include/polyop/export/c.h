@@ -61,21 +61,25 @@ namespace exported __attribute__((visibility("hidden"))) {
     }
     CCall& list(const int64_t* numbers, size_t count) {
       return add([&](OwnedAttribute& one) {
+        need_items(numbers, count);
         for (size_t i = 0; i < count; ++i) one.add_int(numbers[i]);
       });
     }
     CCall& list(const int* numbers, size_t count) {
       return add([&](OwnedAttribute& one) {
+        need_items(numbers, count);
         for (size_t i = 0; i < count; ++i) one.add_int(numbers[i]);
       });
     }
     CCall& list(const double* numbers, size_t count) {
       return add([&](OwnedAttribute& one) {
+        need_items(numbers, count);
         for (size_t i = 0; i < count; ++i) one.add_float(numbers[i]);
       });
     }
     CCall& list(const char* const* texts, size_t count) {
       return add([&](OwnedAttribute& one) {
+        need_items(texts, count);
         for (size_t i = 0; i < count; ++i) one.add_text(texts[i], std::strlen(texts[i]));
       });
     }
@@ -107,6 +111,11 @@ namespace exported __attribute__((visibility("hidden"))) {
     }
 
    private:
+    static void need_items(const void* items, size_t count) {
+      if (items == nullptr && count != 0)
+        throw Error("a list is null, but its count is " + std::to_string(count));
+    }
+
     template <typename Set>
     CCall& add(const Set& set) {
       owned_.emplace_back(op_.attributes[owned_.size()]);

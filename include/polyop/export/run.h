@@ -2,6 +2,7 @@
 #ifndef POLYOP_EXPORT_RUN_H
 #define POLYOP_EXPORT_RUN_H
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -59,6 +60,17 @@ namespace exported __attribute__((visibility("hidden"))) {
   }
 
   inline const Kernel& kernel_for(const Operator& op, const polyop_array* inputs) {
+    for (int32_t i = 0; i < op.input_count; ++i) {
+      const polyop_array& input = inputs[i];
+      const bool present = input.dtype >= 0;
+      if (present &&
+          (input.ndim < 0 || input.ndim > POLYOP_MAX_DIMENSIONS ||
+           std::any_of(input.sizes, input.sizes + input.ndim, [](int64_t size) { return size < 0; }))) {
+        throw Error(std::string(op.name) + ": " + op.inputs[i].name +
+                    " has a negative size, or a number of " + "dimensions outside 0 .. " +
+                    std::to_string(POLYOP_MAX_DIMENSIONS));
+      }
+    }
     std::string accepted;
     for (int32_t k = 0; k < op.kernel_count; ++k) {
       if (takes(op, op.kernels[k], inputs)) return op.kernels[k];
@@ -186,10 +198,15 @@ namespace exported __attribute__((visibility("hidden"))) {
     std::vector<int64_t*> sizes;
     std::vector<const char*> dtypes;
 
-    void add(const polyop_array& array) {
+    // Throws Error for an array that has elements and no memory.
+    void add(const Operator& op, const char* name, const polyop_array& array) {
       static int64_t none[1] = {0};
       static double nothing[2] = {0, 0};
       const bool absent = array.dtype < 0;
+      const bool empty = !absent && std::count(array.sizes, array.sizes + array.ndim, 0) != 0;
+      if (!absent && !empty && array.data == nullptr) {
+        throw Error(std::string(op.name) + ": the memory of " + name + " is null");
+      }
       data.push_back(absent || array.data != nullptr ? array.data : nothing);
       ndims.push_back(absent ? 0 : array.ndim);
       sizes.push_back(absent || array.ndim == 0 ? none : array.sizes);
@@ -202,10 +219,10 @@ namespace exported __attribute__((visibility("hidden"))) {
     const Kernel& kernel = kernel_for(op, inputs);
     const std::vector<Shape> shapes = infer(op, inputs, attributes);
     Parameters parameters;
-    for (int32_t i = 0; i < op.input_count; ++i) parameters.add(inputs[i]);
+    for (int32_t i = 0; i < op.input_count; ++i) parameters.add(op, op.inputs[i].name, inputs[i]);
     for (int32_t i = 0; i < op.output_count; ++i) {
       check_output(op, i, shapes[i], outputs[i]);
-      parameters.add(outputs[i]);
+      parameters.add(op, op.outputs[i], outputs[i]);
     }
     parameters.dtypes.push_back(nullptr);
     Extra extra(op, attributes);

@@ -159,16 +159,19 @@ def _check_schema(operator: Operator) -> None:
 def check_symbols(operators: Sequence[ExportedOperator]) -> None:
     """Raise ``ArgumentValueError`` for two operators or kernels that would share a symbol."""
     owners: dict[str, str] = {}
-    c_names = {one.c_name: one.name for one in operators}
+    c_names: dict[str, str] = {}
+    for one in operators:
+        for name in (one.c_name, *([f"{one.c_name}_shapes"] if one.output_names else [])):
+            if name in c_names:
+                rule = f"and {c_names[name]} would have one C function, {name}"
+                raise ArgumentValueError(f"export: {one.name}", rule, hint="--only exports one of them")
+            c_names[name] = one.name
     functions: dict[str, tuple[str, tuple[SourceFile, ...]]] = {}
     for one in operators:
         if one.symbol in owners:
             rule = f"and {owners[one.symbol]} would have one symbol, {one.symbol}"
             raise ArgumentValueError(f"export: {one.name}", rule, hint="--only exports one of them")
         owners[one.symbol] = one.name
-        if c_names[one.c_name] != one.name:
-            rule = f"and {c_names[one.c_name]} would have one C function, {one.c_name}"
-            raise ArgumentValueError(f"export: {one.name}", rule, hint="--only exports one of them")
         for kernel in one.kernels:
             if kernel.function in c_names:
                 rule = f"has a kernel {kernel.function}, and the C function of {c_names[kernel.function]}"

@@ -21,6 +21,7 @@ _KEYWORDS = frozenset({
     "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch",
     "template", "this", "thread_local", "throw", "typedef", "typeid", "typename", "union", "unsigned",
     "using", "virtual", "void", "volatile", "wchar_t", "xor", "xor_eq",
+    "true", "false", "typeof", "linux", "unix",
 })  # fmt: skip
 """Words of C and C++ that a schema may have as names; ``cppreference.com`` lists them."""
 _SOURCE = """\

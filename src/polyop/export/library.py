@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..build import atomic
@@ -19,6 +19,7 @@ from .collect import DTYPES, collect
 from .operator import ExportedOperator, SourceFile
 from .surfaces import SURFACES
 
+_WRITTEN = "polyop export has written this file"
 _FLAGS = ("-O2", "-fvisibility=hidden")
 _LINK_FLAGS = ("-Wl,-s", "-Wl,--no-undefined", "-ldl")
 
@@ -53,15 +54,28 @@ def export(
     if any(one.c_name == error for one in exported):
         rule = f"must have another name, because {error} is the function that returns the library's errors"
         raise ArgumentValueError(f"export: {path.name}", rule)
+    companions = {
+        path.with_suffix(".h"): header.header(exported, path.name),
+        path.with_name(cmake.file_name(path.name)): cmake.config(path.name),
+    }
+    _check_own(companions)
     library = _built(_files(exported, path.name), path.name.partition(".")[0])
     try:
         atomic.copy(library, path)
-        path.with_suffix(".h").write_text(header.header(exported, path.name), encoding="utf-8")
-        path.with_name(cmake.file_name(path.name)).write_text(cmake.config(path.name), encoding="utf-8")
+        for file, text in companions.items():
+            file.write_text(text, encoding="utf-8")
     except OSError as problem:
         rule = "must be a path that can be written"
         raise BuildError(f"output {path}", rule, problem.strerror or str(problem)) from None
     return exported
+
+
+def _check_own(files: Iterable[Path]) -> None:
+    """Raise ``ArgumentValueError`` for a file that ``export`` would replace and did not write."""
+    for file in files:
+        if file.is_file() and _WRITTEN not in file.read_text(encoding="utf-8", errors="replace"):
+            rule = "would be replaced, and polyop export did not write it"
+            raise ArgumentValueError(f"export: {file}", rule, hint="choose another folder or name with -o")
 
 
 def _files(operators: Sequence[ExportedOperator], library: str) -> list[SourceFile]:
