@@ -153,17 +153,14 @@ namespace exported __attribute__((visibility("hidden"))) {
   // Returns what `work` returns, or a Status with the text of its error.
   template <typename Work>
   ort::Status* guarded(const Operator& op, const ort::Api& api, Work work) noexcept {
-    const std::string subject = std::string(op.name) + ": ";
     try {
       work();
       return nullptr;
     } catch (const std::exception& problem) {
-      const std::string text = problem.what();
-      return api.create_status(
-          ort::kFailed, (text.compare(0, subject.size(), subject) == 0 ? text : subject + text).c_str());
+      return api.create_status(ort::kFailed, failure(op, problem.what()).c_str());
     } catch (...) {
       return api.create_status(ort::kFailed,
-                               (subject + "the kernel threw something that is no std::exception").c_str());
+                               failure(op, "the kernel threw something that is no std::exception").c_str());
     }
   }
 

@@ -152,10 +152,15 @@ namespace exported __attribute__((visibility("hidden"))) {
                 "; any value other than 0 is its author's error code");
   }
 
-  inline std::vector<Shape> infer(const Operator& op, const polyop_array* inputs,
-                                  const polyop_attribute* attributes) {
+  // Returns the text of an error for the user: it begins with the operator's name, once.
+  inline std::string failure(const Operator& op, const std::string& text) {
+    const std::string subject = std::string(op.name) + ": ";
+    return text.compare(0, subject.size(), subject) == 0 ? text : subject + text;
+  }
+
+  inline std::vector<Shape> infer_for(const Operator& op, const Kernel& kernel, const polyop_array* inputs,
+                                      const polyop_attribute* attributes) {
     std::vector<Shape> outputs(op.output_count);
-    const Kernel& kernel = kernel_for(op, inputs);
     try {
       kernel.infer(inputs, attributes, outputs.data());
       for (const Shape& output : outputs) {
@@ -164,16 +169,24 @@ namespace exported __attribute__((visibility("hidden"))) {
         }
       }
     } catch (const Error& problem) {
-      throw Error(std::string(op.name) + ": " + problem.what());
+      throw Error(failure(op, problem.what()));
     }
     return outputs;
   }
 
+  inline std::vector<Shape> infer(const Operator& op, const polyop_array* inputs,
+                                  const polyop_attribute* attributes) {
+    return infer_for(op, kernel_for(op, inputs), inputs, attributes);
+  }
+
   inline void check_output(const Operator& op, int32_t number, const Shape& shape,
                            const polyop_array& output) {
-    const polyop_array expected = {nullptr, const_cast<int64_t*>(shape.sizes.data()),
-                                   static_cast<int32_t>(shape.sizes.size()), shape.dtype};
-    if (text_of(expected) == text_of(output)) return;
+    const auto ndim = static_cast<int32_t>(shape.sizes.size());
+    if (output.dtype == shape.dtype && output.ndim == ndim &&
+        std::equal(shape.sizes.begin(), shape.sizes.end(), output.sizes)) {
+      return;
+    }
+    const polyop_array expected = {nullptr, const_cast<int64_t*>(shape.sizes.data()), ndim, shape.dtype};
     throw Error(std::string(op.name) + ": the output " + op.outputs[number] + " must be " +
                 text_of(expected) + ", not " + text_of(output));
   }
@@ -217,7 +230,7 @@ namespace exported __attribute__((visibility("hidden"))) {
   inline void run(const Operator& op, const polyop_array* inputs, const polyop_attribute* attributes,
                   const polyop_array* outputs, void* stream) {
     const Kernel& kernel = kernel_for(op, inputs);
-    const std::vector<Shape> shapes = infer(op, inputs, attributes);
+    const std::vector<Shape> shapes = infer_for(op, kernel, inputs, attributes);
     Parameters parameters;
     for (int32_t i = 0; i < op.input_count; ++i) parameters.add(op, op.inputs[i].name, inputs[i]);
     for (int32_t i = 0; i < op.output_count; ++i) {

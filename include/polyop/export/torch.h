@@ -251,12 +251,10 @@ namespace exported __attribute__((visibility("hidden"))) {
 
   // The interface has no way to report an error: PyTorch expects an exception of the standard library.
   inline void call_from_torch(const TorchOperator& entry, StableIValue* stack, bool meta) {
-    const std::string subject = std::string(kOperators[entry.number]->name) + ": ";
     try {
       run_from_torch(entry, stack, meta);
     } catch (const std::exception& problem) {
-      const std::string text = problem.what();
-      throw std::runtime_error(text.compare(0, subject.size(), subject) == 0 ? text : subject + text);
+      throw std::runtime_error(failure(*kOperators[entry.number], problem.what()));
     }
   }
 

@@ -182,10 +182,9 @@ namespace exported __attribute__((visibility("hidden"))) {
       *result = {tvm_ffi::kNone, 0, {0}};
       return 0;
     } catch (const std::exception& problem) {
-      const std::string text = problem.what(), subject = std::string(op.name) + ": ";
-      return fail_in_tvm_ffi(text.compare(0, subject.size(), subject) == 0 ? text : subject + text);
+      return fail_in_tvm_ffi(failure(op, problem.what()));
     } catch (...) {
-      return fail_in_tvm_ffi(std::string(op.name) + ": the kernel threw something that is no std::exception");
+      return fail_in_tvm_ffi(failure(op, "the kernel threw something that is no std::exception"));
     }
   }
 

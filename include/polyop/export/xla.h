@@ -158,10 +158,9 @@ namespace exported __attribute__((visibility("hidden"))) {
       run_from_xla(op, *frame);
       return nullptr;
     } catch (const std::exception& problem) {
-      const std::string text = problem.what(), subject = std::string(op.name) + ": ";
-      return fail(text.compare(0, subject.size(), subject) == 0 ? text : subject + text);
+      return fail(failure(op, problem.what()));
     } catch (...) {
-      return fail(std::string(op.name) + ": the kernel threw something that is no std::exception");
+      return fail(failure(op, "the kernel threw something that is no std::exception"));
     }
   }
 
