@@ -40,18 +40,15 @@ class Loops(ABC):
         lo, hi, step = (
             (Const(0, INT), ends[0], Const(1, INT)) if len(ends) == 1 else (*ends, Const(1, INT))[:3]
         )
-        if not isinstance(step, Const) or step.value == 0:
-            hint = "write a number, such as 2 or -1"
-            rule = "the step of a range must be a constant other than 0"
-            self.state.fail(rule, node, ast.unparse(node.iter.args[2]), hint, ArgumentValueError)
+        if isinstance(step, Const) and step.value == 0:
+            rule = "the step of a range must not be 0"
+            self.state.fail(rule, node, ast.unparse(node.iter), kind=ArgumentValueError)
         name, hint = self.names[node.target], "" if word == "range" else word
-        if step.value == 1:
+        if step == Const(1, INT):
             self.state.variables[name] = INT
             return self.nest(node, [(name, lo, hi)], hint)
-        before, (lo, hi) = self.snapshot(node, [lo, hi])
-        size = Const(abs(int(step.value)), INT)
-        distance = operate("-", hi, lo) if step.value > 0 else operate("-", lo, hi)
-        times = operate("//", operate("+", distance, operate("-", size, Const(1, INT))), size)
+        before, (lo, hi, step) = self.snapshot(node, [lo, hi, step])
+        times = _times(lo, hi, step)
         self.state.bindings[name] = operate("+", lo, operate("*", step, Var(name, INT)))
         return [*before, *self.nest(node, [(name, Const(0, INT), times)], hint)]
 
@@ -122,6 +119,15 @@ class Loops(ABC):
     def whole(self, value: Expr, item: ast.expr | None, node: ast.For) -> Expr:
         """Return a bound as an int64."""
         return self.state.integer(value, "a loop's bound", item, node)
+
+
+def _times(lo: Expr, hi: Expr, step: Expr) -> Expr:
+    """Return how many iterations ``range(lo, hi, step)`` has; it is negative if there are none."""
+    if not isinstance(step, Const):
+        return operate("neg", operate("//", operate("-", lo, hi), step))
+    size = Const(abs(int(step.value)), INT)
+    distance = operate("-", hi, lo) if step.value > 0 else operate("-", lo, hi)
+    return operate("//", operate("+", distance, operate("-", size, Const(1, INT))), size)
 
 
 def size_text(sizes: ast.expr, position: int) -> ast.expr | None:

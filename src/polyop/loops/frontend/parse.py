@@ -14,6 +14,7 @@ from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Kernel, Size, Type
 from ..ir.types import fits
 from .access import number
 from .checks import check_syntax
+from .desugar.desugar import desugar
 from .expressions import Expressions
 from .language import DTYPES
 from .names import Scopes
@@ -45,11 +46,12 @@ _checked: weakref.WeakKeyDictionary[FunctionType, tuple[Source, Scopes]] = weakr
 
 
 def _check(function: Callable[..., Any]) -> tuple[Source, Scopes]:
-    source = read(function)
-    if source.function() not in _checked:
+    function = read(function).function()
+    if function not in _checked:
+        source = desugar(read(function))
         check_syntax(source)
-        _checked[source.function()] = (source, resolve(source))
-    return _checked[source.function()]
+        _checked[function] = (source, resolve(source))
+    return _checked[function]
 
 
 def run_static_checks(function: Callable[..., Any]) -> None:

@@ -6,13 +6,15 @@ The interpreter of the IR and the compiled code must give the same results.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
-from types import FunctionType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ...core.errors import ArgumentTypeError
+from .desugar.spellings import word_of
 from .language import WORDS
 from .wrapped import unwrapped
 
@@ -37,19 +39,62 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
         subject = f"the loop kernel {getattr(function, '__name__', function)}"
         hint = "write def f(...): with the loops, and make each value that partial fixes a parameter"
         raise ArgumentTypeError(subject, "must be a function made by def", type(original).__name__, hint=hint)
-    words = {name: row.meaning for name, row in WORDS.items()}
 
     @functools.wraps(original)
     def run(*arguments: Any, **named: Any) -> Any:
-        copy = FunctionType(
-            original.__code__,
-            {**original.__globals__, **words},  # copied at each call: names of the module may have new values
-            original.__name__,
-            original.__defaults__,
-            original.__closure__,
-        )
-        copy.__kwdefaults__ = original.__kwdefaults__
+        copy = _with_words(original, {})  # at each call: names of the module may have new values
         with np.errstate(all="ignore"):
             return copy(*arguments, **named)
 
     return run
+
+
+def _with_words(function: FunctionType, copies: dict[FunctionType, FunctionType]) -> FunctionType:
+    """Return a copy of a function, and of the helpers that it calls, that see the words of the language."""
+    if function in copies:
+        return copies[function]
+    names = {**function.__globals__}
+    cells = function.__closure__ or ()
+    copy = FunctionType(
+        function.__code__,
+        names,
+        function.__name__,
+        function.__defaults__,
+        tuple(CellType(*_contents(cell)) for cell in cells),
+    )
+    copies[function] = copy
+    copy.__kwdefaults__ = function.__kwdefaults__
+    for name in function.__code__.co_names:
+        if name in names:
+            names[name] = _seen(names[name], copies)
+    for cell in copy.__closure__ or ():
+        for value in _contents(cell):
+            cell.cell_contents = _seen(value, copies)
+    names.update({name: row.meaning for name, row in WORDS.items()})
+    return copy
+
+
+def _contents(cell: CellType) -> tuple[Any, ...]:
+    """Return the value of a cell, or nothing for one that is empty still."""
+    try:
+        return (cell.cell_contents,)
+    except ValueError:
+        return ()
+
+
+def _seen(value: Any, copies: dict[FunctionType, FunctionType]) -> Any:
+    """Return what a kernel sees of a value from outside: helpers and modules have the words' meaning."""
+    if isinstance(value, FunctionType) and not hasattr(value, "__wrapped__"):
+        return _with_words(value, copies)
+    return _Module(value) if value is np or value is math else value
+
+
+class _Module:
+    """NumPy or ``math``, with the words of the language in place of the functions that mean the same."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        word = word_of(self._module, name)
+        return getattr(self._module, name) if word is None else WORDS[word].meaning

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ...core.errors import ArgumentTypeError
+from .desugar.nodes import Guard
 from .language import BUFFERS
 from .names import Names, Scopes, root_of
 from .source import Source
@@ -50,9 +51,9 @@ class _Resolver(Names):
                 if isinstance(target, ast.Name):
                     self.load(target)
                 self.assign(target, value)
-            case ast.If(test=test, body=body, orelse=orelse):
+            case ast.If(test=test):
                 self.expression(test)
-                self.branch(body, orelse)
+                self.branch(node)
             case ast.For():
                 self.loop(node)
             case ast.With(items=items, body=body):
@@ -74,16 +75,19 @@ class _Resolver(Names):
         else:
             self.expression(node)
 
-    def branch(self, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
+    def branch(self, node: ast.If) -> None:
         before = set(self.definite)
         self.open_ifs += 1
-        for statement in body:
+        for statement in node.body:
             self.statement(statement)
         after, self.definite = self.definite, before
-        for statement in orelse:
+        for statement in node.orelse:
             self.statement(statement)
         self.open_ifs -= 1
-        self.definite &= after
+        if not isinstance(node, Guard):
+            self.definite &= after
+        elif node.live == "body":
+            self.definite = after
 
     def loop(self, node: ast.For) -> None:
         assert isinstance(node.iter, ast.Call)

@@ -28,6 +28,7 @@ from ..ir.operate import operate, power
 from ..ir.reductions import reduction
 from ..ir.types import Refusal, cast, converted, join
 from .access import count
+from .desugar.nodes import Undefined
 from .expressions import BINARY, Expressions
 from .language import BUFFERS, DTYPES, WORDS
 from .loop_heads import Loops, size_text
@@ -75,6 +76,10 @@ class Statements(Loops):
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in BUFFERS:
             assert isinstance(target, ast.Name)
             return self.declare(self.names[target], value, node)
+        if isinstance(value, Undefined):
+            assert isinstance(target, ast.Name)
+            to = state.variables.get(self.names[target])  # unknown until its other assignments have been seen
+            return [] if to is None else self.store(target, cast(Const(0, INT), to), node)
         items = None if isinstance(target, ast.Subscript) else state.tuple_of(value)
         if items is None:
             return self.store(target, state.expression(value), node)

@@ -16,6 +16,7 @@ from ...core.dtypes import dtype
 from ...core.errors import ArgumentValueError
 from .grammar import Assign, Buffer, Const, Expr, For, If, Kernel, Load, Op, Size, Stmt, Store, Type, Var
 from .scalars import FUNCTIONS, numpy_type
+from .stops import stop_flags
 from .types import kind
 
 Values = dict[str, Any]
@@ -109,8 +110,12 @@ class _Machine:
     def loop(self, node: For) -> Callable[[Values], None]:
         lo, hi, body = self.expression(node.lo), self.expression(node.hi), self.block(node.body)
 
+        flags = stop_flags(node)
+
         def run(values: Values) -> None:
             for number in range(int(lo(values)), int(hi(values))):
+                if any(values[flag] for flag in flags):
+                    break
                 values[node.var] = np.int64(number)
                 body(values)
 

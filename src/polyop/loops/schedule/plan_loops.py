@@ -22,6 +22,7 @@ from ..analysis.dependence import Kind
 from ..analysis.strides import COSTS, UNIT, depends, stride
 from ..ir.grammar import INT, Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, statements, walk
 from ..ir.plan import Plan, Tile
+from ..ir.stops import stop_flags
 from ..program import Note, Program
 from .thread_partition import ThreadPartition, thread_partition
 
@@ -228,6 +229,8 @@ class Planner:
         names = frozenset(varying | private)
         if any(isinstance(s, For) and (depends(s.lo, names) or depends(s.hi, names)) for s in inside):
             return "an inner loop's bounds differ between its iterations"
+        if any(isinstance(s, For) and stop_flags(s) for s in inside):
+            return "an inner loop ends at another iteration in each of its iterations"
         for node in inside:
             if isinstance(node, If) and depends(node.condition, names):
                 if any(isinstance(s, For) for s in statements((*node.body, *node.orelse))):

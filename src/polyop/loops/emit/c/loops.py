@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...analysis.cost import HEAVY, slow_chain
-from ...ir.grammar import Assign, For, Kernel, Op, Stmt, Store, statements, walk
+from ...ir.grammar import BOOL, Assign, For, Kernel, Op, Stmt, Store, Var, statements, walk
 from ...ir.plan import Plan
+from ...ir.stops import stop_flags
 from ..common.copies import LANE, Copies, Copy, differing, lanes_for, width_of
 from ..common.ctypes import SIZES, computed, identifier, identity, memory
 from ..common.expressions import Expressions, Scope
@@ -123,6 +124,11 @@ class Loops:
         var = identifier(node.var)
         quick = copies.items[0].scope.lanes is not None or len(copies.items) > 1
         with self.stops.loop(node, lo, hi, quick=quick):
+            for flag in stop_flags(node):
+                test = self.expressions.scalar(Var(flag, BOOL), copies.items[0].scope)
+                with self.out.block(f"if ({test})"):
+                    self.out.line(f"{var} = {var}_end;")  # it ends the loop around a stretch, too
+                    self.out.line("break;")
             begin()
             before, self.around = self.around, Around.counting(node, f"{var}_end")
             self.statements.body(node.body, copies)

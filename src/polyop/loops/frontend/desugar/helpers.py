@@ -1,0 +1,315 @@
+"""Inline the functions that a kernel calls.
+
+A call is replaced by the helper's statements, with names of their own, and by its results:
+
+    def clamp(v, high):             v, high = x[i], 255
+        if v > high:                if v > high:
+            return high                 result = high
+        return v                    else:
+                                        result = v
+    y[i] = clamp(x[i], 255)         y[i] = result
+
+A helper that is one ``return`` becomes an expression, where its arguments are names and numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ....core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
+from ..language import WORDS
+from ..source import Source, read
+from .exits import Exits, leaves_all
+from .nodes import Undefined, Unused, all_names, assign, assigned_names, at, load, substituted
+from .spellings import Spellings
+
+
+@dataclass
+class Helpers:
+    """Inlines into one function.
+
+    ``names`` are those of the function; ``lines`` gets the lines of helpers in the same file. ``open`` are
+    the helpers that are being inlined.
+    """
+
+    source: Source
+    names: Unused
+    lines: dict[int, str]
+    open: tuple[Source, ...] = ()
+    before: list[ast.stmt] = field(default_factory=list)
+
+    def body(self, nodes: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Return a body without calls of helpers."""
+        return [one for node in nodes for one in self.statement(node)]
+
+    def statement(self, node: ast.stmt) -> list[ast.stmt]:
+        """Return the statement, after those of the helpers that its expressions call."""
+        outside, self.before = self.before, []
+        if isinstance(node, ast.Expr) and (found := self.helper(node.value)) is not None:
+            assert isinstance(node.value, ast.Call)
+            self.inline(node.value, found)
+            lowered = self.before
+        elif isinstance(node, ast.While):
+            lowered = self._while(node)
+        else:
+            for name, value in ast.iter_fields(node):
+                if isinstance(value, ast.expr):
+                    setattr(node, name, self.expression(value))
+            lowered = [*self.before, node]
+            for name in ("body", "orelse"):
+                if isinstance(inner := getattr(node, name, None), list):
+                    setattr(node, name, self.body(inner))
+        self.before = outside
+        return lowered
+
+    def _while(self, node: ast.While) -> list[ast.stmt]:
+        """Return a while; if its condition calls helpers, they run at the start of each iteration."""
+        node.test = self.expression(node.test)
+        body = self.body(node.body)
+        if self.before:
+            leave = at(node, ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], []))
+            body = [*self.before, leave, *body]
+            ast.copy_location(leave.body[0], node)
+            node.test = ast.copy_location(ast.Constant(True), node)
+        node.body = body
+        return [node]
+
+    def expression(self, node: ast.expr) -> ast.expr:
+        """Return the expression without calls of helpers; ``before`` gets the statements that compute them."""
+        match node:
+            case ast.IfExp():
+                return self._choice(node)
+            case ast.BoolOp(values=[first, *_]) if any(map(self._calls, node.values[1:])):
+                return self._logic(node, first)
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, ast.expr):
+                setattr(node, name, self.expression(value))
+            elif isinstance(value, list):
+                setattr(node, name, [self.expression(v) if isinstance(v, ast.expr) else v for v in value])
+            for inner in value if isinstance(value, list) else ():
+                if isinstance(inner, ast.keyword):
+                    inner.value = self.expression(inner.value)
+        found = self.helper(node)
+        if found is None:
+            return node
+        assert isinstance(node, ast.Call)
+        result = self.inline(node, found)
+        if result is None:
+            self._fail(node, f"the helper {found.name} returns nothing", "call it in a line of its own")
+        return result
+
+    def _calls(self, node: ast.expr) -> bool:
+        return any(isinstance(n, ast.Call) and self.helper(n) is not None for n in ast.walk(node))
+
+    def _choice(self, node: ast.IfExp) -> ast.expr:
+        """Return ``a if c else b``; helpers that need statements run only in their branch."""
+        node.test = self.expression(node.test)
+        branches: list[list[ast.stmt]] = []
+        for name in ("body", "orelse"):
+            outside, self.before = self.before, []
+            setattr(node, name, self.expression(getattr(node, name)))
+            branches.append(self.before)
+            self.before = outside
+        if not any(branches):
+            return node
+        result = self.names.new("chosen")
+        then, otherwise = (
+            [*statements, assign(result, value, node)]
+            for statements, value in zip(branches, (node.body, node.orelse), strict=True)
+        )
+        self.before.append(at(node, ast.If(node.test, then, otherwise)))
+        return at(node, load(result))
+
+    def _logic(self, node: ast.BoolOp, first: ast.expr) -> ast.expr:
+        """Return ``a and b``, where b is computed only if it is needed."""
+        others = node.values[1:]
+        rest = others[0] if len(others) == 1 else at(node, ast.BoolOp(node.op, others))
+        name = self.names.new("first")
+        self.before.append(assign(name, self.expression(first), node))
+        both = isinstance(node.op, ast.And)
+        parts = (rest, load(name)) if both else (load(name), rest)
+        return self._choice(at(node, ast.IfExp(load(name), *parts)))
+
+    def helper(self, node: ast.expr) -> Source | None:
+        """Return the source of the function that a call calls; None for a word, a variable, or another kind."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            return None
+        function = getattr(node.func, "function", None) or self._function(node.func.id)
+        return None if function is None else read(function)
+
+    def _function(self, name: str) -> FunctionType | None:
+        if name in WORDS or name in assigned_names(self.source.tree.body):
+            return None
+        try:
+            value = self.source.outer(name)
+        except KeyError:
+            return None
+        return value if isinstance(value, FunctionType) else None
+
+    def inline(self, node: ast.Call, helper: Source) -> ast.expr | None:
+        """Add the helper's statements to ``before``; return its result, None if it has none."""
+        if any(one.tree is helper.tree for one in (self.source, *self.open)):
+            hint = "write a loop, with an array that holds what is still to be done"
+            self._fail(node, f"{helper.name} calls itself, and recursion is not compiled", hint)
+        body = self._own(helper, node)
+        values = self._bind(node, helper, body)
+        local = {n: load(self.names.new(f"{helper.name}_{n}")) for n in sorted(assigned_names(body))}
+        inner = Helpers(self.source, self.names, self.lines, (*self.open, helper))
+        if len(body) == 1 and isinstance(body[0], ast.Return) and body[0].value is not None:
+            (only,) = substituted(body, values)
+            assert isinstance(only, ast.Return)
+            result = inner.expression(only.value)  # type: ignore[arg-type]
+            self.before += inner.before
+            return result
+        results: list[str] = []
+        lowered = self._single_exit(helper, body, results, node)
+        self.before += inner.body(substituted(lowered, {**local, **values}))
+        if not results:
+            return None
+        names: list[ast.expr] = [at(node, load(name)) for name in results]
+        return names[0] if len(names) == 1 else at(node, ast.Tuple(names, ast.Load()))
+
+    def _own(self, helper: Source, node: ast.Call) -> list[ast.stmt]:
+        """Return a copy of the helper's statements; what it reads from outside has become numbers."""
+        body = copy.deepcopy(helper.tree.body)
+        if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+            body = body[1:]  # the docstring
+        bound = assigned_names(body) | set(helper.parameters)
+        body = [Spellings(helper, bound).visit(one) for one in body]
+        body = [_Outside(helper, bound).visit(one) for one in body]
+        if helper.file == self.source.file:
+            self.lines.update(helper.lines)
+        else:
+            for inner in (n for one in body for n in ast.walk(one) if hasattr(n, "lineno")):
+                ast.copy_location(inner, node)
+        return body
+
+    def _bind(self, node: ast.Call, helper: Source, body: list[ast.stmt]) -> dict[str, ast.expr]:
+        """Return the expression of each parameter; ``before`` gets those that are computed once."""
+        given = dict(zip(helper.parameters, node.args, strict=False))
+        if len(node.args) > len(helper.parameters):
+            self._fail(node, f"the helper {helper.name} takes {len(helper.parameters)} arguments", None)
+        for item in node.keywords:
+            if item.arg not in helper.parameters or item.arg in given:
+                self._fail(node, f"the helper {helper.name} has no such parameter left: {item.arg}", None)
+            given[str(item.arg)] = item.value
+        for name, value in helper.defaults.items():
+            given.setdefault(name, ast.copy_location(_constant(value, helper, name), node))
+        missing = [name for name in helper.parameters if name not in given]
+        if missing:
+            self._fail(node, f"the helper {helper.name} needs {', '.join(missing)}", None)
+        changed = assigned_names(body)
+        values: dict[str, ast.expr] = {}
+        for name, value in given.items():
+            if name in changed or not _is_plain(value):
+                unique = self.names.new(f"{helper.name}_{name}")
+                self.before.append(assign(unique, value, node))
+                value = load(unique)  # noqa: PLW2901  (the parameter is this variable)
+            values[name] = value
+        return values
+
+    def _single_exit(
+        self, helper: Source, body: list[ast.stmt], results: list[str], node: ast.Call
+    ) -> list[ast.stmt]:
+        """Return the body with assignments to ``results`` in place of returns."""
+        returns = [n for one in body for n in ast.walk(one) if isinstance(n, ast.Return)]
+        widths = {_width(one) for one in returns}
+        if len(widths) > 1 or (returns and widths != {0} and not leaves_all(body)):
+            rule = "every path through a helper returns the same number of values"
+            raise helper.error(ArgumentValueError, rule, returns[-1], hint="end with a return")
+        width = max(widths, default=0)
+        results += [self.names.new(f"{helper.name}_result") for _ in range(width)]
+
+        def assigned(one: ast.Return) -> list[ast.stmt]:
+            if one.value is None or not results:
+                return []
+            many = isinstance(one.value, ast.Tuple) and len(results) > 1
+            values = one.value.elts if many and isinstance(one.value, ast.Tuple) else [one.value]
+            return [assign(name, value, one) for name, value in zip(results, values, strict=True)]
+
+        if not returns or (len(returns) == 1 and returns[0] is body[-1]):
+            return [new for one in body for new in (assigned(one) if isinstance(one, ast.Return) else [one])]
+        exits = Exits(helper, self.names, assigned)
+        lowered = exits.function(body)
+        start = results if exits.flag in exits.tested else []  # a loop may leave before or after they are set
+        return [*(assign(name, Undefined(0), node) for name in start), *lowered]
+
+    def _fail(
+        self, node: ast.AST, rule: str, hint: str | None, kind: type[PolyopError] = UnsupportedError
+    ) -> NoReturn:
+        raise self.source.error(kind, rule, node, hint=hint)
+
+
+class _Outside(ast.NodeTransformer):
+    """Replaces what a helper reads from its module by numbers, and marks the functions that it calls."""
+
+    def __init__(self, source: Source, bound: set[str]) -> None:
+        self.source = source
+        self.bound = bound
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802  (ast's name)
+        if node.id in self.bound or node.id in WORDS:
+            return node
+        try:
+            value = self.source.outer(node.id)
+        except KeyError:
+            rule = f"there is a undeclared variable: {node.id}"
+            raise self.source.error(ArgumentValueError, rule, node) from None
+        if isinstance(value, FunctionType):
+            node.function = value  # type: ignore[attr-defined]
+            return node
+        return ast.copy_location(_constant(value, self.source, node), node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:  # noqa: N802  (ast's name)
+        root = node.value
+        outside = isinstance(root, ast.Name) and root.id not in self.bound and root.id not in WORDS
+        if not outside or not isinstance(root, ast.Name):
+            return self.generic_visit(node)  # type: ignore[return-value]
+        try:
+            value = self.source.outer(root.id)
+        except KeyError:
+            return self.generic_visit(node)  # type: ignore[return-value]
+        if isinstance(value, ModuleType) and not isinstance(getattr(value, node.attr, None), type):
+            return ast.copy_location(_constant(getattr(value, node.attr, None), self.source, node), node)
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+
+def _constant(value: Any, source: Source, place: ast.AST | str) -> ast.expr:
+    """Return a number, or a tuple of numbers, as a literal."""
+    if isinstance(value, (bool, int, float, np.generic)):
+        return ast.Constant(value)
+    if isinstance(value, tuple):
+        return ast.Tuple([_constant(one, source, place) for one in value], ast.Load())
+    node = None if isinstance(place, str) else place
+    rule = "only numbers can be read from outside the function"
+    shown = place if isinstance(place, str) else ast.unparse(place)
+    raise source.error(ArgumentTypeError, rule, node, f"{shown} is of type {type(value).__name__}")
+
+
+def _is_plain(value: ast.expr) -> bool:
+    """Whether an argument is a name, a number or a size, which may stand wherever the parameter is read."""
+    match value:
+        case ast.Name() | ast.Constant():
+            return True
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
+            return True
+        case ast.Attribute(value=ast.Name()):
+            return True
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant()):
+            return True
+        case ast.Tuple(elts=items):
+            return all(map(_is_plain, items))
+    return False
+
+
+def _width(node: ast.Return) -> int:
+    if node.value is None:
+        return 0
+    return len(node.value.elts) if isinstance(node.value, ast.Tuple) else 1
