@@ -40,6 +40,34 @@ assert scale(x, 0.5).tolist() == [2.5] * 3
 assert scale(x, n=1, alpha=0.5).tolist() == [1.5] * 3
 
 
+# [helpers]
+def clamped(v, low, high):
+    if v < low:
+        return low
+    return min(v, high)
+
+
+def first_above(x, limit):
+    for i in range(x.shape[0]):
+        if x[i] > limit:
+            return i
+    return -1
+
+
+@polyop.kernel
+def clipped_after(x, limit: float):
+    y = output_tensor(x.shape, x.dtype)
+    start = first_above(x, limit)
+    for i, v in enumerate(x):
+        y[i] = clamped(v, 0, limit) if i >= start else v
+    return y
+
+
+print(clipped_after(np.array([0.5, -2.0, 3.0, -1.0]), 1.0))
+# [/helpers]
+assert clipped_after(np.array([0.5, -2.0, 3.0, -1.0]), 1.0).tolist() == [0.5, -2.0, 1.0, 0.0]
+
+
 # [inplace]
 @polyop.kernel
 def add_rows(total, rows, index):

@@ -24,6 +24,7 @@ from ..ir.grammar import (
     substitute,
 )
 from ..ir.operate import operate
+from ..ir.stops import is_unbounded
 from .names import Names
 from .order import heads
 from .ranges import extreme, length
@@ -156,8 +157,8 @@ class Values:
         shape: list[Expr] = []
         for loop in loops[len(scope) :]:
             low, high = extreme(loop.lo, ranges, up=False), extreme(loop.hi, ranges, up=True)
-            if low is None or high is None:
-                raise self._unbounded(line)
+            if low is None or high is None or is_unbounded(loop):
+                raise unbounded(self.kernel, line)
             index.append(operate("-", Var(loop.var, INT), low))
             shape.append(length(low, high))
         name = self.names.new(f"{read.load.buffer}_kept")
@@ -166,11 +167,13 @@ class Values:
         self.buffers[name] = Buffer(name, read.load.type.dtype, whole, "local", line)
         return name, tuple(index) or (Const(0, INT),)
 
-    def _unbounded(self, line: int) -> GradientError:
-        kernel = self.kernel
-        rule = (
-            "a value that changes has to be kept for each iteration of a loop, and how many "
-            "there are cannot be told beforehand"
-        )
-        text = kernel.source.get(line, "").strip()
-        return GradientError(kernel.name, rule, text, where=kernel.where(line))
+
+def unbounded(kernel: Kernel, line: int) -> GradientError:
+    """Return the error about a loop of which no size and no attribute bounds the iterations."""
+    rule = (
+        "a value that changes has to be kept for each iteration of a loop, and how many "
+        "there are cannot be told beforehand"
+    )
+    text = kernel.source.get(line, "").strip()
+    hint = "bound the loop: for k in range(limit), with a break inside"
+    return GradientError(kernel.name, rule, text, where=kernel.where(line), hint=hint)

@@ -46,13 +46,14 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.operate import operate
+from ..ir.stops import is_unbounded
 from ..ir.types import cast
 from ..program import Note
 from .derivation import Derivation
 from .names import summed_as
 from .order import heads
 from .partials import number
-from .recompute import Values
+from .recompute import Values, unbounded
 from .recorded_values import Scope, first_leaf
 from .recording import RESULT, Parts, Recording
 from .recover_exp import dividend
@@ -134,6 +135,8 @@ class _Sweep:
         body = self._sweep(node.body, (*loops, node.var))
         if not body:
             return []
+        if is_unbounded(node.node):
+            raise unbounded(self.kernel, node.node.line)
         lo, hi = (self._head(e, node) for e in heads(node))
         is_reversed = node.var not in self.order.independent
         return [self.values.loop(node.node, lo, hi, body, reverse=is_reversed)]

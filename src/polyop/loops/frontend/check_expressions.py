@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import NoReturn
 
+import numpy as np
+
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
 from .language import WORDS, Word
 from .rejected_syntax import ALLOWED_USE, ELEMENTS, EXPRESSIONS, REJECTED
@@ -62,7 +64,7 @@ class ExpressionChecker:
         if isinstance(value, complex):
             rule = "complex numbers are not compiled"
             self.fail(UnsupportedError, rule, node, hint="keep the real and imaginary parts in two tensors")
-        if not isinstance(value, (bool, int, float)):
+        if not isinstance(value, (bool, int, float, np.generic)):  # of NumPy: a constant of a helper's module
             hint = suggestion_for_text(value) if isinstance(value, str) else None
             self.fail(ArgumentTypeError, "values are numbers", node, f"{value!r}", hint)
         if isinstance(value, int) and value >= 2**64:

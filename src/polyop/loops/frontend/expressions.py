@@ -118,8 +118,13 @@ class Expressions(Access):
         return Load(unique, (), Type(buffer.dtype), node.lineno)
 
     def attribute(self, node: ast.Attribute) -> Expr:
-        """Return a number of a module; raise for ``x.shape`` and ``x.dtype``, which are not numbers."""
+        """Return ``x.ndim``, ``x.size`` or a number of a module; raise for ``x.shape`` and ``x.dtype``."""
         if isinstance(node.value, ast.Name) and node.value in self.scopes.names:
+            if node.attr in ("ndim", "size"):
+                sizes = self.shape(node.value)
+                one = Const(1, INT)
+                size = functools.reduce(lambda a, b: operate("*", a, b), sizes) if sizes else one
+                return size if node.attr == "size" else Const(len(sizes), INT)
             hint = f"write {ast.unparse(node)}[0]" if node.attr == "shape" else None
             self.fail(f"{ast.unparse(node)} is not a number", node, hint=hint)
         return self.constant(node, self.outside(node))

@@ -46,7 +46,7 @@ def check_limits(source: Source) -> None:
     count = 0
     while pending:
         node, loops, branches = pending.pop()
-        loops += isinstance(node, ast.For)
+        loops += isinstance(node, (ast.For, ast.While))
         branches += isinstance(node, ast.If)
         count += 1
         rows = ((STATEMENTS, count), (LOOPS, loops), (BRANCHES, branches), (OPERATORS, _operators(node)))

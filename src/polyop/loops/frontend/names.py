@@ -23,6 +23,8 @@ from .language import WORDS
 from .source import Source
 from .suggestions import ATTRIBUTES
 
+TENSOR_ATTRIBUTES = ("shape", "dtype", "ndim", "size")
+
 
 @dataclass
 class Scopes:
@@ -182,9 +184,9 @@ class Names:
         ):
             rule = "getattr is only supported for a tensor variable after its declaration, not for"
             self.fail(f"{rule}: {ast.unparse(node.value)}", node)
-        if node.attr not in ("shape", "dtype"):
+        if node.attr not in TENSOR_ATTRIBUTES:
             rule = f"a tensor object has no attribute called {node.attr}"
-            hint = ATTRIBUTES.get(node.attr, "a tensor of a loop kernel has shape and dtype only")
+            hint = ATTRIBUTES.get(node.attr, f"a tensor of a loop kernel has {', '.join(TENSOR_ATTRIBUTES)}")
             self.fail(rule, node, hint)
         self.load(root)
         if self.scopes.kinds[unique] == "parameter":

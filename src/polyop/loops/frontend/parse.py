@@ -17,6 +17,7 @@ from .checks import check_syntax
 from .desugar.desugar import desugar
 from .expressions import Expressions
 from .language import DTYPES
+from .limits import check_limits
 from .names import Scopes
 from .scope import resolve
 from .source import Source, read
@@ -48,7 +49,9 @@ _checked: weakref.WeakKeyDictionary[FunctionType, tuple[Source, Scopes]] = weakr
 def _check(function: Callable[..., Any]) -> tuple[Source, Scopes]:
     function = read(function).function()
     if function not in _checked:
-        source = desugar(read(function))
+        source = read(function)
+        check_limits(source)
+        source = desugar(source)
         check_syntax(source)
         _checked[function] = (source, resolve(source))
     return _checked[function]

@@ -9,13 +9,8 @@ from .source import Source
 
 Rule = tuple[type[PolyopError], str, str]
 
-LOOP_ONLY = "write a for loop over range(n), with an if inside where needed"
 ELEMENTS = "write for loops over the elements"
 REJECTED: dict[type[ast.AST], Rule] = {
-    **{
-        node: (ArgumentTypeError, f"Keyword '{node.__name__.lower()}' not accepted", LOOP_ONLY)
-        for node in (ast.While, ast.Break, ast.Continue)
-    },
     ast.Slice: (UnsupportedError, "slices of tensors are not compiled", ELEMENTS),
     ast.Lambda: (UnsupportedError, "a lambda is not compiled", "write the expression where it is used"),
     ast.FunctionDef: (UnsupportedError, "a function inside is not compiled", "write its statements here"),

@@ -73,8 +73,6 @@ METHODS = {
 }
 """What to write for a method, where the function of the same name means something else, or there is none."""
 ATTRIBUTES = {
-    "size": "multiply the sizes: x.shape[0] * x.shape[1]",
-    "ndim": "write len(x.shape)",
     "T": "swap the indices: x[j, i]",
 }
 """What to write, by the name of an attribute of a tensor."""

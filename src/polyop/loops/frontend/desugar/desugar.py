@@ -18,9 +18,9 @@ from .spellings import Spellings
 
 
 def desugar(source: Source) -> Source:
-    """Return the source with a syntax tree of the core of the language; the tree of ``source`` is not changed.
+    """Return the source with a syntax tree of the core of the language; ``source`` stays as it is.
 
-    Helper functions are inlined first, so that all else has to be known once.
+    Helper functions are inlined first, so what follows rewrites their statements too.
     """
     tree = copy.deepcopy(source.tree)
     names = Unused({*all_names(tree.body), *source.parameters})

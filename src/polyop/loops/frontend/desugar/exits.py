@@ -8,8 +8,8 @@
                                             else:
                                                 total += x[i]
 
-The loop ends where its flag is set: see ``ir/stops.py``. So all later passes see conditions only, as if the loop
-ran on without effect. A ``while`` is such a loop without a bound.
+The loop ends where its flag is set: see ``ir/stops.py``. So all later passes see conditions only, as if the
+loop ran on without effect. A ``while`` is such a loop without a bound.
 """
 
 from __future__ import annotations
@@ -112,6 +112,9 @@ class Exits:
         if isinstance(node, ast.While) and node.orelse:
             rule = "else after a while is not compiled"
             raise self.source.error(UnsupportedError, rule, node.orelse[0], hint="set a flag, and test it")
+        if isinstance(node, ast.While) and _is_true(node.test) and not leaves_loop(node.body):
+            rule = f"while {ast.unparse(node.test)} without break or return never ends"
+            raise self.source.error(ArgumentValueError, rule, node, hint="write a condition, or a break")
         loop = _Loop(self.names)
         body, flags = self.block(node.body, [*loops, loop])
         skip = set(loop.flags.values()) & {loop.flags.get("skip")}
@@ -134,7 +137,7 @@ class Exits:
 
     def _tested(self, node: ast.While, stop: str, body: list[ast.stmt]) -> list[ast.stmt]:
         """Return the body of a while after its condition."""
-        if isinstance(node.test, ast.Constant) and node.test.value:
+        if _is_true(node.test):
             return body
         return [assign(stop, negated(node.test), node), at(node, Guard(negated(load(stop)), body, []))]
 
@@ -161,6 +164,26 @@ def exits(body: Sequence[ast.stmt]) -> bool:
                     return True
             case _:
                 if exits([*getattr(node, "body", ()), *getattr(node, "orelse", ())]):
+                    return True
+    return False
+
+
+def _is_true(test: ast.expr) -> bool:
+    return isinstance(test, ast.Constant) and bool(test.value)
+
+
+def leaves_loop(body: Sequence[ast.stmt]) -> bool:
+    """Whether a body may end the loop that it belongs to."""
+    for node in body:
+        inner = [*getattr(node, "body", ()), *getattr(node, "orelse", ())]
+        match node:
+            case ast.Break() | ast.Return():
+                return True
+            case ast.For() | ast.While():
+                if any(isinstance(one, ast.Return) for one in ast.walk(node)):
+                    return True
+            case _:
+                if leaves_loop(inner):
                     return True
     return False
 

@@ -23,11 +23,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ....core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
+from ....core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
+from ..access import count
 from ..language import WORDS
 from ..source import Source, read
 from .exits import Exits, leaves_all
-from .nodes import Undefined, Unused, all_names, assign, assigned_names, at, load, substituted
+from .nodes import Undefined, Unused, assign, assigned_names, at, load, substituted
 from .spellings import Spellings
 
 
@@ -82,7 +83,7 @@ class Helpers:
         return [node]
 
     def expression(self, node: ast.expr) -> ast.expr:
-        """Return the expression without calls of helpers; ``before`` gets the statements that compute them."""
+        """Return the expression without calls of helpers; ``before`` gets the statements of these."""
         match node:
             case ast.IfExp():
                 return self._choice(node)
@@ -138,7 +139,7 @@ class Helpers:
         return self._choice(at(node, ast.IfExp(load(name), *parts)))
 
     def helper(self, node: ast.expr) -> Source | None:
-        """Return the source of the function that a call calls; None for a word, a variable, or another kind."""
+        """Return the source of the Python function that a call calls, or None."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             return None
         function = getattr(node.func, "function", None) or self._function(node.func.id)
@@ -195,16 +196,20 @@ class Helpers:
         """Return the expression of each parameter; ``before`` gets those that are computed once."""
         given = dict(zip(helper.parameters, node.args, strict=False))
         if len(node.args) > len(helper.parameters):
-            self._fail(node, f"the helper {helper.name} takes {len(helper.parameters)} arguments", None)
+            rule = f"the helper {helper.name} takes {count(helper.parameters, 'argument')}"
+            self._fail(node, rule, seen=len(node.args))
         for item in node.keywords:
-            if item.arg not in helper.parameters or item.arg in given:
-                self._fail(node, f"the helper {helper.name} has no such parameter left: {item.arg}", None)
-            given[str(item.arg)] = item.value
+            if item.arg not in helper.parameters:
+                rule = f"the helper {helper.name} has no parameter {item.arg or '**'}"
+                self._fail(node, rule, f"its parameters are {', '.join(helper.parameters) or 'none'}")
+            if item.arg in given:
+                self._fail(node, f"the helper {helper.name} gets {item.arg} twice")
+            given[item.arg] = item.value
         for name, value in helper.defaults.items():
             given.setdefault(name, ast.copy_location(_constant(value, helper, name), node))
         missing = [name for name in helper.parameters if name not in given]
         if missing:
-            self._fail(node, f"the helper {helper.name} needs {', '.join(missing)}", None)
+            self._fail(node, f"the helper {helper.name} needs {', '.join(missing)}")
         changed = assigned_names(body)
         values: dict[str, ast.expr] = {}
         for name, value in given.items():
@@ -241,10 +246,8 @@ class Helpers:
         start = results if exits.flag in exits.tested else []  # a loop may leave before or after they are set
         return [*(assign(name, Undefined(0), node) for name in start), *lowered]
 
-    def _fail(
-        self, node: ast.AST, rule: str, hint: str | None, kind: type[PolyopError] = UnsupportedError
-    ) -> NoReturn:
-        raise self.source.error(kind, rule, node, hint=hint)
+    def _fail(self, node: ast.AST, rule: str, hint: str | None = None, seen: object = None) -> NoReturn:
+        raise self.source.error(UnsupportedError, rule, node, seen, hint)
 
 
 class _Outside(ast.NodeTransformer):
@@ -254,7 +257,7 @@ class _Outside(ast.NodeTransformer):
         self.source = source
         self.bound = bound
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802  (ast's name)
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in self.bound or node.id in WORDS:
             return node
         try:
@@ -267,7 +270,7 @@ class _Outside(ast.NodeTransformer):
             return node
         return ast.copy_location(_constant(value, self.source, node), node)
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:  # noqa: N802  (ast's name)
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         root = node.value
         outside = isinstance(root, ast.Name) and root.id not in self.bound and root.id not in WORDS
         if not outside or not isinstance(root, ast.Name):
@@ -284,7 +287,7 @@ class _Outside(ast.NodeTransformer):
 def _constant(value: Any, source: Source, place: ast.AST | str) -> ast.expr:
     """Return a number, or a tuple of numbers, as a literal."""
     if isinstance(value, (bool, int, float, np.generic)):
-        return ast.Constant(value)
+        return ast.Constant(value)  # type: ignore[arg-type]  # also a NumPy scalar, which has a dtype
     if isinstance(value, tuple):
         return ast.Tuple([_constant(one, source, place) for one in value], ast.Load())
     node = None if isinstance(place, str) else place

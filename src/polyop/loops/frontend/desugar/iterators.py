@@ -14,7 +14,7 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ....core.errors import ArgumentValueError
+from ....core.errors import ArgumentValueError, UnsupportedError
 from ..language import LOOPS
 from ..source import Source
 from .nodes import Unused, assign, assigned_names, at, call, load, substituted, target
@@ -64,9 +64,7 @@ class Iterators:
         head = target(own[0] if own else number)
         return at(node, ast.For(head, call("range", items.count), [*body, *node.body], []))
 
-    def _pairs(
-        self, names: ast.expr, value: ast.expr, node: ast.For
-    ) -> list[tuple[ast.expr, ast.expr]]:
+    def _pairs(self, names: ast.expr, value: ast.expr, node: ast.For) -> list[tuple[ast.expr, ast.expr]]:
         """Return each target with its value."""
         if not isinstance(names, (ast.Tuple, ast.List)):
             if isinstance(value, ast.Tuple):
@@ -91,6 +89,11 @@ class Iterators:
             return self._range(node.args, place, before)
         if word == "enumerate" and 1 <= len(node.args) <= 2:
             return self._enumerate(node, place, before)
+        if any(not isinstance(k.value, ast.Constant) or k.value.value for k in node.keywords):
+            rule = f"{word} takes only strict=False here: a kernel raises no errors"
+            raise self.source.error(
+                UnsupportedError, rule, node, ast.unparse(node), "compare the sizes outside"
+            )
         parts = [self.items(item, place, before) for item in node.args]
         if word not in ("zip", "reversed") or not parts or any(part is None for part in parts):
             return None

@@ -42,7 +42,7 @@ class Spellings(ast.NodeTransformer):
         self.source = source
         self.bound = bound
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802  (ast's name)
+    def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         function = node.func
         if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
