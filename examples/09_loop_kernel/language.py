@@ -68,6 +68,32 @@ print(clipped_after(np.array([0.5, -2.0, 3.0, -1.0]), 1.0))
 assert clipped_after(np.array([0.5, -2.0, 3.0, -1.0]), 1.0).tolist() == [0.5, -2.0, 1.0, 0.0]
 
 
+# [rows]
+@polyop.kernel
+def layer_norm(x, w, b):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        d = x[i] - sum(x[i]) / x.shape[1]
+        y[i] = d / sqrt(dot(d, d) / x.shape[1] + 1e-5) * w[:] + b[:]
+    return y
+
+
+@polyop.kernel
+def smoothed(x):
+    y = output_tensor(x.shape, x.dtype)
+    y[:] = x
+    y[1:-1] = 0.25 * x[:-2] + 0.5 * x[1:-1] + 0.25 * x[2:]
+    return y
+
+
+# [/rows]
+table = np.array([[0.0, 4.0, 8.0], [1.0, 1.0, 4.0]])
+centred = table - table.mean(1, keepdims=True)
+expected = centred / np.sqrt(table.var(1, keepdims=True) + 1e-5) * 2 + 1
+assert np.allclose(layer_norm(table, np.full(3, 2.0), np.ones(3)), expected)
+assert smoothed(np.array([0.0, 4.0, 8.0, 0.0])).tolist() == [0, 4, 5, 0]
+
+
 # [inplace]
 @polyop.kernel
 def add_rows(total, rows, index):

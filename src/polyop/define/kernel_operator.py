@@ -236,7 +236,8 @@ def _argument(operator: str, parameter: inspect.Parameter, outline: Outline, whe
             seen = f"the annotation {parameter.annotation!r}, which is none of float, int and bool"
         elif has_default:
             seen = f"the default {parameter.default!r}, which is none of float, int and bool"
-        hint = f"write {parameter.name}: float, or {parameter.name}=1.0; or index it, if it is a tensor"
+        number = f"write {parameter.name}: float, or {parameter.name}=1.0"
+        hint = f"{number}; or {parameter.name}[:] in the text, if it is a tensor"
         raise SchemaError(operator, rule, seen, where=where, hint=hint)
     if not has_default:
         return f"{kind} {parameter.name}"

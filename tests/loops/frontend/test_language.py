@@ -104,13 +104,13 @@ def test_the_table_of_words():
     assert LOOPS == ("range", "serial", "vectorize", "parallel", "reduce", "grid")
     assert list(WORDS["grid"].meaning((2, 2))) == list(itertools.product((0, 1), (0, 1)))
     for row in WORDS.values():
-        assert row.kind in ("buffer", "loop", "with", "cast", "size", "math")
+        assert row.kind in ("buffer", "loop", "with", "cast", "size", "math", "reduction")
         assert (row.kind == "math") == bool(row.operator) and (row.kind == "cast") == (row.type is not None)
         assert not row.operator or row.operator in OPERATORS
     for name in DTYPES:
         assert WORDS[name].meaning(1).dtype.name == name
     assert [WORDS[n].counts() for n in ("exp", "pow", "range", "max")] == [
-        "one input", "two inputs", "one to three inputs", "two or more inputs",
+        "one input", "two inputs", "one to three inputs", "one or more inputs",
     ]  # fmt: skip
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import ast
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError
-from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Const, Expr, Load, Type
+from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Const, Expr, Load, Stmt, Type
 from ..ir.operate import as_index, operate
 from ..ir.types import Refusal, kind
 from .language import DTYPES
 from .names import Scopes
+from .rows import Row, Value
 from .source import Source
 
 
@@ -26,7 +27,9 @@ class Access(ABC):
 
     ``buffers``: the tensors declared so far; ``variables``: the types of scalars, loop variables
     and attributes; ``bindings``: names that are replaced by an expression; ``tuples``: names of tuples,
-    with the expression of each element.
+    with the expression of each element; ``rows``: names of rows; ``natural``: variables that are at least 0;
+    ``before``: statements that compute what the current statement needs; ``reduce`` adds those of a sum
+    there, and returns the sum.
     """
 
     source: Source
@@ -36,6 +39,10 @@ class Access(ABC):
     variables: dict[str, Type] = field(default_factory=dict)
     bindings: dict[str, Expr] = field(default_factory=dict)
     tuples: dict[str, tuple[Expr, ...]] = field(default_factory=dict)
+    rows: dict[str, Row] = field(default_factory=dict)
+    natural: set[str] = field(default_factory=set)
+    before: list[Stmt] = field(default_factory=list)
+    reduce: Callable[[ast.Call, str, Row], Expr] | None = None
 
     def fail(
         self,
@@ -67,11 +74,21 @@ class Access(ABC):
         assert isinstance(node, ast.Name)
         return self.source.outer(node.id)
 
-    def element(self, node: ast.Subscript) -> Expr:
-        """Return an element of a tensor, or of a tuple such as ``x.shape``."""
+    @abstractmethod
+    def is_row(self, node: ast.Subscript) -> bool:
+        """Whether a subscript means several elements, or an element of a named row."""
+
+    @abstractmethod
+    def part(self, node: ast.Subscript) -> Value:
+        """Return the row, or the element of a row, that a subscript means."""
+
+    def element(self, node: ast.Subscript) -> Value:
+        """Return an element of a tensor, or of a tuple such as ``x.shape``, or a row."""
         items = self.tuple_of(node.value)
         if items is not None:
             return self.item(node, items)
+        if self.is_row(node):
+            return self.part(node)
         buffer, index = self.buffer_and_index(node)
         return Load(buffer.name, index, Type(buffer.dtype), node.lineno)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
 from .language import WORDS, Word
-from .rejected_syntax import ALLOWED_USE, ELEMENTS, EXPRESSIONS, REJECTED
+from .rejected_syntax import ALLOWED_USE, EXPRESSIONS, REJECTED
 from .source import Source
 from .suggestions import suggestion_for_call, suggestion_for_text
 
@@ -51,7 +51,7 @@ class ExpressionChecker:
                     self.fail(ArgumentValueError, f"{rule}: {type(value).__name__}", node)
             case ast.Subscript(value=value, slice=index):
                 self.expression(value)
-                self.index(node, value, index)
+                self.index(node, index)
             case _:
                 for inner in ast.iter_child_nodes(node):
                     if isinstance(inner, ast.expr):
@@ -70,17 +70,17 @@ class ExpressionChecker:
         if isinstance(value, int) and value >= 2**64:
             self.fail(ArgumentValueError, "an integer must fit into 64 bits", node, value)
 
-    def index(self, node: ast.expr, value: ast.expr, index: ast.expr) -> None:
-        """Check an index: an expression for each dimension. Only shapes can be sliced: ``x.shape[1:]``."""
-        of_shape = isinstance(value, (ast.Attribute, ast.Tuple))
+    def index(self, node: ast.expr, index: ast.expr) -> None:
+        """Check an index: an expression or a slice for each dimension."""
         for item in index.elts if isinstance(index, ast.Tuple) else [index]:
-            if isinstance(item, ast.Slice) and of_shape:
+            if isinstance(item, ast.Slice):
                 for bound in (item.lower, item.upper, item.step):
                     if bound is not None:
                         self.expression(bound)
                 continue
             if isinstance(item, ast.Constant) and (item.value is None or item.value is ...):
-                self.fail(UnsupportedError, "slices of tensors are not compiled", node, hint=ELEMENTS)
+                rule = f"[{ast.unparse(item)}] is not compiled"
+                self.fail(UnsupportedError, rule, node, hint="write a : for each dimension")
             self.expression(item)
 
     def call(self, node: ast.Call) -> Word:

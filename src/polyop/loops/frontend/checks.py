@@ -11,7 +11,7 @@ from ...core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedErr
 from .check_expressions import ExpressionChecker, called
 from .language import BUFFERS, LOOPS, WORDS
 from .limits import check_limits
-from .rejected_syntax import STATEMENTS, reject_tvm
+from .rejected_syntax import STATEMENTS
 from .source import Source
 
 COMPUTATIONS = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Compare, ast.BoolOp, ast.IfExp, ast.Subscript)
@@ -22,7 +22,6 @@ WHOLE_TENSOR_HINT = (
 
 def check_syntax(source: Source) -> None:
     """Raise for the first statement or expression that is outside the language."""
-    reject_tvm(source)
     check_limits(source)
     body = source.tree.body
     for statement in body:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import numbers
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from ...core.dtypes import dtype
 from ..ir.grammar import BOOL, INT, Const, Expr, Load, Op, Type, Var
 from ..ir.operate import as_condition, as_int64, operate, power, select, with_gradient
 from ..ir.types import Refusal, cast
-from .access import Access, count, number
-from .language import WORDS
+from .access import count, number
+from .language import WORDS, Word
+from .row_access import RowAccess
+from .rows import Row, Value
 
 BINARY = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
@@ -22,17 +25,30 @@ BINARY = {
 COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
-class Expressions(Access):
+class Expressions(RowAccess):
     """Translates expressions of one function."""
 
     def expression(self, node: ast.expr) -> Expr:
-        """Return the typed expression; errors name the line."""
+        """Return the typed expression; errors name the line. Raises for a row."""
+        return self.scalar(self.value(node), node)
+
+    def scalar(self, value: Value, node: ast.expr) -> Expr:
+        """Return the value of a node if it is a number; raise for a row."""
+        if isinstance(value, Row):
+            rule = f"{ast.unparse(node)} has {count(value.sizes, 'dimension')}, where a number is needed"
+            element = f"{ast.unparse(node)}[{', '.join('ijklmn'[: len(value.sizes)])}]"
+            way = f"write {element}" if isinstance(node, (ast.Name, ast.Subscript)) else "write its elements"
+            self.fail(rule, node, hint=f"{way}, in a loop; or store it into a row: y[:] = ...")
+        return value
+
+    def value(self, node: ast.expr) -> Value:
+        """Return the typed expression, or the row; errors name the line."""
         try:
-            return self._expression(node)
+            return self._value(node)
         except Refusal as refusal:
             self.fail(refusal.rule, node, refusal.seen, refusal.hint)
 
-    def _expression(self, node: ast.expr) -> Expr:
+    def _value(self, node: ast.expr) -> Value:
         match node:
             case ast.Constant(value=value):
                 return number(value)
@@ -45,22 +61,33 @@ class Expressions(Access):
             case ast.Call():
                 return self.call(node)
             case ast.BinOp(left=left, op=op, right=right):
-                one, other = self.expression(left), self.expression(right)
-                if isinstance(op, ast.Pow):
-                    return power(one, other)
-                return operate(BINARY[type(op)], one, other)
-            case ast.UnaryOp(op=op, operand=operand):
-                return self.unary(op, self.expression(operand))
+                return self.lift(node, binary(op), self.value(left), self.value(right))
+            case ast.UnaryOp(op=sign, operand=operand):
+                return self.lift(node, functools.partial(self.unary, sign), self.value(operand))
             case ast.BoolOp(op=op, values=values):
-                return self.logic(isinstance(op, ast.And), [self.expression(v) for v in values])
+                first, *others = values
+                rest = [self.scalar(self.lazy(one), one) for one in others]
+                return self.logic(isinstance(op, ast.And), [self.expression(first), *rest])
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                compared = functools.partial(operate, COMPARE[type(op)])
+                return self.lift(node, compared, self.value(left), self.value(right))
             case ast.Compare(left=left, ops=ops, comparators=others):
                 items = [self.expression(left), *map(self.expression, others)]
                 pairs = zip(ops, items, items[1:], strict=False)
                 return self.logic(True, [operate(COMPARE[type(op)], a, b) for op, a, b in pairs])
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                return select(self.condition(test), self.expression(body), self.expression(orelse))
+                return self.lift(node, select, self.condition(test), self.lazy(body), self.lazy(orelse))
             case _:
                 return self.fail(f"a tuple is not a number: {ast.unparse(node)}", node)
+
+    def lazy(self, node: ast.expr) -> Value:
+        """Return a value that is computed only where it is needed, so no loop can run before it."""
+        before = len(self.before)
+        value = self.value(node)
+        if len(self.before) > before:
+            rule = "a sum of a row is not compiled in a part of an expression that is not always computed"
+            self.fail(rule, node, ast.unparse(node), "write an if statement")
+        return value
 
     def unary(self, op: ast.unaryop, operand: Expr) -> Expr:
         """Return ``-x``, ``+x``, ``not x`` or ``~x``."""
@@ -89,15 +116,18 @@ class Expressions(Access):
     def condition(self, node: ast.expr) -> Expr:
         """Return the expression as a bool; ``a and b`` of numbers becomes ``a != 0 and b != 0``."""
         if isinstance(node, ast.BoolOp):
-            parts = [self.condition(value) for value in node.values]
+            first, *others = node.values
+            for other in others:
+                self.lazy(other)
+            parts = [self.condition(value) for value in (first, *others)]
             return self.logic(isinstance(node.op, ast.And), parts)
         try:
             return as_condition(self.expression(node))
         except Refusal as refusal:
             self.fail(refusal.rule, node, refusal.seen, refusal.hint)
 
-    def name(self, node: ast.Name) -> Expr:
-        """Return a scalar, a loop variable, an attribute, a 0-d tensor, or a number from outside."""
+    def name(self, node: ast.Name) -> Value:
+        """Return a scalar, a loop variable, an attribute, a tensor, a row, or a number from outside."""
         unique = self.scopes.names.get(node)
         if unique is None:
             value = self.source.outer(node.id)
@@ -110,11 +140,11 @@ class Expressions(Access):
             return Var(unique, self.variables[unique])
         if unique in self.tuples:
             self.fail(f"{node.id} is a tuple, where a number is needed", node, hint=f"write {node.id}[0]")
+        if unique in self.rows:
+            return self.rows[unique]
         buffer = self.buffers[unique]
         if buffer.shape:
-            hint = f"write for loops over {node.id}[{', '.join('ijklmn'[: len(buffer.shape)])}]"
-            rule = f"whole-tensor maths is not compiled: {node.id} has {count(buffer.shape, 'dimension')}"
-            self.fail(rule, node, hint=hint)
+            return self.whole(buffer, node.lineno)
         return Load(unique, (), Type(buffer.dtype), node.lineno)
 
     def attribute(self, node: ast.Attribute) -> Expr:
@@ -129,7 +159,7 @@ class Expressions(Access):
             self.fail(f"{ast.unparse(node)} is not a number", node, hint=hint)
         return self.constant(node, self.outside(node))
 
-    def call(self, node: ast.Call) -> Expr:
+    def call(self, node: ast.Call) -> Value:
         """Return a word applied to its inputs."""
         assert isinstance(node.func, ast.Name)
         word = WORDS[node.func.id]
@@ -141,17 +171,44 @@ class Expressions(Access):
                 hint = "write x.shape[k]"
                 self.fail("len takes a tensor or a shape", node, ast.unparse(node.args[0]), hint)
             return self.shape(node.args[0])[0]
-        inputs = [self.expression(item) for item in node.args]
-        if word.kind == "cast":
-            assert word.type is not None
-            return _cast(inputs[0], word.type)
-        if word.operator == "pow":
-            return power(*inputs)
-        if word.operator == "with_gradient":
-            return with_gradient(*inputs)
-        if len(inputs) > 2:
-            return functools.reduce(lambda a, b: operate(word.operator, a, b), inputs)
-        return operate(word.operator, *inputs)
+        inputs = [self.value(item) for item in node.args]
+        if word.kind == "reduction" or (word.reduces and len(inputs) == 1):
+            return self.reduced(node, word, inputs)
+        return self.lift(node, functools.partial(_apply, word), *inputs)
+
+    def reduced(self, node: ast.Call, word: Word, inputs: list[Value]) -> Expr:
+        """Return what a reduction of a row gives; ``before`` gets the loops that compute it."""
+        if word.name == "dot":
+            if not all(isinstance(one, Row) and len(one.sizes) == 1 for one in inputs):
+                self.fail("dot takes two rows of one dimension", node, hint="or a number: sum(x[i] * w)")
+            inputs = [self.lift(node, functools.partial(operate, "*"), *inputs)]
+        (row,) = inputs
+        if not isinstance(row, Row):
+            rule = f"{word.name} takes a row: {ast.unparse(node.args[0])} is a number"
+            self.fail(rule, node, hint="pass a part of a tensor, such as x[i]")
+        assert self.reduce is not None
+        return self.reduce(node, word.reduces, row)
+
+
+def binary(op: ast.operator) -> Callable[..., Expr]:
+    """Return the function that an operator of Python means."""
+    return power if isinstance(op, ast.Pow) else functools.partial(operate, BINARY[type(op)])
+
+
+def _apply(word: Word, *inputs: Expr) -> Expr:
+    """Return a word applied to numbers."""
+    if word.kind == "cast":
+        assert word.type is not None
+        return _cast(inputs[0], word.type)
+    if word.operator == "pow":
+        return power(*inputs)
+    if word.operator == "with_gradient":
+        return with_gradient(*inputs)
+    if word.operator == "select":
+        return select(*inputs)
+    if len(inputs) > 2:
+        return functools.reduce(lambda a, b: operate(word.operator, a, b), inputs)
+    return operate(word.operator, *inputs)
 
 
 def _cast(expression: Expr, to: Type) -> Expr:

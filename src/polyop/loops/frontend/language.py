@@ -33,8 +33,9 @@ DTYPES = (
 class Word:
     """A row: a name, how many inputs it takes, and what it computes.
 
-    ``kind`` is "buffer", "loop", "with", "cast", "size" or "math". ``max_inputs`` is None if there is no
-    limit. ``operator`` is a row of ``OPERATORS``, for "math"; ``type`` is the result's, for "cast".
+    ``kind`` is "buffer", "loop", "with", "cast", "size", "math" or "reduction". ``max_inputs`` is None if
+    there is no limit. ``operator`` is a row of ``OPERATORS``, for "math"; ``type`` is the result's, for
+    "cast".
     """
 
     name: str
@@ -44,8 +45,15 @@ class Word:
     meaning: Callable[..., Any]
     operator: str = ""
     type: Type | None = None
+    reduces: str = ""
+    """The operator that combines the elements of a row, for "reduction" and for max and min of one input."""
     pairs: bool = False
     """Whether the inputs after the first ``min_inputs`` come in pairs."""
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether a kernel may give the name to a variable or to a helper of its own."""
+        return self.kind == "reduction" or self.name == "where"
 
     def takes(self, count: int) -> bool:
         """Whether it can be called with ``count`` inputs."""
@@ -116,8 +124,12 @@ def _sign(x: Any) -> Any:
     return np.sign(np.int8(x) if np.asarray(x).dtype.kind == "b" else x)
 
 
-def _fold(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    return lambda *values: functools.reduce(function, values)
+def _fold(function: Callable[[Any, Any], Any], of_row: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda *values: functools.reduce(function, values) if len(values) > 1 else of_row(values[0])
+
+
+def _where(condition: Any, then: Any, otherwise: Any) -> Any:
+    return np.where(condition, then, otherwise)[()]
 
 
 def _cast(name: str) -> Callable[[Any], Any]:
@@ -156,8 +168,10 @@ def _math(
     *,
     operator: str = "",
     pairs: bool = False,
+    reduces: str = "",
 ) -> Word:
-    return Word(name, "math", min_inputs, max_inputs, _number(meaning), operator or name, pairs=pairs)
+    meaning = _number(meaning)
+    return Word(name, "math", min_inputs, max_inputs, meaning, operator or name, reduces=reduces, pairs=pairs)
 
 
 _ROWS = (
@@ -198,8 +212,13 @@ _ROWS = (
     _math("ceil_div", lambda x, y: (x + y - 1) // y, 2, 2),
     _math("stop_gradient", lambda x: x),  # the value itself; for its derivatives a constant
     _math("with_gradient", _with_gradient, 3, None, pairs=True),  # (value, x, slope, ...): the value itself
-    _math("max", _fold(np.maximum), 2, None),  # NaN if any input is, unlike the built-in max and min
-    _math("min", _fold(np.minimum), 2, None),
+    _math("where", _where, 3, 3, operator="select"),
+    # NaN if any input is, unlike the built-in max and min; of one input, a row, its greatest element
+    _math("max", _fold(np.maximum, np.max), 1, None, reduces="max"),
+    _math("min", _fold(np.minimum, np.min), 1, None, reduces="min"),
+    Word("sum", "reduction", 1, 1, np.sum, reduces="+"),
+    Word("prod", "reduction", 1, 1, np.prod, reduces="*"),
+    Word("dot", "reduction", 2, 2, lambda x, y: np.sum(x * y), reduces="+"),
 )
 
 WORDS: dict[str, Word] = {row.name: row for row in _ROWS}

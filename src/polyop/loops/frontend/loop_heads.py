@@ -46,9 +46,11 @@ class Loops(ABC):
         name, hint = self.names[node.target], "" if word == "range" else word
         if step == Const(1, INT):
             self.state.variables[name] = INT
+            self.state.natural |= {name} if self.state.is_natural(lo) else set()
             return self.nest(node, [(name, lo, hi)], hint)
         before, (lo, hi, step) = self.snapshot(node, [lo, hi, step])
         times = _times(lo, hi, step)
+        self.state.natural.add(name)
         self.state.bindings[name] = operate("+", lo, operate("*", step, Var(name, INT)))
         return [*before, *self.nest(node, [(name, Const(0, INT), times)], hint)]
 
@@ -70,6 +72,7 @@ class Loops(ABC):
             rule = f"this grid has {count(ends, 'dimension')}"
             self.state.fail(rule, node, count(names, "loop variable"), kind=ArgumentValueError)
         self.state.variables.update(dict.fromkeys(names, INT))
+        self.state.natural.update(names)
         zero = Const(0, INT)
         return self.nest(node, [(name, zero, end) for name, end in zip(names, ends, strict=True)], "")
 

@@ -81,7 +81,7 @@ class Names:
 
     def check_assignable(self, target: ast.Name) -> None:
         """Check that the target of an assignment is not a word of the language."""
-        if target.id in WORDS:
+        if target.id in WORDS and not WORDS[target.id].is_soft:
             rule = f"{target.id} is a word of the language and cannot be assigned"
             self.fail(rule, target, "give the variable another name")
 
@@ -158,6 +158,10 @@ class Names:
                     self.fail(rule, node, f"{func.id} is a variable here")
                 for item in args:
                     self.expression(item)
+                if isinstance(func, ast.Name) and (word := WORDS.get(func.id)) is not None:
+                    rows = args if word.kind == "reduction" or (word.reduces and len(args) == 1) else []
+                    names = {item.id for item in rows if isinstance(item, ast.Name)}
+                    self.scopes.tensors |= {n for n in names if self.scopes.kinds.get(n) == "parameter"}
             case ast.Attribute():
                 self.attribute(node)
             case _:

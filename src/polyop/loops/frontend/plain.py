@@ -70,7 +70,8 @@ def _with_words(function: FunctionType, copies: dict[FunctionType, FunctionType]
     for cell in copy.__closure__ or ():
         for value in _contents(cell):
             cell.cell_contents = _seen(value, copies)
-    names.update({name: row.meaning for name, row in WORDS.items()})
+    own = {name for name, row in WORDS.items() if row.is_soft and isinstance(names.get(name), FunctionType)}
+    names.update({name: row.meaning for name, row in WORDS.items() if name not in own})
     return copy
 
 

@@ -11,7 +11,6 @@ Rule = tuple[type[PolyopError], str, str]
 
 ELEMENTS = "write for loops over the elements"
 REJECTED: dict[type[ast.AST], Rule] = {
-    ast.Slice: (UnsupportedError, "slices of tensors are not compiled", ELEMENTS),
     ast.Lambda: (UnsupportedError, "a lambda is not compiled", "write the expression where it is used"),
     ast.FunctionDef: (UnsupportedError, "a function inside is not compiled", "write its statements here"),
     ast.ListComp: (UnsupportedError, "a comprehension is not compiled", ELEMENTS),

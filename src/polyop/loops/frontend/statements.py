@@ -24,17 +24,18 @@ from ..ir.grammar import (
     Var,
     walk,
 )
-from ..ir.operate import operate, power
 from ..ir.reductions import reduction
 from ..ir.types import Refusal, cast, converted, join
 from .access import count
 from .desugar.nodes import Undefined
-from .expressions import BINARY, Expressions
+from .expressions import Expressions, binary
 from .language import BUFFERS, DTYPES, WORDS
-from .loop_heads import Loops, size_text
+from .loop_heads import size_text
+from .row_statements import RowStatements
+from .rows import Row
 
 
-class Statements(Loops):
+class Statements(RowStatements):
     """Translates statements of one function."""
 
     def block(self, body: list[ast.stmt]) -> tuple[Stmt, ...]:
@@ -43,10 +44,15 @@ class Statements(Loops):
 
     def statement(self, node: ast.stmt) -> list[Stmt]:
         """Return the statements of the IR for one of Python: none for a declaration. Errors name the line."""
+        outside, self.state.before = self.state.before, []
         try:
-            return self._statement(node)
+            statements = self._statement(node)
         except Refusal as refusal:
             self.state.fail(refusal.rule, node, refusal.seen, refusal.hint)
+        else:
+            return [*self.state.before, *statements]
+        finally:
+            self.state.before = outside
 
     def _statement(self, node: ast.stmt) -> list[Stmt]:
         match node:
@@ -55,7 +61,7 @@ class Statements(Loops):
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 return self.assign(target, value, node)
             case ast.AugAssign(target=target, value=value, op=op):
-                return self.store(target, self.updated(target, value, op), node)
+                return self.update(target, value, op, node)
             case ast.If(test=test, body=body, orelse=orelse):
                 condition = self.state.condition(test)
                 return [If(condition, self.block(body), self.block(orelse), node.lineno)]
@@ -65,10 +71,22 @@ class Statements(Loops):
                 return list(self.block(body))
         return []  # return, pass, a docstring
 
-    def updated(self, target: ast.expr, value: ast.expr, op: ast.operator) -> Expr:
-        """Return the value of ``target op= value``."""
-        old, operand = self.state.expression(target), self.state.expression(value)
-        return power(old, operand) if isinstance(op, ast.Pow) else operate(BINARY[type(op)], old, operand)
+    def update(self, target: ast.expr, value: ast.expr, op: ast.operator, node: ast.stmt) -> list[Stmt]:
+        """Return the statements of ``target op= value``."""
+        row = self.target_row(target)
+        if row is not None:
+            return self.store_row(node, row, self.state.value(value), binary(op))
+        updated = binary(op)(self.state.expression(target), self.state.expression(value))
+        return self.store(target, updated, node)
+
+    def target_row(self, target: ast.expr) -> Row | None:
+        """Return the row that a target is, also one of a single element of a named row; None for another."""
+        state = self.state
+        if isinstance(target, ast.Name):
+            return state.rows.get(self.names[target])
+        if not isinstance(target, ast.Subscript) or not state.is_row(target):
+            return None
+        return state.place(target)
 
     def assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> list[Stmt]:
         """Return the statements of an assignment; a tensor or the name of a shape may need none."""
@@ -80,9 +98,17 @@ class Statements(Loops):
             assert isinstance(target, ast.Name)
             to = state.variables.get(self.names[target])  # unknown until its other assignments have been seen
             return [] if to is None else self.store(target, cast(Const(0, INT), to), node)
+        row = self.target_row(target) if isinstance(target, ast.Subscript) else None
+        if row is not None:
+            return self.store_row(node, row, state.value(value), None)
         items = None if isinstance(target, ast.Subscript) else state.tuple_of(value)
+        if items and isinstance(target, ast.Name) and isinstance(value, ast.List):
+            return self.table(target, items, node)
         if items is None:
-            return self.store(target, state.expression(value), node)
+            result = state.value(value)
+            if isinstance(result, Row) and isinstance(target, ast.Name):
+                return self.name_row(target, result, node)
+            return self.store(target, state.scalar(result, value), node)
         if isinstance(target, (ast.Tuple, ast.List)):
             if len(target.elts) != len(items):
                 rule = f"{ast.unparse(value)} has {count(items, 'element')}"

@@ -9,20 +9,16 @@ from .language import WORDS
 
 _LOOP = "write a loop over the elements"
 FUNCTIONS = {
-    "sum": "add up in a loop: total += x[i]",
-    "mean": "add up in a loop, then divide: total / x.shape[0]",
-    "prod": "multiply in a loop: product *= x[i]",
+    "mean": "divide the sum of a row: sum(x[i]) / x.shape[1]",
     "cumsum": "add up in a loop: total += x[i], then y[i] = total",
-    "dot": "add up in a loop: total += x[i] * y[i]",
-    "matmul": "add up in three loops: y[i, j] += a[i, k] * b[k, j]",
-    "amax": "write a loop: best = max(best, x[i])",
-    "amin": "write a loop: best = min(best, x[i])",
+    "matmul": "loop over i and j: c[i, j] = dot(a[i], b[:, j])",
+    "amax": "write max(x[i]), of a row",
+    "amin": "write min(x[i]), of a row",
     "argmax": "write a loop with an if: if x[i] > x[best]: best = i",
     "argmin": "write a loop with an if: if x[i] < x[best]: best = i",
     "any": "write a loop: found = found or x[i] > 0",
     "all": "write a loop: every = every and x[i] > 0",
-    "where": "write (a if condition else b)",
-    "select": "write (a if condition else b)",
+    "select": "write where(condition, a, b)",
     "clip": "write min(max(x, low), high)",
     "clamp": "write min(max(x, low), high)",
     "print": "remove it: compiled code prints nothing",
@@ -62,6 +58,9 @@ FUNCTIONS = {
 for _name in ("empty", "ones", "full", "zeros_like", "empty_like", "ones_like", "full_like"):
     FUNCTIONS[_name] = FUNCTIONS["zeros"]
 METHODS = {
+    "sum": "write sum(x[i]), of a row",
+    "prod": "write prod(x[i]), of a row",
+    "dot": "write dot(x[i], w[:]), of two rows",
     "max": FUNCTIONS["amax"],
     "min": FUNCTIONS["amin"],
     "abs": "write abs(x[i])",

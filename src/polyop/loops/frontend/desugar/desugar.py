@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ....core.errors import ArgumentValueError
+from ..rejected_syntax import reject_tvm
 from ..source import Source
 from .assignments import single_assignments
 from .exits import Exits, leaves_all
@@ -22,6 +23,7 @@ def desugar(source: Source) -> Source:
 
     Helper functions are inlined first, so what follows rewrites their statements too.
     """
+    reject_tvm(source)
     tree = copy.deepcopy(source.tree)
     names = Unused({*all_names(tree.body), *source.parameters})
     lines = dict(source.lines)

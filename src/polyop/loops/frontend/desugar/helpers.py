@@ -146,7 +146,7 @@ class Helpers:
         return None if function is None else read(function)
 
     def _function(self, name: str) -> FunctionType | None:
-        if name in WORDS or name in assigned_names(self.source.tree.body):
+        if (name in WORDS and not WORDS[name].is_soft) or name in assigned_names(self.source.tree.body):
             return None
         try:
             value = self.source.outer(name)

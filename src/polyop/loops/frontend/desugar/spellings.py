@@ -22,8 +22,6 @@ OTHER_NAMES = {
     "arctan2": "atan2",
 }
 """Names of functions in NumPy and ``math`` whose word is another one."""
-_REDUCTIONS = ("max", "min")
-"""Names that NumPy gives to something else than the word."""
 
 
 def word_of(module: Any, name: str) -> str | None:
@@ -31,8 +29,7 @@ def word_of(module: Any, name: str) -> str | None:
     if not isinstance(module, ModuleType) or module not in (np, math) or not hasattr(module, name):
         return None
     word = OTHER_NAMES.get(name, name)
-    of_numbers = word in WORDS and WORDS[word].kind in ("math", "cast") and name not in _REDUCTIONS
-    return word if of_numbers else None
+    return word if word in WORDS and WORDS[word].kind in ("math", "cast", "reduction") else None
 
 
 class Spellings(ast.NodeTransformer):
@@ -48,7 +45,8 @@ class Spellings(ast.NodeTransformer):
         if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
             root = function.value.id
             word = None if root in self.bound else word_of(self._value(root), function.attr)
-            if word is not None and word not in self.bound:
+            of_axis = function.attr in ("max", "min") and len(node.args) != 1  # np.max(x, axis)
+            if word is not None and word not in self.bound and not of_axis:
                 node.func = ast.copy_location(ast.Name(word, ast.Load()), function)
         return node
 

@@ -1,0 +1,147 @@
+"""Translate statements about rows into loops: ``y[i] = a * x[i]``, ``r = x[i] + 1``, ``sum(x[i])``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from ...core.errors import ArgumentValueError
+from ..ir.grammar import FLOAT, INT, Assign, Buffer, Const, Expr, For, Stmt, Store, Type, Var
+from ..ir.operate import operate
+from ..ir.reductions import reduction
+from ..ir.types import cast, converted, join, kind
+from .expressions import Expressions
+from .loop_heads import Loops
+from .rows import Index, Row, Value, View, at, reads
+
+FILLED = {"+": 0, "*": 1}
+"""The values from which sums and products start."""
+
+
+class RowStatements(Loops):
+    """Translates the statements of one function that are about rows."""
+
+    def __init__(self, state: Expressions) -> None:
+        super().__init__(state)
+        state.reduce = self.reduce
+
+    def store_row(
+        self, node: ast.stmt, target: Row, value: Value, op: Callable[..., Expr] | None
+    ) -> list[Stmt]:
+        """Return the loops of ``target = value``, or of ``target op= value``."""
+        state = self.state
+        if target.view is None:
+            rule = "only rows of tensors are assigned, and this one was computed"
+            state.fail(rule, node, hint="declare it with allocate(shape, dtype)")
+        view = target.view
+        if state.buffers[view.buffer].role == "input":
+            rule = f"the input tensor is written but not in the return value: {view.buffer}"
+            state.fail(rule, node, hint=f"return {view.buffer} too, as an output written in place")
+        before: list[Stmt] = []
+        sizes = target.sizes
+        if isinstance(value, Row):
+            sizes = state.fitting(node, value, sizes)
+            if _overlaps(value, target, view):
+                before, value = self.materialised(node, self.new("copied"), value)
+        to = Type(state.buffers[view.buffer].dtype)
+
+        def body(index: Index) -> Stmt:
+            new = at(value, index)
+            if op is not None:
+                new = op(target.element(index), new)
+            store = Store(view.buffer, view.index(index), converted(new, to), line=node.lineno)
+            return reduction(store, to)
+
+        return [*before, *self.over(sizes, "k", body, node)]
+
+    def over(
+        self, sizes: Sequence[Expr], name: str, body: Callable[[Index], Stmt], node: ast.AST
+    ) -> list[Stmt]:
+        """Return the loops over all places of a row."""
+        line = getattr(node, "lineno", 0)
+        loops = [Var(self.new(name), INT) for _ in sizes]
+        stmt = body(loops)
+        for loop, size in reversed(list(zip(loops, sizes, strict=True))):
+            stmt = For(loop.name, Const(0, INT), size, (stmt,), line)
+        return [stmt]
+
+    def name_row(self, target: ast.Name, value: Row, node: ast.stmt) -> list[Stmt]:
+        """Return the statements of ``name = row``: none for a part of a tensor, a view as in NumPy."""
+        unique = self.names[target]
+        if unique in self.state.rows or unique in self.state.variables:
+            hint = "use another name, or write into it: name[:] = ..."
+            self.state.fail(f"{target.id} is a row, and is assigned once", node, hint=hint)
+        if value.view is not None:
+            self.state.rows[unique] = value
+            return []
+        statements, self.state.rows[unique] = self.materialised(node, unique, value)
+        return statements
+
+    def materialised(self, node: ast.stmt, name: str, value: Row) -> tuple[list[Stmt], Row]:
+        """Return the statements that compute a row into a temporary of that name, and the temporary."""
+        state = self.state
+        if not all(map(state.is_symbolic, value.sizes)):
+            rule = "the size of this row differs between iterations, so it has no memory of its own"
+            state.fail(rule, node, hint="write a loop over the elements", kind=ArgumentValueError)
+        of = value.element([Const(0, INT)] * len(value.sizes)).type
+        none = Const(0, INT)
+        sizes = tuple(s if state.is_natural(s) else operate("max", s, none) for s in value.sizes)
+        buffer = Buffer(name, of.dtype, sizes, "local", node.lineno)
+        state.buffers[buffer.name] = buffer
+
+        def body(index: Index) -> Stmt:
+            element = converted(value.element(index), Type(of.dtype))
+            return Store(buffer.name, tuple(index), element, line=node.lineno)
+
+        return self.over(value.sizes, "k", body, node), state.whole(buffer, node.lineno)
+
+    def table(self, target: ast.Name, items: Sequence[Expr], node: ast.stmt) -> list[Stmt]:
+        """Return the statements of ``w = [1.0, 2.0, 1.0]``: a temporary, and a store for each item."""
+        of = items[0].type
+        for item in items[1:]:
+            of = join(of, item.type)
+        size = Const(len(items), INT)
+        unique = self.names[target]
+        buffer = Buffer(unique, of.dtype, (size,), "local", node.lineno)
+        self.state.buffers[unique] = buffer
+        self.state.rows[unique] = self.state.whole(buffer, node.lineno)
+        return [
+            Store(buffer.name, (Const(k, INT),), cast(item, Type(of.dtype)), line=node.lineno)
+            for k, item in enumerate(items)
+        ]
+
+    def reduce(self, node: ast.expr, operator: str, row: Row) -> Expr:
+        """Return a variable to which ``state.before`` assigns the combined elements of a row."""
+        state = self.state
+        of = row.element([Const(0, INT)] * len(row.sizes)).type
+        to = _summed(of) if operator in FILLED else of
+        name = self.new({"+": "total", "*": "product", "max": "greatest", "min": "least"}[operator])
+        state.variables[name] = to
+        if operator in FILLED:
+            start: Expr = cast(Const(FILLED[operator], INT), to)
+        else:
+            start = row.element([Const(0, INT)] * len(row.sizes))
+        start = start if start.type == to else cast(start, to)
+        line = node.lineno
+        state.before.append(Assign(name, start, line=line))
+
+        def body(index: Index) -> Stmt:
+            value = operate(operator, Var(name, to), cast(row.element(index), to))
+            return reduction(Assign(name, converted(value, to), line=line), to)
+
+        state.before += self.over(row.sizes, "k", body, node)
+        return Var(name, to)
+
+
+def _summed(of: Type) -> Type:
+    """Return the dtype in which NumPy adds: 64 bits for integers and bools."""
+    if of == FLOAT or kind(of) == "f":
+        return of
+    return Type("uint64" if kind(of) == "u" else "int64")
+
+
+def _overlaps(value: Row, target: Row, view: View) -> bool:
+    """Whether a row reads elements of the target's tensor other than the one that is being stored."""
+    index = [Var(f"?{k}", INT) for k in range(len(target.sizes))]
+    place = view.index(index)
+    return any(load.index != place for load in reads(at(value, index), view.buffer))

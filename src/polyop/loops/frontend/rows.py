@@ -1,0 +1,161 @@
+"""Rows: parts of tensors, and what is computed from them element by element.
+
+A row has sizes, and an expression for each of its elements. ``x[i] * w`` is the row whose element k is
+``x[i, k] * w[k]``; nothing is computed before a statement asks for the elements. Rows are broadcast as in
+NumPy.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..ir.grammar import INT, Const, Expr, Load, Op, walk
+from ..ir.operate import operate
+from ..ir.types import Refusal
+
+Index = Sequence[Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a row is a part of: ``index`` gives the place in the tensor of a place in the row."""
+
+    buffer: str
+    index: Callable[[Index], tuple[Expr, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``sizes`` of a row, one or several, and ``element``, which gives the expression at an index."""
+
+    sizes: tuple[Expr, ...]
+    element: Callable[[Index], Expr]
+    view: View | None = None
+
+    @property
+    def type(self) -> object:
+        """The type of the elements."""
+        return self.element([Const(0, INT)] * len(self.sizes)).type
+
+
+Value = Expr | Row
+Differ = Callable[[Expr, Expr], None]
+
+
+def lifted(function: Callable[..., Expr], *operands: Value, differ: Differ) -> Value:
+    """Return the function of the operands: a row, if one is a row. ``differ``: see :func:`broadcast`."""
+    rows = [operand for operand in operands if isinstance(operand, Row)]
+    if not rows:
+        return function(*operands)
+    sizes = broadcast([row.sizes for row in rows], differ)
+
+    def element(index: Index) -> Expr:
+        return function(*(at(operand, index) for operand in operands))
+
+    element([Const(0, INT)] * len(sizes))  # raises now what it raises
+    return Row(sizes, element)
+
+
+def at(value: Value, index: Index) -> Expr:
+    """Return the element of a value that is broadcast to an index; a number has one element."""
+    if not isinstance(value, Row):
+        return value
+    own = index[len(index) - len(value.sizes) :]
+    pairs = zip(value.sizes, own, strict=True)
+    return value.element([Const(0, INT) if size == Const(1, INT) else place for size, place in pairs])
+
+
+def broadcast(shapes: Sequence[tuple[Expr, ...]], differ: Differ) -> tuple[Expr, ...]:
+    """Return the sizes to which rows of these sizes are broadcast.
+
+    ``differ`` is called with two sizes that are never equal. Of sizes that may be equal the result is the
+    greater one: if they are not, the loop leaves the smaller row, and the index is an error.
+    """
+    rank = max(map(len, shapes))
+    result: list[Expr] = []
+    for axis in range(-rank, 0):
+        size: Expr = Const(1, INT)
+        for other in (shape[axis] for shape in shapes if len(shape) >= -axis):
+            apart = difference(size, other)
+            if size == Const(1, INT):
+                size = other
+            elif other != Const(1, INT) and apart != 0:
+                if apart is not None:
+                    differ(size, other)
+                size = operate("max", size, other)
+        result.append(size)
+    return tuple(result)
+
+
+def difference(one: Expr, other: Expr) -> int | None:
+    """Return the difference of two sizes, or None if it depends on sizes."""
+    terms: Counter[Expr] = Counter()
+    constant = _add(_bare(one), 1, terms) + _add(_bare(other), -1, terms)
+    return None if any(terms.values()) else constant
+
+
+def _bare(size: Expr) -> Expr:
+    """Return ``n`` for ``max(n, 0)``: a row of a negative size is one of no elements."""
+    clipped = isinstance(size, Op) and size.name == "max" and size.args[1] == Const(0, INT)
+    return size.args[0] if clipped and isinstance(size, Op) else size
+
+
+def _add(size: Expr, factor: int, terms: Counter[Expr]) -> int:
+    """Add a multiple of a size to ``terms``; return the constant in it."""
+    if isinstance(size, Const):
+        return factor * int(size.value)
+    if isinstance(size, Op) and size.name in ("+", "-"):
+        left, right = size.args
+        return _add(left, factor, terms) + _add(right, factor if size.name == "+" else -factor, terms)
+    if isinstance(size, Op) and size.name == "neg":
+        return _add(size.args[0], -factor, terms)
+    terms[size] += factor
+    return 0
+
+
+def part(
+    size: Expr, ends: tuple[Expr | None, Expr | None, Expr | None], is_natural: Callable[[Expr], bool]
+) -> tuple[Expr, Expr, int]:
+    """Return start, size and step of a slice of a dimension, by Python's rules.
+
+    ``is_natural`` tells of an end whether it cannot be negative.
+    """
+    step = 1 if ends[2] is None else ends[2].value if isinstance(ends[2], Const) else 0
+    if not isinstance(step, int) or step == 0 or step < -1:
+        raise Refusal("the step of a slice must be a constant: a positive number or -1")
+    if step == -1:
+        if ends[0] is not None or ends[1] is not None:
+            raise Refusal("a slice that runs backwards has no ends", hint="write x[::-1], or a loop")
+        return operate("-", size, Const(1, INT)), size, -1
+    start = Const(0, INT) if ends[0] is None else _end(ends[0], size, is_natural)
+    stop = size if ends[1] is None else _end(ends[1], size, is_natural)
+    if ends[1] is not None and not (isinstance(ends[1], Const) and ends[1].value < 0):
+        both = isinstance(stop, Const) and isinstance(size, Const)
+        stop = min(stop, size, key=_value) if both else operate("min", stop, size)
+    length = operate("-", stop, start)
+    if step > 1:
+        length = operate("//", operate("+", length, Const(step - 1, INT)), Const(step, INT))
+    return start, length, step
+
+
+def _value(size: Expr) -> int:
+    assert isinstance(size, Const)
+    return int(size.value)
+
+
+def _end(end: Expr, size: Expr, is_natural: Callable[[Expr], bool]) -> Expr:
+    """Return an end of a slice; a negative one counts from the end of the dimension."""
+    zero = Const(0, INT)
+    if isinstance(end, Const):
+        return end if end.value >= 0 else operate("max", operate("+", size, end), zero)
+    if is_natural(end):
+        return end
+    from_end = operate("max", operate("+", end, size), zero)
+    return Op("select", (operate("<", end, zero), from_end, end), INT)
+
+
+def reads(value: Expr, buffer: str) -> list[Load]:
+    """Return the accesses of an expression to a tensor."""
+    return [e for e in walk(value) if isinstance(e, Load) and e.buffer == buffer]

@@ -1,0 +1,237 @@
+# ruff: noqa: F821 - kernels, whose words are no names here
+"""Rows, slices, sums of rows and tables: each kernel beside the same function in plain Python."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import polyop
+from polyop.core.errors import ArgumentTypeError, ArgumentValueError, KernelError
+from polyop.loops.frontend.parse import parse
+from polyop.loops.frontend.plain import plain
+from polyop.loops.ir.interpret import interpret
+
+torch = pytest.importorskip("torch", reason="gradients are compared with finite differences by PyTorch")
+SMOOTHING = (0.25, 0.5, 0.25)
+
+
+def dot(a, b):
+    """A helper may have the name of a word: then the helper is meant."""
+    return sum(a * b) + 1
+
+
+def softmax(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        e = exp(x[i] - max(x[i]))
+        y[i] = e / sum(e)
+    return y
+
+
+def layer_norm(x, w, b):
+    y = output_tensor(x.shape, x.dtype)
+    for i, row in enumerate(x):
+        d = row - sum(row) / x.shape[1]
+        y[i, :] = d / np.sqrt(sum(d * d) / x.shape[1] + 1e-5) * w[:] + b[:]
+    return y
+
+
+def stencil(x):
+    y = output_tensor(x.shape, x.dtype)
+    y[0] = x[0]
+    y[-1] = x[-1]
+    y[1:-1] = SMOOTHING[0] * x[:-2] + SMOOTHING[1] * x[1:-1] + SMOOTHING[2] * x[2:]
+    return y
+
+
+def table(x):
+    y = output_tensor(x.shape, x.dtype)
+    w = [0.5, 2.0, 0.5 * x[0]]
+    for i in range(1, x.shape[0] - 1):
+        total = 0.0
+        for k in range(3):
+            total += w[k] * x[i + k - 1]
+        y[i] = total
+    return y
+
+
+def chosen(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    y[:] = where(x[:] > 0, x * w[:], -x)
+    y[::2] += 1 if x.size > 2 else x[::2]
+    y[:, 1:3] *= 2
+    return y
+
+
+def overlapping(x):
+    y = output_tensor(x.shape, x.dtype)
+    y[:] = x
+    y[1:] = y[:-1]
+    y[:3] = x[-3:]
+    y[::-1] = y * 2
+    y[2:5] -= y[0:3]
+    return y
+
+
+def products(a, b):
+    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            c[i, j] = dot(a[i], b[:, j])
+    return c
+
+
+def running(x):
+    y = output_tensor((x.shape[0], 4), x.dtype)
+    for i in range(x.shape[0]):
+        past = x[max(i - 2, 0) : i + 1]
+        y[i, 0] = sum(past)
+        y[i, 1] = max(past) - min(past)
+        y[i, 2] = x[i] * y[i, 0]
+        part = y[i, 1:3]
+        y[i, 3] = part[0] + part[-1]
+    return y
+
+
+def outer(x, w):
+    y = output_tensor((x.shape[0], w.shape[0]), x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * w[:] + prod(w[:])
+    return y
+
+
+def counts(x):
+    y = output_tensor((3,), "int64")
+    y[0] = sum(x > 1)
+    y[1] = max(x)
+    y[2] = sum(x)
+    return y
+
+
+X = np.array([[0.3, -1.2, 2.4, 0.15], [0.9, 1.7, -0.4, 0.05], [3.1, -0.7, 0.6, 1.1]])
+V = np.array([0.3, -1.2, 2.4, 0.15, 0.9, 1.7, -0.4])
+CASES = [  # a kernel, its arguments
+    (softmax, (X,)),
+    (softmax, (X.astype(np.float32),)),
+    (layer_norm, (X, V[:4], V[3:])),
+    (stencil, (V,)),
+    (stencil, (V[:2],)),
+    (table, (V,)),
+    (chosen, (X, V[:4])),
+    (overlapping, (V,)),
+    (products, (X, X.T.copy())),
+    (running, (V,)),
+    (outer, (V, V[:3])),
+    (counts, (np.array([3, -1, 120, 100], np.int8),)),
+]
+
+
+def named(case):
+    return f"{case[0].__name__}-{'-'.join(str(a.shape) for a in case[1])}"
+
+
+@pytest.fixture(scope="module")
+def operators():
+    return {function: polyop.kernel(name=f"rows::{function.__name__}")(function) for function, _ in CASES}
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_a_row_is_what_numpy_has(case, operators):
+    function, arrays = case
+    expected = plain(function)(*arrays)
+    kernel = parse(function, [(str(a.dtype), a.ndim) for a in arrays], {})
+    (interpreted,) = interpret(kernel, arrays)
+    for result in (interpreted, operators[function](*arrays)):
+        assert result.dtype == expected.dtype
+        np.testing.assert_allclose(result, expected, rtol=1e-12 if expected.dtype != np.float32 else 1e-6)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c[1][0].dtype == np.float64], ids=named)
+def test_gradients_of_rows(case, operators):
+    function, arrays = case
+    points = [torch.tensor(a, requires_grad=True) for a in arrays]
+    assert torch.autograd.gradcheck(lambda *t: operators[function](*t), points, check_forward_ad=True)
+
+
+def sliced(x, lo: int, hi: int):
+    y = output_tensor((3,), x.dtype)
+    part = x[lo:hi]
+    y[0] = sum(part)
+    y[1] = sum(x[lo:])
+    y[2] = sum(x[:hi])
+    return y
+
+
+SLICED = polyop.kernel(name="rows::sliced")(sliced)
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(0, 6), lo=st.integers(-8, 8), hi=st.integers(-8, 8))
+def test_ends_of_slices_count_as_in_python(n, lo, hi):
+    x = np.arange(1.0, n + 1)
+    np.testing.assert_array_equal(SLICED(x, lo, hi), plain(sliced)(x, lo, hi))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x[1:]", "x[:2]", "x[-2:]", "x[:-1]", "x[1:-1]", "x[::2]", "x[1::3]", "x[::-1]", "x[5:]", "x[:9]"],
+)
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_constant_slices_count_as_in_python(text, n, tmp_path):
+    body = f"    y[0] = sum({text})\n"
+    lines = f"def f(x):\n    y = output_tensor((1,), x.dtype)\n{body}    return y\n"
+    file = tmp_path / "kernel.py"
+    file.write_text(lines)
+    space = {}
+    exec(compile(lines, str(file), "exec"), space)
+    x = np.arange(1.0, n + 1)
+    (result,) = interpret(parse(space["f"], [("float64", 1)], {}), [x])
+    np.testing.assert_array_equal(result, plain(space["f"])(x))
+
+
+ERRORS = [  # a line of a kernel of x (two dimensions) and w (one), the kind of error, words of its text
+    ("y[0, 0] = x[0]", ArgumentTypeError, r"x\[0\] has 1 dimension, where a number is needed"),
+    ("y[0] = x", ArgumentValueError, "a row of 2 dimensions does not fit, but got a place of 1 dimension"),
+    ("y[0] = x[0, 0, 0]", ArgumentValueError, r"x.* has 2 dimensions and needs as many indices"),
+    ("y[0, :2] = w[:3]", None, ""),
+    (
+        "y[:, 1:] = x[:, 2:]",
+        ArgumentValueError,
+        "rows of different sizes are combined.*sizes that differ by 1",
+    ),
+    ("y[0] = x[0, ::k]", ArgumentTypeError, "the step of a slice must be a constant"),
+    ("y[0] = x[0, 3::-1]", ArgumentTypeError, "a slice that runs backwards has no ends"),
+    ("y[0, 0] = sum(x[0, 0])", ArgumentTypeError, r"sum takes a row: x\[0, 0\] is a number"),
+    ("y[0, 0] = sum(w[:]) if k > 0 else 1", ArgumentTypeError, "not always computed.*write an if statement"),
+    ("x[0] = 1", ArgumentValueError, "the input tensor is written but not in the return value: x"),
+    ("t = x[0]; t[1] = 2", ArgumentTypeError, "the input tensor is written but not in the return value: x"),
+    ("t = x[0] + 1; t = x[1]", ArgumentTypeError, "t is a row, and is assigned once"),
+]
+
+
+@pytest.mark.parametrize(("line", "kind", "words"), ERRORS, ids=[row[0] for row in ERRORS])
+def test_errors_say_what_is_wrong_with_a_row(line, kind, words, tmp_path):
+    lines = (
+        f"def f(x, w, k: int):\n    y = output_tensor(x.shape, x.dtype)\n    {line}\n    w[0]\n    return y\n"
+    )
+    lines = lines.replace("    w[0]\n", "    first = w[0]\n")
+    file = tmp_path / "kernel.py"
+    file.write_text(lines)
+    space = {}
+    exec(compile(lines, str(file), "exec"), space)
+    if kind is None:
+        assert parse(space["f"], [("float64", 2), ("float64", 1)], {"k": int}).outputs == ("y",)
+        return
+    with pytest.raises(kind) as caught:
+        parse(space["f"], [("float64", 2), ("float64", 1)], {"k": int})
+    assert re.search(words, str(caught.value), re.DOTALL), caught.value
+
+
+@pytest.mark.parametrize("sizes", [(4, 3, 4), (4, 4, 5), (3, 4, 4)])
+def test_rows_of_different_sizes_are_an_error_at_the_call(sizes, operators):
+    n, m, k = sizes
+    with pytest.raises(KernelError, match="an index leaves dimension"):
+        operators[layer_norm](np.ones((2, n)), np.ones(m), np.ones(k))
