@@ -25,6 +25,7 @@ from ..ir.grammar import (
     Var,
     map_body,
     rewrite,
+    with_sizes,
 )
 from ..program import Program
 from .names import Names
@@ -73,12 +74,13 @@ def _batched(kernel: Kernel, axes: Sequence[int | None]) -> Kernel:
         n: tuple(rewrite(e, change) for e in b.shape) if b.role != "input" else b.shape
         for n, b in kernel.buffers.items()
     }
-    return replace(
+    batched = replace(
         kernel,
         name=f"{kernel.name}__batched",
         buffers=_buffers(kernel.buffers, shapes, places, size),
         body=(For(sample.name, Const(0, INT), size, body, line),),
     )
+    return with_sizes(batched, change)
 
 
 def _buffers(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.grammar import Buffer, Expr, Kernel, Load, Size, Stmt, rewrite, statements, walk
+from ..ir.grammar import Buffer, Expr, Kernel, Load, Size, Stmt, rewrite, statements, walk, with_sizes
 from .derivation import Derivation
 
 
@@ -48,7 +48,7 @@ def without_dead_inputs(
         for n, b in buffers.items()
         if b.role == "input" and n not in used
     }
-    return replace(kernel, buffers={**buffers, **absent})
+    return with_sizes(replace(kernel, buffers={**buffers, **absent}), change)
 
 
 def used_buffers(kernel: Kernel) -> frozenset[str]:

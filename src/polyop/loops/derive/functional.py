@@ -23,6 +23,7 @@ from ..ir.grammar import (
     names_of,
     rewrite,
     unused,
+    with_sizes,
 )
 
 
@@ -45,18 +46,16 @@ def functional(kernel: Kernel) -> Kernel:
         buffers[name] = replace(buffer, role="output", shape=shape)
         copies.append(_copy(buffers[name], old, taken))
 
-    def renamed(expr: object) -> object:
+    def renamed(expr: Expr) -> Expr:
         if isinstance(expr, Size) and expr.buffer in before:
             return replace(expr, buffer=before[expr.buffer])
         return expr
 
-    body = tuple(rewrite(s, renamed) for s in kernel.body)  # type: ignore[arg-type]
-    buffers = {
-        n: replace(b, shape=tuple(rewrite(e, renamed) for e in b.shape))  # type: ignore[arg-type]
-        for n, b in buffers.items()
-    }
+    body = tuple(rewrite(s, renamed) for s in kernel.body)
+    buffers = {n: replace(b, shape=tuple(rewrite(e, renamed) for e in b.shape)) for n, b in buffers.items()}
     parameters = tuple(before.get(n, n) for n in kernel.parameters)
-    return replace(kernel, parameters=parameters, buffers=buffers, body=(*copies, *body))
+    changed = replace(kernel, parameters=parameters, buffers=buffers, body=(*copies, *body))
+    return with_sizes(changed, renamed)
 
 
 def _copy(buffer: Buffer, old: str, taken: set[str]) -> Stmt:

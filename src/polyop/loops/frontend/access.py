@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError
-from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Const, Expr, Load, Stmt, Type
+from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Const, Demand, Expr, Load, Stmt, Type
 from ..ir.operate import as_index, operate
 from ..ir.types import Refusal, kind
 from .language import DTYPES
@@ -28,6 +28,7 @@ class Access(ABC):
     ``buffers``: the tensors declared so far; ``variables``: the types of scalars, loop variables
     and attributes; ``bindings``: names that are replaced by an expression; ``tuples``: names of tuples,
     with the expression of each element; ``rows``: names of rows; ``natural``: variables that are at least 0;
+    ``demands``: what each call is checked for, by the two sizes that must be equal;
     ``before``: statements that compute what the current statement needs; ``reduce`` adds those of a sum
     there, and returns the sum.
     """
@@ -41,6 +42,7 @@ class Access(ABC):
     tuples: dict[str, tuple[Expr, ...]] = field(default_factory=dict)
     rows: dict[str, Row] = field(default_factory=dict)
     natural: set[str] = field(default_factory=set)
+    demands: dict[tuple[Expr, Expr], Demand] = field(default_factory=dict)
     before: list[Stmt] = field(default_factory=list)
     reduce: Callable[[ast.Call, str, Row], Expr] | None = None
 

@@ -124,6 +124,7 @@ def parse(
         body,
         source.file,
         source.lines,
+        demands=tuple(state.demands.values()),
     )
 
 

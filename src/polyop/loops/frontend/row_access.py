@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import NoReturn
 
 from ...core.errors import ArgumentValueError
-from ..ir.grammar import INT, Buffer, Const, Expr, Load, Op, Size, Type, Var, walk
+from ..ir.grammar import INT, Buffer, Const, Demand, Expr, Load, Op, Size, Type, Var, walk
 from ..ir.operate import operate
+from ..ir.printing import expression
 from ..ir.types import Refusal
 from .access import Access, count
 from .rows import Index, Row, Value, View, broadcast, difference, lifted, part
@@ -115,14 +115,30 @@ class RowAccess(Access):
 
     def lift(self, node: ast.expr, function: Callable[..., Expr], *operands: Value) -> Value:
         """Return the function of numbers and rows."""
-        return lifted(function, *operands, differ=lambda one, other: self.differ(node, one, other))
+        return lifted(function, *operands, common=lambda one, other: self.equal(node, one, other))
 
-    def differ(self, node: ast.AST, one: Expr, other: Expr) -> NoReturn:
-        """Raise for rows whose sizes are never equal."""
-        sizes = [str(size.value) for size in (one, other) if isinstance(size, Const)]
-        seen = f"sizes that differ by {difference(one, other)}" if len(sizes) < 2 else " and ".join(sizes)
+    def equal(self, node: ast.AST, one: Expr, other: Expr) -> Expr:
+        """Return the size of two rows that are combined; raise if their sizes are never equal.
+
+        Sizes that each call has before it runs are compared there. Others give the greater one: then the loop
+        leaves the smaller row, and the index is an error.
+        """
+        apart, sizes = (
+            difference(one, other),
+            [str(size.value) for size in (one, other) if isinstance(size, Const)],
+        )
         rule = f"rows of different sizes are combined: {ast.unparse(node)}"
-        self.fail(rule, node, seen, kind=ArgumentValueError)
+        if apart is not None:
+            seen = " and ".join(sizes) if len(sizes) == 2 else f"sizes that differ by {apart}"
+            self.fail(rule, node, seen, kind=ArgumentValueError)
+        if not (self.is_symbolic(one) and self.is_symbolic(other)):
+            return operate("max", one, other)
+        none = Const(0, INT)
+        condition = operate("==", operate("max", one, none), operate("max", other, none))
+        line = getattr(node, "lineno", 0)
+        text = f"line {line}: {rule}, where {expression(one)} must be {expression(other)}"
+        self.demands.setdefault((one, other), Demand(condition, text))
+        return one
 
     def is_symbolic(self, size: Expr) -> bool:
         """Whether a size is computed from sizes of parameters, attributes and constants."""
@@ -137,9 +153,9 @@ class RowAccess(Access):
             rule = f"a row of {count(value.sizes, 'dimension')} does not fit"
             self.fail(rule, node, f"a place of {count(sizes, 'dimension')}", kind=ArgumentValueError)
         for one, other in zip(reversed(sizes), reversed(value.sizes), strict=False):
-            if one == Const(1, INT) and difference(one, other) not in (0, None):
-                self.differ(node, one, other)
-        return broadcast([tuple(sizes), value.sizes], lambda one, other: self.differ(node, one, other))
+            if one == Const(1, INT) and difference(one, other) != 0:
+                self.equal(node, one, other)
+        return broadcast([tuple(sizes), value.sizes], lambda one, other: self.equal(node, one, other))
 
 
 def _place(position: int, start: Expr, step: int) -> Callable[[Index], Expr]:

@@ -41,15 +41,15 @@ class Row:
 
 
 Value = Expr | Row
-Differ = Callable[[Expr, Expr], None]
+Common = Callable[[Expr, Expr], Expr]
 
 
-def lifted(function: Callable[..., Expr], *operands: Value, differ: Differ) -> Value:
-    """Return the function of the operands: a row, if one is a row. ``differ``: see :func:`broadcast`."""
+def lifted(function: Callable[..., Expr], *operands: Value, common: Common) -> Value:
+    """Return the function of the operands: a row, if one is a row. ``common``: see :func:`broadcast`."""
     rows = [operand for operand in operands if isinstance(operand, Row)]
     if not rows:
         return function(*operands)
-    sizes = broadcast([row.sizes for row in rows], differ)
+    sizes = broadcast([row.sizes for row in rows], common)
 
     def element(index: Index) -> Expr:
         return function(*(at(operand, index) for operand in operands))
@@ -67,24 +67,20 @@ def at(value: Value, index: Index) -> Expr:
     return value.element([Const(0, INT) if size == Const(1, INT) else place for size, place in pairs])
 
 
-def broadcast(shapes: Sequence[tuple[Expr, ...]], differ: Differ) -> tuple[Expr, ...]:
+def broadcast(shapes: Sequence[tuple[Expr, ...]], common: Common) -> tuple[Expr, ...]:
     """Return the sizes to which rows of these sizes are broadcast.
 
-    ``differ`` is called with two sizes that are never equal. Of sizes that may be equal the result is the
-    greater one: if they are not, the loop leaves the smaller row, and the index is an error.
+    ``common`` returns the size of two that have to be equal, and are not written in the same way.
     """
     rank = max(map(len, shapes))
     result: list[Expr] = []
     for axis in range(-rank, 0):
         size: Expr = Const(1, INT)
         for other in (shape[axis] for shape in shapes if len(shape) >= -axis):
-            apart = difference(size, other)
             if size == Const(1, INT):
                 size = other
-            elif other != Const(1, INT) and apart != 0:
-                if apart is not None:
-                    differ(size, other)
-                size = operate("max", size, other)
+            elif other != Const(1, INT) and difference(size, other) != 0:
+                size = common(size, other)
         result.append(size)
     return tuple(result)
 

@@ -162,7 +162,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What each call of a derived kernel is checked for before anything runs, so that proofs may rely on it.
+    """What each call of a kernel is checked for before anything runs, so that proofs may rely on it.
 
     ``condition`` is about sizes and attributes. ``text`` is the message of a call for which it is false.
     """
@@ -418,3 +418,17 @@ def map_body(
             case _:
                 result += change(node)
     return tuple(result)
+
+
+def with_sizes(kernel: Kernel, change: Callable[[Expr], Expr]) -> Kernel:
+    """Return the kernel with ``change`` applied to what it demands of sizes.
+
+    A demand about a tensor that is absent is left out: the kernel from which this one was derived checks it.
+    """
+    demands = []
+    for demand in kernel.demands:
+        condition = rewrite(demand.condition, change)
+        names = {e.buffer for e in walk(condition) if isinstance(e, Size)}
+        if all(name in kernel.buffers and not kernel.is_absent(name) for name in names):
+            demands.append(replace(demand, condition=condition))
+    return replace(kernel, demands=tuple(demands))
