@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import polyop
+from polyop.binary.manifest import read
 from polyop.core.dtypes import DTYPES
 from polyop.core.errors import ArgumentValueError, InferError, UnsupportedError
 from polyop.core.parse import parse
 from polyop.export import export, header
 from polyop.export.collect import check_symbols, collect
-from polyop.export.manifest import read
 from polyop.export.operator import ExportedKernel, ExportedOperator, SourceFile
 
 from . import exported_operators

@@ -25,7 +25,7 @@ from typing import Any
 
 import mutate
 
-from polyop.binary import elf, file_kind, loader_message
+from polyop.binary import elf, file_kind, loader_message, manifest
 from polyop.binary import open as opening
 from polyop.build.depfile import parse_depfile
 from polyop.build.options import BuildOptions
@@ -36,6 +36,7 @@ from polyop.core.information.attribute_types import VALUE_TYPES, parse_default
 from polyop.core.information.information import Information
 from polyop.core.limits import as_path, read_json
 from polyop.core.parse import parse
+from polyop.define.library.exported import _Library
 from polyop.define.op_def.op_doc import read_op_docs
 from polyop.define.op_def.read import read_op_defs
 from polyop.graph.onnx_attributes import arguments_of, inputs_and_attributes
@@ -293,6 +294,41 @@ def _docs() -> list[str]:
     return [(ROOT / "tests" / "sources" / "graph_add_doc.yaml").read_text()]
 
 
+def _manifests() -> list[Any]:
+    size = ["+", ["size", 0, 1], ["attribute", 0]]
+    row = {
+        "name": "fuzz::f",
+        "schema": "fuzz::f(Tensor x, int k=1) -> Tensor",
+        "c": "fuzz_f",
+        "kernels": [{"x": {"dtypes": ["float32"], "dimensions": 2}}],
+        "outputs": [[{"dtype": "float32", "shape": [["size", 0, 0], size]}]],
+        "infer": None,
+        "fixed": {},
+        "notation": {"dims": "m n -> m o"},
+        "backward": "",
+        "no_backward": "",
+        "doc": "",
+        "not_for": {},
+    }
+    return [{"format": manifest.FORMAT, "register_torch": "r", "operators": [row]}]
+
+
+def _marked(sample: Any) -> bytes:
+    return f"{manifest.MARK}{json.dumps(sample)}".encode() + b"\0"
+
+
+def in_manifest(sample: Any, folder: pathlib.Path) -> object:
+    """Read a manifest from a file, and its schema and sizes as ``load_library`` does."""
+    file = folder / "l.so"
+    try:
+        file.write_bytes(_marked(sample))
+    except (TypeError, ValueError, RecursionError):  # no value of JSON
+        return None
+    content = manifest.read(file)
+    assert content is not None
+    return [_Library(file, content, {}, {})]
+
+
 PARSERS = [
     Parser("schema", lambda: SCHEMAS, mutate.of_text, lambda text, _: parse(text)),
     Parser("dims", lambda: DIMS, mutate.of_text, _dims),
@@ -326,6 +362,13 @@ PARSERS = [
     ),
     Parser("shared library", libraries, mutate.of_bytes, in_file("l.so", _library), share=50),
     Parser("kind of a file", libraries, mutate.of_bytes, in_file("l.so", file_kind.file_problem)),
+    Parser("manifest", _manifests, mutate.of_value, in_manifest),
+    Parser(
+        "manifest as bytes",
+        lambda: [_marked(one) for one in _manifests()],
+        mutate.of_bytes,
+        in_file("l.so", manifest.read),
+    ),
     Parser("wheel", lambda: list(map(packed, members())), mutate.of_bytes, in_file(NAME, audit), share=10),
     Parser("files of a wheel", members, of_members, in_file(NAME, audit), share=10),
     Parser("CUDA images", of_images, mutate.of_bytes, lambda data, _: list(fatbin._entries(data))),

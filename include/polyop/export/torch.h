@@ -18,11 +18,10 @@ namespace exported __attribute__((visibility("hidden"))) {
 
   // An operator that PyTorch gets. The generated source defines the table.
   struct TorchOperator {
-    int32_t number;  // in kOperators
+    int32_t number;      // in kOperators
+    const char* schema;  // the results are the outputs alone, without arguments that are written
     const char*
         arguments;  // of the schema, in order: 't' a tensor, 'a' an attribute; in capitals if None is a value
-    int32_t result_count;
-    const int32_t* results;  // of the schema, in order: the position of an argument, or -1 for a new tensor
     BoxedKernel cpu, meta;
   };
   extern const TorchOperator kTorchOperators[];
@@ -237,15 +236,8 @@ namespace exported __attribute__((visibility("hidden"))) {
       run(op, inputs.data(), attributes.data(), arrays.data(), nullptr);
       for (TorchInput& tensor : tensors) tensor.write_back();
     }
-    size_t fresh = 0;
-    for (int32_t i = 0; i < entry.result_count; ++i) {
-      void* handle = nullptr;
-      if (entry.results[i] < 0) {
-        handle = outputs[fresh++].release();
-      } else {
-        handle = handles[static_cast<size_t>(entry.results[i])].release();
-      }
-      stack[i] = reinterpret_cast<StableIValue>(handle);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      stack[i] = reinterpret_cast<StableIValue>(outputs[i].release());
     }
   }
 
@@ -270,7 +262,7 @@ namespace exported __attribute__((visibility("hidden"))) {
   inline bool register_torch_operator(const TorchOperator& entry) {
     const TorchApi& torch = torch_api();
     const Operator& op = *kOperators[entry.number];
-    const std::string schema = op.schema, qualified = schema.substr(0, schema.find('('));
+    const std::string schema = entry.schema, qualified = schema.substr(0, schema.find('('));
     const size_t colons = qualified.find("::");
     const std::string space = qualified.substr(0, colons), name = qualified.substr(colons + 2);
     void *definitions = nullptr, *implementations = nullptr;

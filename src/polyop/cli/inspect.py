@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from ..binary import manifest
 from ..binary.cxx_names import demangle, string_abi
 from ..binary.diagnose import AotFunction, LibraryFile, aot_functions, companion_problem, read
 from ..binary.elf import own_machine, tvm_ffi_functions
@@ -18,7 +19,6 @@ from ..binary.file_kind import subject_of
 from ..binary.known_libraries import frameworks
 from ..core.abi import ABI_VERSION
 from ..core.errors import LibraryError
-from ..export import manifest
 from ..kernels.module.library import ENTRY as MODULE
 from ..kernels.module.registrations import ENTRY as LIBRARY
 from ..providers.aten.registered import registers_in_torch
@@ -131,7 +131,11 @@ def facts(file: LibraryFile) -> list[tuple[str, str]]:
 def _exported(file: LibraryFile) -> list[tuple[str, str]]:
     """Return the operators of a library of ``polyop export``, with what cannot call them."""
     lines = []
-    for row in (manifest.read(file.path) or {"operators": []})["operators"]:
+    try:
+        rows = (manifest.read(file.path) or {"operators": []})["operators"]
+    except LibraryError as problem:
+        return [("exports", f"unknown: {problem}")]
+    for row in rows:
         refused = [f"; not for {name}: {reason}" for name, reason in row["not_for"].items()]
         lines.append(("exports", row["schema"] + "".join(refused)))
     return lines

@@ -20,6 +20,7 @@ PyTorch, aten/src/ATen/native/README.md.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import string
 from collections.abc import Iterator, Sequence
@@ -49,7 +50,8 @@ MISSING: Final = _Missing()
 def alias_names() -> Iterator[str]:
     """Yield names for the tensors of a schema that are written in place: a, b, ..., z, aa, ab, ...
 
-    >>> import itertools
+    >>> import dataclasses
+    import itertools
     >>> list(itertools.islice(alias_names(), 24, 29))
     ['y', 'z', 'aa', 'ab', 'ac']
     """
@@ -172,6 +174,15 @@ class Schema:
             if letter in argument.type.alias.split("->")[0].replace("!", "").replace(" ", "").split("|"):
                 return position
         raise LookupError(letter)
+
+    def without_written_returns(self) -> Schema:
+        """Return the schema for PyTorch, whose tracers take no result that is an argument written in place.
+
+        >>> from polyop.core.parse import parse
+        >>> print(parse("a::f_(Tensor(a!) x) -> Tensor(a!)").without_written_returns())
+        a::f_(Tensor(a!) x) -> ()
+        """
+        return dataclasses.replace(self, returns=tuple(self.returns[i] for i in self.fresh))
 
     @cached_property
     def tensor_positions(self) -> tuple[int, ...]:

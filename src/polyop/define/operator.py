@@ -89,7 +89,7 @@ def operator(
         doc=doc,
         origin=origin,
     )
-    return _bound(value)
+    return bound_operator(value)
 
 
 def of_loop_kernel(schema: Schema, function: Callable[..., Any], doc: str, origin: Any) -> Operator:
@@ -131,7 +131,8 @@ def _for_gpus(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
             yield kernel.on("cuda")
 
 
-def _bound(operator: Operator) -> BoundOperator:
+def bound_operator(operator: Operator) -> BoundOperator:
+    """Return the operator bound, with the rules that follow from its dimensions or its loops."""
     if operator.dims is not None and operator.dims.data_sizes:
         from .data_sized import DataSizedOperator
 

@@ -9,6 +9,7 @@ header.py       plain C functions, and the header that declares them
 cmake.py        the file by which find_package finds the library
 surfaces/       other ways to call the library, one file each
 manifest.py     what the library says of itself
+literal.py      texts as literals of C and C++
 library.py      compile and link
 """
 

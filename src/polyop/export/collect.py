@@ -99,9 +99,20 @@ def _operator(
     dims = operator.dims
     notation = {} if dims is None else {"dims": dims.text, **dims.claims()}
     fixed = dict(operator.attributes)
+    by_loops = dims is None and all(one.outputs is not None for one in kernels)
+    infer = None if by_loops else _infer_value(operator)
     doc = (operator.doc or "").strip()
     return ExportedOperator(
-        operator.name, schema, tuple(kernels), tuple(files), kind, doc, notation, fixed=fixed, **more
+        operator.name,
+        schema,
+        tuple(kernels),
+        tuple(files),
+        kind,
+        doc,
+        notation,
+        fixed=fixed,
+        infer=infer,
+        **more,
     )
 
 
@@ -136,6 +147,18 @@ def _infer(operator: Operator) -> list[str]:
     reason = "infers the shapes of its outputs by a function, which cannot be compiled"
     hint = 'give dims=, as in dims="n, n -> n", or infer="x" for an output like x'
     raise UnsupportedError(operator.name, reason, where=operator.origin, hint=hint)
+
+
+def _infer_value(operator: Operator) -> str | list[str | None] | None:
+    """Return what ``infer=`` was: the argument that outputs are like, or their dtypes beside ``dims=``."""
+    rule: Any = operator.infer
+    if isinstance(rule, FromSpecs):
+        return rule.rule if isinstance(rule.rule, str) else None
+    rule = getattr(rule, "rule", rule)
+    if not isinstance(rule, FromDims):
+        return None
+    names = [argument.name for argument in operator.schema.arguments]
+    return [names[one] if isinstance(one, int) else None if one is None else one.name for one in rule.dtypes]
 
 
 def _check_schema(operator: Operator) -> None:

@@ -22,7 +22,7 @@ from ..loops.library.options import Options, exported, flags_of
 from ..loops.targets import isa
 from ..wheel.loop_extension import Signature
 from .operator import ExportedKernel, SourceFile
-from .shapes import from_loops
+from .shapes import from_loops, of_loops
 
 _TYPES = {"int": int, "float": float, "bool": bool}
 
@@ -109,8 +109,8 @@ def _kernel(
     kernel: Kernel, schema: Schema, tensors: Sequence[str], checks: Sequence[str], unread: Sequence[bool] = ()
 ) -> ExportedKernel:
     inputs = tensors[: len(schema.tensor_positions)]
-    lines = from_loops(kernel, inputs, schema)
-    if lines is None:
+    outputs = of_loops(kernel, inputs, schema)
+    if outputs is None:
         rule = "the size of an output cannot be computed in C++"
         hint = "write it in sizes and integer attributes with + - * // % max min"
         raise UnsupportedError(schema.qualified_name, rule, where=kernel.file, hint=hint)
@@ -122,8 +122,9 @@ def _kernel(
     return ExportedKernel(
         tuple(dtypes for dtypes, _ in rows),
         tuple(rank for _, rank in rows),
-        (*checks, *lines),
+        (*checks, *from_loops(outputs, len(inputs), sum(1 for _ in schema.attributes()))),
         exported(kernel),
+        outputs=tuple(outputs),
     )
 
 

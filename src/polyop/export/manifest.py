@@ -1,24 +1,21 @@
-"""What an exported library says of itself: a JSON text in the file, which can be read without loading it."""
+"""What an exported library says of itself. :mod:`polyop.binary.manifest` reads it, without loading it."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
+from ..binary.manifest import FORMAT, MARK
 from .operator import ExportedKernel, ExportedOperator
 from .surfaces import SURFACES
-
-MARK = "polyop-export-manifest:"
-"""What the text begins with in the file; a zero byte ends it."""
-FORMAT = 1
-"""Goes up when the layout of the text changes."""
 
 
 def manifest(operators: Sequence[ExportedOperator]) -> dict[str, Any]:
     """Return the manifest as values of JSON."""
-    return {"format": FORMAT, "operators": [_row(one) for one in operators]}
+    rows = [_row(one) for one in operators]
+    return {"format": FORMAT, "register_torch": "polyop_export_register_torch", "operators": rows}
 
 
 def _row(operator: ExportedOperator) -> dict[str, Any]:
@@ -29,12 +26,23 @@ def _row(operator: ExportedOperator) -> dict[str, Any]:
         "c": operator.c_name,
         "made_from": operator.kind,
         "kernels": [_kernel(operator, one) for one in operator.kernels],
+        "outputs": [one.outputs for one in operator.kernels if one.outputs is not None],
+        "infer": operator.infer,
+        "fixed": {name: _plain(value) for name, value in operator.fixed.items()},
         "notation": dict(operator.notation),
         "backward": operator.backward,
         "no_backward": operator.no_backward,
         "doc": operator.doc,
         "not_for": {name: reason for name, reason in refused.items() if reason},
     }
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of JSON, which has no infinity and no NaN: these are objects with their names."""
+    if isinstance(value, (list, tuple)):
+        return list(map(_plain, value))
+    is_number = not isinstance(value, float) or math.isfinite(value)
+    return value if is_number else {"float": repr(value)}
 
 
 def _kernel(operator: ExportedOperator, kernel: ExportedKernel) -> dict[str, Any]:
@@ -50,15 +58,3 @@ def source(operators: Sequence[ExportedOperator]) -> str:
         '__attribute__((visibility("default"), used)) const char polyop_export_manifest[] =\n'
         f'    "{MARK}" {text};\n'
     )
-
-
-def read(path: str | Path) -> dict[str, Any] | None:
-    """Return the manifest of a library, or None if the file is no exported library. Nothing is loaded."""
-    _, mark, rest = Path(path).read_bytes().rpartition(MARK.encode())
-    if not mark:
-        return None
-    try:
-        values: dict[str, Any] = json.loads(rest[: rest.index(0)])
-    except ValueError:
-        return None
-    return values if isinstance(values, dict) and "operators" in values else None

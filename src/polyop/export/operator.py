@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ class ExportedKernel:
     ``infer``     the lines of the C++ function that infers the outputs; see :mod:`polyop.export.shapes`.
     ``function``  the C symbol of the kernel, the function of seven arguments of ``polyop/abi.h``.
     ``init``      the C symbol of its ``Init``, or "".
+    ``outputs``   of a loop kernel: dtype and shape of each output, see :func:`polyop.export.shapes.of_loops`.
     """
 
     dtypes: tuple[tuple[str, ...] | None, ...]
@@ -36,6 +37,7 @@ class ExportedKernel:
     infer: tuple[str, ...]
     function: str
     init: str = ""
+    outputs: tuple[Mapping[str, Any], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class ExportedOperator:
     ``backward``  the name of the operator that computes its gradient, or "".
     ``no_backward``  why a loop kernel's gradient is not exported, or "".
     ``fixed``     attributes of the definition, which no call passes.
+    ``infer``     what :func:`polyop.operator` takes as ``infer=``; None if kernels have ``outputs``.
     """
 
     name: str
@@ -59,6 +62,7 @@ class ExportedOperator:
     backward: str = ""
     no_backward: str = ""
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    infer: str | Sequence[str | None] | None = None
 
     @property
     def symbol(self) -> str:

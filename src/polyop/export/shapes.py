@@ -7,7 +7,7 @@ The lines are the body of a ``polyop::exported::Infer``: they read ``inputs`` an
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..core.dims.dims import Dims
@@ -31,11 +31,8 @@ _LOOPS = {
     "*": "({} * {})",
     "//": "floor_div({}, {})",
     "%": "floor_mod({}, {})",
-    "ceil_div": "floor_div({0} + {1} - 1, {1})",
     "max": "std::max<int64_t>({}, {})",
     "min": "std::min<int64_t>({}, {})",
-    "neg": "(-{})",
-    "cast": "{}",
 }
 """Operators of sizes -> C++. Both halves compute in 64 bits."""
 
@@ -88,20 +85,27 @@ def matching(dims: Dims, schema: Schema, names: Sequence[str]) -> list[str]:
     return lines
 
 
-def from_loops(kernel: Kernel, inputs: Sequence[str], schema: Schema) -> list[str] | None:
-    """Return the lines for the new outputs of a loop kernel, or None if C++ cannot compute a size.
+def of_loops(kernel: Kernel, inputs: Sequence[str], schema: Schema) -> list[dict[str, Any]] | None:
+    """Return dtype and shape of each new output of a loop kernel, None if C++ cannot compute a size.
 
-    ``inputs`` are the kernel's tensors, in the order of the operator's.
+    ``inputs`` are the kernel's tensors, in the order of the operator's. A size is a number,
+    ``["size", tensor, axis]``, ``["attribute", number]``, or an operator as in ``["+", size, size]``.
     """
     numbers = {attribute.name: number for number, (_, attribute) in enumerate(schema.attributes())}
-    lines = [f"check_provable(inputs, {len(inputs)}, attributes, {len(numbers)});"]
     outputs = [kernel.buffers[name] for name in kernel.outputs if kernel.buffers[name].role == "output"]
-    for number, buffer in enumerate(outputs):
-        sizes = [_loop_size(size, inputs, numbers) for size in buffer.shape]
-        if None in sizes:
-            return None
-        shape = ", ".join(f"std::max<int64_t>(0, {size})" for size in sizes)
-        lines.append(f"outputs[{number}] = {{{dtype_constant(buffer.dtype)}, {{{shape}}}}};")
+    rows = [
+        {"dtype": one.dtype, "shape": [_loop_size(size, inputs, numbers) for size in one.shape]}
+        for one in outputs
+    ]
+    return None if any(None in row["shape"] for row in rows) else rows
+
+
+def from_loops(outputs: Sequence[Mapping[str, Any]], inputs: int, attributes: int) -> list[str]:
+    """Return the lines for the outputs that :func:`of_loops` gives; the kernel has so many arguments."""
+    lines = [f"check_provable(inputs, {inputs}, attributes, {attributes});"]
+    for number, output in enumerate(outputs):
+        shape = ", ".join(f"int64_t{{{_cxx_size(size)}}}" for size in output["shape"])
+        lines.append(f"outputs[{number}] = {{{dtype_constant(output['dtype'])}, {{{shape}}}}};")
     return lines
 
 
@@ -139,14 +143,37 @@ def _dtype(source: DType | int | None, schema: Schema) -> str:
     return f"inputs[{schema.tensor_positions.index(source)}].dtype"
 
 
-def _loop_size(expression: Expr, inputs: Sequence[str], numbers: dict[str, int]) -> str | None:
-    if isinstance(expression, Const):
-        return f"INT64_C({int(expression.value)})"
-    if isinstance(expression, Size) and expression.buffer in inputs:
-        return f"inputs[{inputs.index(expression.buffer)}].sizes[{expression.axis}]"
-    if isinstance(expression, Var) and expression.name in numbers:
-        return f"attributes[{numbers[expression.name]}].ints[0]"
-    if isinstance(expression, Op) and expression.name in _LOOPS:
-        arguments: list[Any] = [_loop_size(one, inputs, numbers) for one in expression.args]
-        return None if None in arguments else _LOOPS[expression.name].format(*arguments)
-    return None
+def _loop_size(expression: Expr, inputs: Sequence[str], numbers: Mapping[str, int]) -> Any:
+    """Return a size as :func:`of_loops` has it, None if it is none."""
+    size: Any = None
+    match expression:
+        case Const(value=value):
+            size = int(value)
+        case Size(buffer=name, axis=axis) if name in inputs:
+            size = ["size", inputs.index(name), axis]
+        case Var(name=name) if name in numbers:
+            size = ["attribute", numbers[name]]
+        case Op(name=name, args=args):
+            arguments = [_loop_size(one, inputs, numbers) for one in args]
+            size = None if None in arguments else _operator_of(name, arguments)
+    return size
+
+
+def _operator_of(name: str, arguments: list[Any]) -> Any:
+    if name == "cast":
+        return arguments[0]
+    if name == "neg":
+        return ["-", 0, arguments[0]]
+    if name == "ceil_div":
+        return ["//", ["-", ["+", *arguments], 1], arguments[1]]
+    return [name, *arguments] if name in _LOOPS else None
+
+
+def _cxx_size(size: Any) -> str:
+    if isinstance(size, int):
+        return f"INT64_C({size})"
+    if size[0] == "size":
+        return f"inputs[{size[1]}].sizes[{size[2]}]"
+    if size[0] == "attribute":
+        return f"attributes[{size[1]}].ints[0]"
+    return _LOOPS[size[0]].format(*map(_cxx_size, size[1:]))

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.dtypes import DTYPES
 from ..core.schema import MISSING, Argument
+from .literal import literal
 from .operator import ExportedKernel, ExportedOperator
 
 _ROWS = {one.name: number for number, one in enumerate(DTYPES)}
@@ -80,7 +81,7 @@ def _lines(number: str, operator: ExportedOperator) -> Iterator[str]:
     rows = [_kernel_row(f"{number}_{k}", kernel) for k, kernel in enumerate(operator.kernels)]
     yield f"static const Kernel kKernels{number}[] = {{{', '.join(rows)}}};"
     yield (
-        f"static const Operator kOperator{number} = {{{json.dumps(operator.name)}, {_text(str(schema))}, "
+        f"static const Operator kOperator{number} = {{{json.dumps(operator.name)}, {literal(str(schema))}, "
         f"kInputs{number}, {len(tensors)}, kOutputs{number}, {len(schema.fresh)}, kAttributes{number}, "
         f"{len(attributes)}, kKernels{number}, {len(rows)}, kFixed{number}, {len(operator.fixed)}}};"
     )
@@ -145,7 +146,7 @@ def _value(name: str, value: Any, kind: str, depth: int) -> Iterator[str]:
 
 def _literal(value: Any, kind: str) -> str:
     if kind == "POLYOP_STRING":
-        return _text(value)
+        return literal(value)
     if kind == "POLYOP_FLOAT":
         text = repr(float(value))
         words = {"inf": "INFINITY", "-inf": "-INFINITY", "nan": "NAN"}
@@ -165,19 +166,6 @@ def _kind_of(value: Any) -> tuple[str, int]:
     item = (value[0] if value else 0) if depth else value
     kinds = ((bool, "POLYOP_BOOL"), (int, "POLYOP_INT"), (float, "POLYOP_FLOAT"), (str, "POLYOP_STRING"))
     return next((kind for of, kind in kinds if isinstance(item, of)), "POLYOP_NONE"), depth
-
-
-def _text(text: str) -> str:
-    r"""Return a C++ literal; a character outside ASCII is written as its bytes.
-
-    >>> print(_text('a "b"'))
-    "a \"b\""
-    """
-    plain = {'"': '\\"', "\\": "\\\\"}
-    parts = (
-        plain.get(chr(byte), chr(byte)) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in text.encode()
-    )
-    return f'"{"".join(parts)}"'
 
 
 def _flag(value: bool) -> str:

@@ -55,6 +55,11 @@ class KernelBase:
         del dims, where
         return self
 
+    def registers_in_torch(self, name: str) -> bool:
+        """Whether the kernel's library registers the operator of this name in PyTorch itself."""
+        del name
+        return False
+
     def failure(self, code: int, text: str, threw: bool) -> str:
         """Return the error for a call that returned ``code`` and set ``text``, or that threw ``text``."""
         if threw:

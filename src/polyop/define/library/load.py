@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...binary.allowed import check_allowed
+from ...binary.manifest import is_exported
 from ...call import registry
 from ...core.errors import ArgumentTypeError, ArgumentValueError, LibraryError, SchemaError
 from ...core.limits import as_path, shown
@@ -25,6 +26,7 @@ from ..module.dims import read_all
 from ..module.module import PlainFunction, connect, numpy_like
 from ..operator import _check_names as check_names
 from . import names
+from .exported import load_exported, refuse_options
 from .opened import OperatorLibrary
 from .operator import LibraryOperator
 from .torch_library import is_torch_library, load_torch_library
@@ -60,7 +62,7 @@ def load_library(
     docs: Mapping[str, str] | None = None,
     dims: Mapping[str, Any] | None = None,
 ) -> OperatorLibrary:
-    """Return the operators of a C++ library that includes ``polyop/library.h``, or registers in PyTorch.
+    """Return the operators of a library: of C++ with ``polyop/library.h``, of PyTorch, of ``polyop export``.
 
     ``library``     the path of a ``.so``, of a source, or a list of sources, which are built.
     ``namespaces``  other names for its namespaces, as ``{"myops": "myops_v1"}``, to load two versions
@@ -76,10 +78,40 @@ def load_library(
     A library that registers its operators by ``TORCH_LIBRARY`` is loaded through PyTorch. Its operators are
     those of :func:`polyop.aten`, with the fakes and gradients that are registered for them in PyTorch.
 
+    The operators of a library of ``polyop export`` have the schemas, docstrings, ``dims=`` and gradients that
+    it was exported with.
+
     Raises ``LibraryError`` and ``SchemaError`` with the places in the sources, ``BuildError`` with the
     compiler's text, ``ArgumentTypeError`` for a file that POLYOP_LIBRARY_PATHS does not allow.
     """
     origin = caller()
+    paths, sources = _paths(library)
+    path = Path(paths[0])
+    if sources:
+        from ...build import build
+
+        flags, link_flags = _words("cflags", cflags), _words("ldflags", ldflags)
+        path = build(sources, flags=flags, link_flags=link_flags, include_paths=include_paths, debug=debug)
+    else:
+        _no_options(
+            path, {"include_paths": include_paths, "cflags": cflags, "ldflags": ldflags, "debug": debug}
+        )
+    if is_exported(path):
+        refuse_options(path, {"dims": dims}, origin)
+        with names.lock:
+            return load_exported(path, dict(namespaces or {}), docs or {})
+    if is_torch_library(path):
+        return load_torch_library(path, {"namespaces": namespaces, "docs": docs, "dims": dims}, origin)
+    identity = tuple(str(Path(one).resolve()) for one in paths)
+    with names.lock:
+        loaded = _load(identity, path, dict(namespaces or {}))
+        _document(loaded, docs or {})
+        _set_dims(loaded, dims, origin)
+        return loaded
+
+
+def _paths(library: Any) -> tuple[list[str], list[str]]:
+    """Return the paths, and those that are sources: all or none. Raises ``ArgumentTypeError``."""
     paths = [library] if isinstance(library, (str, Path)) else list(library)
     if not paths or not all(isinstance(path, (str, Path)) for path in paths):
         raise ArgumentTypeError(
@@ -91,24 +123,7 @@ def load_library(
         raise ArgumentTypeError(
             "load_library", "takes one library, or only sources", repr(library), where=caller()
         )
-    path = Path(paths[0])
-    if sources:
-        from ...build import build
-
-        flags, link_flags = _words("cflags", cflags), _words("ldflags", ldflags)
-        path = build(sources, flags=flags, link_flags=link_flags, include_paths=include_paths, debug=debug)
-    else:
-        _no_options(
-            path, {"include_paths": include_paths, "cflags": cflags, "ldflags": ldflags, "debug": debug}
-        )
-    if is_torch_library(path):
-        return load_torch_library(path, {"namespaces": namespaces, "docs": docs, "dims": dims}, origin)
-    identity = tuple(str(Path(one).resolve()) for one in paths)
-    with names.lock:
-        loaded = _load(identity, path, dict(namespaces or {}))
-        _document(loaded, docs or {})
-        _set_dims(loaded, dims, origin)
-        return loaded
+    return paths, sources
 
 
 def _no_options(path: Path, options: Mapping[str, Any]) -> None:

@@ -6,6 +6,6 @@ Each has ``refused(operator)``, the reason why it cannot call an operator or Non
 
 from __future__ import annotations
 
-from . import onnx, torch, tvm_ffi, xla
+from . import kernel, onnx, torch, tvm_ffi, xla
 
-SURFACES = {"torch": torch, "onnx": onnx, "xla": xla, "tvm_ffi": tvm_ffi}
+SURFACES = {"polyop": kernel, "torch": torch, "onnx": onnx, "xla": xla, "tvm_ffi": tvm_ffi}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...core.schema import Argument, Schema
+from ...core.schema import Argument
+from ..literal import literal
 from ..operator import ExportedOperator
 
 _ATTRIBUTES = frozenset({"int", "SymInt", "float", "bool", "str"})
@@ -15,7 +16,6 @@ _SOURCE = """\
 namespace polyop {{
 namespace exported {{
 
-{results}
 const TorchOperator kTorchOperators[] = {{
 {entries}
 }};
@@ -38,18 +38,13 @@ def source(operators: Sequence[ExportedOperator]) -> str:
     ``polyop_export_register_torch()`` is called.
     """
     numbered = [(number, one.schema) for number, one in enumerate(operators) if refused(one) is None]
-    results, entries = [], []
+    entries = []
     for entry, (number, schema) in enumerate(numbered):
-        positions = [_position(schema, index) for index in range(len(schema.returns))]
-        values = ", ".join(map(str, positions or [0]))  # C++ has no empty array
-        results.append(f"static const int32_t kTorchResults{entry}[] = {{{values}}};")
         codes = "".join(_code(argument) for argument in schema.arguments)
-        entries.append(
-            f'    {{{number}, "{codes}", {len(positions)}, kTorchResults{entry}, '
-            f"torch_cpu<{entry}>, torch_meta<{entry}>}},"
-        )
-    entries = entries or ['    {0, "", 0, nullptr, nullptr, nullptr},']
-    return _SOURCE.format(results="\n".join(results), entries="\n".join(entries), count=len(numbered))
+        text = literal(str(schema.without_written_returns()))
+        entries.append(f'    {{{number}, {text}, "{codes}", torch_cpu<{entry}>, torch_meta<{entry}>}},')
+    entries = entries or ['    {0, "", "", nullptr, nullptr},']  # C++ has no empty array
+    return _SOURCE.format(entries="\n".join(entries), count=len(numbered))
 
 
 def refused(operator: ExportedOperator) -> str | None:
@@ -76,8 +71,3 @@ def refused(operator: ExportedOperator) -> str | None:
 def _code(argument: Argument) -> str:
     code = "t" if argument.type.is_tensor else "a"
     return code.upper() if argument.type.is_optional else code
-
-
-def _position(schema: Schema, index: int) -> int:
-    """Return the position of the argument that a result is, or -1 for a new tensor."""
-    return -1 if index in schema.fresh else schema.alias_of(index)

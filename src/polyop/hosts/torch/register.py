@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.autograd.forward_ad
@@ -27,6 +27,7 @@ from ...core.schema import Schema
 from ...core.sizes import DataSize
 from ...core.spec import Spec
 from ...core.untraced import untraced
+from ...kernels.base import KernelBase
 from . import batch, function, recorded, tensors
 from .distributed.offer import offer
 from .run import run
@@ -56,11 +57,13 @@ def register(bound: BoundOperator) -> Any:
 
 
 def _register(bound: BoundOperator) -> Any:
-    schema = torch_schema(bound.schema)
+    schema = bound.schema.without_written_returns()
     name = schema.qualified_name
     library = torch.library.Library(schema.namespace, "FRAGMENT")
     try:
-        library.define(f"{name.split('::', 1)[1]}{schema.signature}", tags=(torch.Tag.pt2_compliant_tag,))
+        if not any(cast("KernelBase", one).registers_in_torch(name) for one in bound.operator.kernels):
+            short = name.split("::", 1)[1]
+            library.define(f"{short}{schema.signature}", tags=(torch.Tag.pt2_compliant_tag,))
         packet = getattr(getattr(torch.ops, schema.namespace), schema.name)
         overload = getattr(packet, schema.overload or "default")
     except (RuntimeError, IndexError, AttributeError, AssertionError) as problem:
@@ -89,11 +92,6 @@ def unregister(bound: BoundOperator) -> None:
         library._destroy()
 
 
-def torch_schema(schema: Schema) -> Schema:
-    """Return the schema PyTorch is given: without returns that are arguments written in place."""
-    return dataclasses.replace(schema, returns=tuple(schema.returns[i] for i in schema.fresh))
-
-
 def call_overload(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Call the overload with bound arguments; return its fresh outputs as a tuple."""
     positional, keywords = bound.schema.split(tensors.for_torch(bound.schema, arguments))
@@ -116,7 +114,7 @@ def _implement(bound: BoundOperator, library: Any, overload: Any) -> None:
         return _fake(bound, bind(schema, args, kwargs))
 
     library.impl(name, kernel, "CompositeExplicitAutograd")
-    torch.library.register_fake(full, fake, lib=library)
+    torch.library.register_fake(full, fake, lib=library, allow_override=True)
     if schema.mutates:
         _implement_mutation(bound, library, overload, name)
         batch.register_loop(bound, overload, library, full)
