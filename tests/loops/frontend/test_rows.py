@@ -233,5 +233,17 @@ def test_errors_say_what_is_wrong_with_a_row(line, kind, words, tmp_path):
 @pytest.mark.parametrize("sizes", [(4, 3, 4), (4, 4, 5), (3, 4, 4)])
 def test_rows_of_different_sizes_are_an_error_at_the_call(sizes, operators):
     n, m, k = sizes
-    with pytest.raises(KernelError, match="an index leaves dimension"):
+    words = r"line \d+: rows of different sizes.*where x.shape\[1\] must be [wb].shape\[0\]"
+    with pytest.raises(KernelError, match=words):
         operators[layer_norm](np.ones((2, n)), np.ones(m), np.ones(k))
+    with pytest.raises(KernelError, match=words):
+        torch.vmap(operators[layer_norm], in_dims=(0, None, None))(
+            torch.ones(3, 2, n), torch.ones(m), torch.ones(k)
+        )
+
+
+def test_rows_are_batched(operators):
+    x, w = torch.tensor(np.stack([X, X * 2, -X])), torch.tensor(np.stack([V[:4], V[2:6], V[3:]]))
+    batched = torch.vmap(operators[layer_norm])(x, w, -w)
+    for k in range(3):
+        np.testing.assert_allclose(batched[k], operators[layer_norm](x[k], w[k], -w[k]), rtol=1e-12)

@@ -12,6 +12,7 @@ from ..ir.grammar import (
     INT,
     Buffer,
     Const,
+    Expr,
     For,
     Kernel,
     Load,

@@ -123,10 +123,8 @@ class RowAccess(Access):
         Sizes that each call has before it runs are compared there. Others give the greater one: then the loop
         leaves the smaller row, and the index is an error.
         """
-        apart, sizes = (
-            difference(one, other),
-            [str(size.value) for size in (one, other) if isinstance(size, Const)],
-        )
+        apart = difference(one, other)
+        sizes = [str(size.value) for size in (one, other) if isinstance(size, Const)]
         rule = f"rows of different sizes are combined: {ast.unparse(node)}"
         if apart is not None:
             seen = " and ".join(sizes) if len(sizes) == 2 else f"sizes that differ by {apart}"
