@@ -35,8 +35,9 @@ from polyop.core.errors import PolyopError
 from polyop.core.information.attribute_types import VALUE_TYPES, parse_default
 from polyop.core.information.information import Information
 from polyop.core.limits import as_path, read_json
+from polyop.core.origin import Origin
 from polyop.core.parse import parse
-from polyop.define.library.exported import _Library
+from polyop.define.library.exported import Rows
 from polyop.define.op_def.op_doc import read_op_docs
 from polyop.define.op_def.read import read_op_defs
 from polyop.graph.onnx_attributes import arguments_of, inputs_and_attributes
@@ -326,7 +327,7 @@ def in_manifest(sample: Any, folder: pathlib.Path) -> object:
         return None
     content = manifest.read(file)
     assert content is not None
-    return [_Library(file, content, {}, {})]
+    return [Rows(file, content, {}, {}, Origin("f.py", 1))]
 
 
 PARSERS = [

@@ -12,6 +12,8 @@
 namespace polyop {
 namespace exported __attribute__((visibility("hidden"))) {
 
+  int register_in_torch() noexcept;  // defined with the operators for PyTorch
+
   // The text of the last error of this thread.
   inline std::string& last_error() {
     static thread_local std::string text;
@@ -59,6 +61,12 @@ namespace exported __attribute__((visibility("hidden"))) {
       if (pointer != nullptr) return value(*pointer);
       return add([](OwnedAttribute& one) { one.set_none(); });
     }
+    // Of an optional list null is None, and any other pointer with the count 0 an empty list.
+    template <typename T>
+    CCall& optional_list(const T* items, size_t count) {
+      if (items != nullptr || count != 0) return list(items, count);
+      return add([](OwnedAttribute& one) { one.set_none(); });
+    }
     CCall& list(const int64_t* numbers, size_t count) {
       return add([&](OwnedAttribute& one) {
         need_items(numbers, count);
@@ -80,7 +88,10 @@ namespace exported __attribute__((visibility("hidden"))) {
     CCall& list(const char* const* texts, size_t count) {
       return add([&](OwnedAttribute& one) {
         need_items(texts, count);
-        for (size_t i = 0; i < count; ++i) one.add_text(texts[i], std::strlen(texts[i]));
+        for (size_t i = 0; i < count; ++i) {
+          if (texts[i] == nullptr) throw Error("text " + std::to_string(i) + " of a list is null");
+          one.add_text(texts[i], std::strlen(texts[i]));
+        }
       });
     }
 

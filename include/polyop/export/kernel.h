@@ -37,12 +37,10 @@ namespace exported __attribute__((visibility("hidden"))) {
       const Attribute& attribute = op.attributes[i];
       polyop_attribute value = {};
       const bool there = extra->functions->attribute(extra, attribute.name, &value) == 0;
-      const polyop_attribute* fallback = attribute.fallback;
       const bool none = value.kind == POLYOP_NONE && value.depth == 0;
       const bool empty = value.kind == POLYOP_NONE && value.depth == 1 && attribute.depth == 1;
-      const bool may_be_none = fallback != nullptr && fallback->kind == POLYOP_NONE && fallback->depth == 0;
       const bool fits = value.kind == attribute.kind && value.depth == attribute.depth;
-      if (!there || !(fits || empty || (none && may_be_none))) {
+      if (!there || !(fits || empty || (none && attribute.optional))) {
         throw Error(std::string(op.name) + ": the attribute " + attribute.name +
                     (there ? " has another type" : " is missing") + "; the schema is " + op.schema);
       }

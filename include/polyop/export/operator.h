@@ -53,6 +53,7 @@ namespace exported __attribute__((visibility("hidden"))) {
     int32_t kind;   // a polyop_attribute_kind
     int32_t depth;  // 0 for a single value, 1 for a list
     const polyop_attribute* fallback;
+    bool optional = false;  // whether None is a value
   };
 
   // Writes the shapes of the outputs for these inputs and attributes. Throws Error if the inputs do not fit.

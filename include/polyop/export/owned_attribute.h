@@ -36,11 +36,13 @@ namespace exported __attribute__((visibility("hidden"))) {
       }
       fallback_ = attribute_.fallback;
     }
-    // None is a value only where it is the default.
+    // Throws Error where None is no value.
     void set_none() {
+      static const polyop_attribute none = {POLYOP_NONE, 0, 0, nullptr, nullptr, nullptr, 0, nullptr};
       const polyop_attribute* value = attribute_.fallback;
-      if (value == nullptr || value->kind != POLYOP_NONE || value->depth != 0) throw wrong("None");
-      fallback_ = value;
+      const bool is_default = value != nullptr && value->kind == POLYOP_NONE && value->depth == 0;
+      if (!attribute_.optional && !is_default) throw wrong("None");
+      fallback_ = &none;
     }
 
     // The values belong to this.

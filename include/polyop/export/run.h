@@ -42,17 +42,16 @@ namespace exported __attribute__((visibility("hidden"))) {
           dtypes += (dtypes.empty() ? " " : " or ") + std::string(kDTypeNames[d]);
       }
       text += dtypes;
-      if (kernel.ranks[i] >= 0) text += " of " + std::to_string(kernel.ranks[i]) + " dimensions";
+      if (kernel.ranks[i] < 0) continue;
+      text +=
+          " of " + std::to_string(kernel.ranks[i]) + (kernel.ranks[i] == 1 ? " dimension" : " dimensions");
     }
     return text;
   }
 
   inline bool takes(const Operator& op, const Kernel& kernel, const polyop_array* inputs) {
     for (int32_t i = 0; i < op.input_count; ++i) {
-      if (inputs[i].dtype < 0) {
-        if (!op.inputs[i].optional) return false;
-        continue;
-      }
+      if (inputs[i].dtype < 0) continue;
       if (inputs[i].dtype >= kDTypes || (kernel.dtypes[i] >> inputs[i].dtype & 1) == 0) return false;
       if (kernel.ranks[i] >= 0 && kernel.ranks[i] != inputs[i].ndim) return false;
     }
@@ -63,6 +62,9 @@ namespace exported __attribute__((visibility("hidden"))) {
     for (int32_t i = 0; i < op.input_count; ++i) {
       const polyop_array& input = inputs[i];
       const bool present = input.dtype >= 0;
+      if (!present && !op.inputs[i].optional) {
+        throw Error(std::string(op.name) + ": " + op.inputs[i].name + " is required, but is null");
+      }
       if (present &&
           (input.ndim < 0 || input.ndim > POLYOP_MAX_DIMENSIONS ||
            std::any_of(input.sizes, input.sizes + input.ndim, [](int64_t size) { return size < 0; }))) {

@@ -71,9 +71,10 @@ def make(plan: Plan, sources: Sequence[Source], options: BuildOptions, name: str
     return cache.get(plan.request, paths, build, watch=paths).path
 
 
-def make_library(plan: Plan, work: Path, name: str, cache: Cache) -> BuildOutput:
+def make_library(plan: Plan, work: Path, name: str, cache: Cache, label: str = "") -> BuildOutput:
     """Compile every source, as many at a time as there are processors, and link them.
 
+    ``label`` is what messages call it: else the names of the sources.
     Raises ``CompileFailed`` for a source that does not compile, ``BuildError`` if linking fails.
     """
     headers: list[Precompiled | None] = [None] * len(plan.units)
@@ -82,7 +83,7 @@ def make_library(plan: Plan, work: Path, name: str, cache: Cache) -> BuildOutput
 
         # one after another: most sources share a header, and precompiling one needs much memory
         headers = [precompiled(unit, plan.torch, cache) for unit in plan.units]
-    names = ", ".join(dict.fromkeys(unit.source.name for unit in plan.units))
+    names = label or ", ".join(dict.fromkeys(unit.source.name for unit in plan.units))
     objects = [work / f"{number}.o" for number in range(len(plan.units))]
     library = work / f"{name}.so"
     with progress(f"compiling {names}"):

@@ -26,7 +26,7 @@ def add(subparsers: Any) -> None:
         "--only", nargs="+", metavar="NAME", help="the operators to export (default: all of the module)"
     )
     parser.add_argument(
-        "--dtypes", default=",".join(DTYPES), metavar="T,...", help="dtypes of loop kernels (%(default)s)"
+        "--dtypes", metavar="T,...", help=f"dtypes of loop kernels that declare none ({','.join(DTYPES)})"
     )
     parser.add_argument(
         "--signature",
@@ -52,7 +52,8 @@ def run(options: argparse.Namespace) -> int:
             rule = "must be NAME=SIGNATURE"
             raise ArgumentValueError("--signature", rule, text, hint='as in "myops::scale=T[:], float"')
         signatures.setdefault(find_operator(name.strip(), module).name, []).append(signature)
-    exported = export(chosen, options.output, signatures=signatures, dtypes=options.dtypes.split(","))
+    dtypes = options.dtypes.split(",") if options.dtypes else None
+    exported = export(chosen, options.output, signatures=signatures, dtypes=dtypes)
     print(options.output)
     for one in exported:
         print(f"  {one.schema}")

@@ -9,7 +9,9 @@ header.py       plain C functions, and the header that declares them
 cmake.py        the file by which find_package finds the library
 surfaces/       other ways to call the library, one file each
 manifest.py     what the library says of itself
-literal.py      texts as literals of C and C++
+names.py        refuses operators whose functions would have one name
+c_names.py      the names of the parameters of a C function
+literal.py      texts as literals and comments of C and C++
 library.py      compile and link
 """
 

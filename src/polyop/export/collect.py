@@ -14,7 +14,7 @@ from ..core.schema import Schema
 from ..kernels.loop.kernel import LoopKernel
 from ..kernels.source import SourceKernel
 from ..rules.loops.rules import DerivedRule
-from ..wheel.loop_extension import Signature, signature
+from ..wheel.loop_extension import Signature, check_dtype, is_general, signature
 from .loops import compile_gradient, compile_loops
 from .operator import ExportedOperator, SourceFile
 from .shapes import from_dims, matching, names_of, same_as
@@ -26,18 +26,19 @@ _ATTRIBUTES = ("int", "float", "bool", "str")
 
 
 def collect(
-    operators: Sequence[BoundOperator], signatures: Mapping[str, Sequence[str]], dtypes: Sequence[str]
+    operators: Sequence[BoundOperator],
+    signatures: Mapping[str, Sequence[str]],
+    dtypes: Sequence[str] | None,
 ) -> list[ExportedOperator]:
     """Return the exported operators; the derived gradient of a loop kernel follows it.
 
     ``signatures`` has texts for loop kernels, by the operator's name, as :class:`~polyop.wheel.LoopExtension`
-    has them.
-    Raises ``UnsupportedError`` that lists every operator which cannot be exported, each with its reason.
+    has them. ``dtypes`` are those of loop kernels; None for :data:`DTYPES`.
+    Raises ``UnsupportedError`` that lists every operator which cannot be exported, each with its reason, and
+    ``ArgumentValueError`` for signatures and dtypes that nothing uses.
     """
-    unknown = sorted(set(signatures) - {one.name for one in operators})
-    if unknown:
-        rule = "names an operator that is not exported"
-        raise ArgumentValueError("export: signatures", rule, unknown[0])
+    _check_used(operators, signatures, dtypes)
+    dtypes = DTYPES if dtypes is None else dtypes
     result: list[ExportedOperator] = []
     refused = {}
     for bound in operators:
@@ -51,8 +52,39 @@ def collect(
         reasons = "\n  ".join(refused.values())
         rule = f"{len(refused)} of {len(operators)} operators cannot be exported\n  {reasons}"
         raise UnsupportedError("export", rule, hint=hint)
-    check_symbols(result)
     return result
+
+
+def _check_used(
+    operators: Sequence[BoundOperator],
+    signatures: Mapping[str, Sequence[str]],
+    dtypes: Sequence[str] | None,
+) -> None:
+    """Raise ``ArgumentValueError`` for a signature or for dtypes that no loop kernel uses."""
+    loops = {one.name: kernel for one in operators if (kernel := _loop_kernel(one.operator)) is not None}
+    for name in signatures:
+        if name not in loops:
+            exported = name in {one.name for one in operators}
+            rule = f"must be for {'a loop kernel' if exported else 'an operator that is exported'}"
+            hint = f"loop kernels that are exported: {', '.join(loops) or 'none'}"
+            raise ArgumentValueError("export: a signature", rule, name, hint=hint)
+    if dtypes is None:
+        return
+    for name in dtypes:
+        check_dtype("export: dtypes", name)
+    if not any(
+        any(map(is_general, signatures[name])) if name in signatures else not kernel.declared_dtypes
+        for name, kernel in loops.items()
+    ):
+        rule = "are for loop kernels that declare none, and no such operator is exported"
+        hint = "T in a signature stands for them, as in T[:,:]; C and C++ sources check dtypes themselves"
+        raise ArgumentValueError("export: dtypes", rule, ", ".join(dtypes), hint=hint)
+
+
+def _loop_kernel(operator: Operator) -> LoopKernel | None:
+    """Return the kernel of an operator whose only kernel for the CPU is a loop kernel."""
+    kernels = [one for one in operator.kernels if one.device == "cpu"]
+    return kernels[0] if len(kernels) == 1 and isinstance(kernels[0], LoopKernel) else None
 
 
 def _exported(operator: Operator, texts: Sequence[str], dtypes: Sequence[str]) -> Iterator[ExportedOperator]:
@@ -60,8 +92,9 @@ def _exported(operator: Operator, texts: Sequence[str], dtypes: Sequence[str]) -
     kernels: list[Any] = [one for one in operator.kernels if one.device == "cpu"]
     if not kernels:
         raise UnsupportedError(operator.name, "runs on CUDA alone, and libraries are exported for the CPU")
-    if isinstance(kernels[0], LoopKernel) and len(kernels) == 1:
-        yield from _loops(operator, kernels[0], _signatures(operator, kernels[0], texts, dtypes))
+    loops = _loop_kernel(operator)
+    if loops is not None:
+        yield from _loops(operator, loops, _signatures(operator, loops, texts, dtypes))
         return
     other = next((one for one in kernels if not isinstance(one, SourceKernel)), None)
     if other is not None:
@@ -138,6 +171,10 @@ def _infer(operator: Operator) -> list[str]:
     rule: Any = operator.infer
     rule = getattr(rule, "rule", rule) if not isinstance(rule, FromSpecs) else rule
     if isinstance(rule, FromDims):
+        if None in rule.dtypes and not operator.schema.tensor_positions:
+            reason = "has no tensor argument, and nothing says the dtypes of its outputs"
+            hint = 'give infer= beside dims=, as in infer="float32"'
+            raise UnsupportedError(operator.name, reason, where=operator.origin, hint=hint)
         return from_dims(rule, operator.schema)
     if isinstance(rule, FromSpecs) and isinstance(rule.rule, str):
         position = operator.schema.tensor_positions.index(rule.position)
@@ -177,33 +214,6 @@ def _check_schema(operator: Operator) -> None:
         problem = "has no kernel"
     if problem:
         raise UnsupportedError(operator.name, f"{problem}, which an exported library cannot have")
-
-
-def check_symbols(operators: Sequence[ExportedOperator]) -> None:
-    """Raise ``ArgumentValueError`` for two operators or kernels that would share a symbol."""
-    owners: dict[str, str] = {}
-    c_names: dict[str, str] = {}
-    for one in operators:
-        for name in (one.c_name, *([f"{one.c_name}_shapes"] if one.output_names else [])):
-            if name in c_names:
-                rule = f"and {c_names[name]} would have one C function, {name}"
-                raise ArgumentValueError(f"export: {one.name}", rule, hint="--only exports one of them")
-            c_names[name] = one.name
-    functions: dict[str, tuple[str, tuple[SourceFile, ...]]] = {}
-    for one in operators:
-        if one.symbol in owners:
-            rule = f"and {owners[one.symbol]} would have one symbol, {one.symbol}"
-            raise ArgumentValueError(f"export: {one.name}", rule, hint="--only exports one of them")
-        owners[one.symbol] = one.name
-        for kernel in one.kernels:
-            if kernel.function in c_names:
-                rule = f"has a kernel {kernel.function}, and the C function of {c_names[kernel.function]}"
-                hint = "rename the kernel's function"
-                raise ArgumentValueError(f"export: {one.name}", f"{rule} is called so too", hint=hint)
-            other = functions.setdefault(kernel.function, (one.name, one.sources))
-            if other[1] != one.sources:
-                rule = f"and {other[0]} have kernels called {kernel.function} in different sources"
-                raise ArgumentValueError(f"export: {one.name}", rule, hint="rename one of the functions")
 
 
 def _kind(kernel: Any) -> str:

@@ -8,33 +8,22 @@ from pathlib import Path
 
 from ..build.paths import include_dir
 from ..core.schema import Argument
+from .c_names import CNames, c_names
+from .literal import comment
 from .operator import ExportedOperator
 
 _TYPES = {"int": "int64_t", "SymInt": "int64_t", "bool": "int", "float": "double", "str": "const char*"}
-_KEYWORDS = frozenset({
-    "alignas", "alignof", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "case", "catch", "char",
-    "char16_t", "char32_t", "char8_t", "compl", "concept", "const", "const_cast", "consteval",
-    "constexpr", "constinit", "co_await", "co_return", "co_yield", "decltype", "default", "delete",
-    "do", "double", "dynamic_cast", "enum", "explicit", "export", "extern", "float", "friend", "goto",
-    "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not_eq", "nullptr", "operator",
-    "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "restrict",
-    "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch",
-    "template", "this", "thread_local", "throw", "typedef", "typeid", "typename", "union", "unsigned",
-    "using", "virtual", "void", "volatile", "wchar_t", "xor", "xor_eq",
-    "true", "false", "typeof", "linux", "unix",
-})  # fmt: skip
-"""Words of C and C++ that a schema may have as names; ``cppreference.com`` lists them."""
+_SPACE = "::polyop::exported::"
 _SOURCE = """\
 // The C functions of an exported library. polyop export has written this file.
 #include <cstddef>
 
 #include "polyop/export/c.h"
 
-using namespace polyop::exported;
-
 extern "C" {{
 
-POLYOP_EXPORTED const char* {prefix}_error(void) {{ return last_error().c_str(); }}
+POLYOP_EXPORTED const char* {prefix}_error(void) {{ return polyop::exported::last_error().c_str(); }}
+POLYOP_EXPORTED int {prefix}_register_torch(void) {{ return polyop::exported::register_in_torch(); }}
 
 {functions}
 
@@ -46,6 +35,15 @@ _HEADER = """\
  * Every function returns 0, or 1 for an error, whose text is {prefix}_error(). Arrays are dense, row-major.
  * The caller gives the memory of the outputs: NAME_shapes() writes their dtypes and sizes, for which `sizes`
  * needs room for POLYOP_MAX_DIMENSIONS numbers, and `data` is not read. Any thread may call a function.
+ *
+ * The comment before a function is its schema. C has no defaults: pass the value that the schema has.
+ *   Tensor, and outputs    never NULL; only NAME_shapes() takes NULL for an output, and leaves it out
+ *   Tensor?                NULL: no array
+ *   int?, float?, bool?    a pointer to the value; NULL: None
+ *   str?                   NULL: None
+ *   int[] and other lists  a pointer and a count; NULL with the count 0: an empty list
+ *   int[]? and others      the same, but NULL with the count 0: None; another pointer with 0: an empty list
+ *   bool                   0 is false, any other int true
  */
 #ifndef {guard}
 #define {guard}
@@ -60,6 +58,10 @@ extern "C" {{
 
 /* The text of the last error of the calling thread. It is valid until the next error of this thread. */
 const char* {prefix}_error(void);
+
+/* Registers the operators in PyTorch, if libtorch has come into the process after this library. Returns 0; 1
+ * if there is no libtorch of PyTorch 2.10 or newer; 2 if PyTorch refused an operator. */
+int {prefix}_register_torch(void);
 
 {functions}
 
@@ -86,7 +88,7 @@ def header(operators: Sequence[ExportedOperator], library: str) -> str:
     prefix = prefix_of(library)
     blocks = []
     for one in operators:
-        lines = [f"/* {_comment(str(one.schema))} */"]
+        lines = [f"/* {comment(str(one.schema))} */"]
         lines += [f"int {one.c_name}({', '.join(_parameters(one))});"]
         if one.output_names:
             lines += [f"int {one.c_name}_shapes({', '.join(_parameters(one))});"]
@@ -107,32 +109,21 @@ def source(operators: Sequence[ExportedOperator], library: str) -> str:
     return _SOURCE.format(prefix=prefix_of(library), functions=functions)
 
 
-def _comment(text: str) -> str:
-    return text.replace("*/", "* /")
-
-
 def _parameters(operator: ExportedOperator) -> Iterator[str]:
     """Yield the parameters: the schema's arguments in order, then the outputs."""
+    names = c_names(operator)
     for argument in operator.schema.arguments:
+        name = names.arguments[argument.name]
         if argument.type.is_tensor:
-            yield f"const polyop_array* {_name(argument.name)}"
+            yield f"const polyop_array* {name}"
         elif argument.type.is_list:
-            yield f"{_item(argument)}* {_name(argument.name)}"
-            yield f"size_t {argument.name}_count"
+            yield f"{_item(argument)}* {name}"
+            yield f"size_t {names.counts[argument.name]}"
         elif argument.type.is_optional and argument.type.base != "str":
-            yield f"const {_TYPES[argument.type.base]}* {_name(argument.name)}"
+            yield f"const {_TYPES[argument.type.base]}* {name}"
         else:
-            yield f"{_TYPES[argument.type.base]} {_name(argument.name)}"
-    yield from (f"polyop_array* {_name(name)}" for name in operator.output_names)
-
-
-def _name(name: str) -> str:
-    """Return the name of a parameter; a word of C or C++ gets an underscore.
-
-    >>> _name("x"), _name("default")
-    ('x', 'default_')
-    """
-    return f"{name}_" if name in _KEYWORDS else name
+            yield f"{_TYPES[argument.type.base]} {name}"
+    yield from (f"polyop_array* {name}" for name in names.outputs)
 
 
 def _item(argument: Argument) -> str:
@@ -140,24 +131,28 @@ def _item(argument: Argument) -> str:
 
 
 def _functions(number: int, operator: ExportedOperator) -> Iterator[str]:
+    """Yield the C functions. Names are qualified: a parameter may have any of them."""
     parameters = ", ".join(_parameters(operator))
-    schema = operator.schema
-    tensors = "".join(f".input({_name(schema.arguments[i].name)})" for i in schema.tensor_positions)
-    attributes = "".join(f".{_setter(a)}" for _, a in schema.attributes())
-    outputs = ", ".join(map(_name, operator.output_names))
+    schema, names = operator.schema, c_names(operator)
+    tensors = "".join(f".input({names.arguments[schema.arguments[i].name]})" for i in schema.tensor_positions)
+    attributes = "".join(f".{_setter(a, names)}" for _, a in schema.attributes())
+    outputs = ", ".join(names.outputs)
     for suffix, method in (("", "run"), ("_shapes", "shapes")):
         if suffix and not operator.output_names:
             continue
         yield f"POLYOP_EXPORTED int {operator.c_name}{suffix}({parameters}) {{"
-        yield "  return guarded([&] {"
-        yield f"    CCall(*kOperators[{number}]){tensors}{attributes}.{method}({{{outputs}}});"
+        yield f"  return {_SPACE}guarded([&] {{"
+        yield f"    {_SPACE}CCall(*{_SPACE}kOperators[{number}]){tensors}{attributes}"
+        yield f"        .{method}({{{outputs}}});"
         yield "  });"
         yield "}"
 
 
-def _setter(argument: Argument) -> str:
+def _setter(argument: Argument, names: CNames) -> str:
+    name = names.arguments[argument.name]
     if argument.type.is_list:
-        return f"list({_name(argument.name)}, {argument.name}_count)"
+        method = "optional_list" if argument.type.is_optional else "list"
+        return f"{method}({name}, {names.counts[argument.name]})"
     if argument.type.is_optional and argument.type.base != "str":
-        return f"optional({_name(argument.name)})"
-    return f"value({_name(argument.name)})"
+        return f"optional({name})"
+    return f"value({name})"

@@ -15,7 +15,8 @@ from ..build.sources import gather, store_code
 from ..call.bound import BoundOperator
 from ..core.errors import ArgumentValueError, BuildError
 from . import cmake, header, manifest, tables
-from .collect import DTYPES, collect
+from .collect import collect
+from .names import check_names
 from .operator import ExportedOperator, SourceFile
 from .surfaces import SURFACES
 
@@ -29,7 +30,7 @@ def export(
     output: str | Path,
     *,
     signatures: Mapping[str, Sequence[str]] | None = None,
-    dtypes: Sequence[str] = DTYPES,
+    dtypes: Sequence[str] | None = None,
 ) -> list[ExportedOperator]:
     """Compile operators into the library ``output``, and write its header and CMake's file beside it.
 
@@ -39,7 +40,8 @@ def export(
 
     ``signatures``  for a loop kernel the dtypes and dimensions of its tensors, as ``"T[:,:], float"``;
                     without, the dimensions of ``dims=``.
-    ``dtypes``      what ``T`` stands for.
+    ``dtypes``      what ``T`` stands for, and the dtypes of loop kernels without a signature that declare
+                    none; else float32 and float64.
 
     Returns the exported operators, derived gradients among them. Raises ``UnsupportedError`` that names each
     operator which cannot be exported, ``BuildError`` with the compiler's text, ``ArgumentValueError``.
@@ -49,11 +51,10 @@ def export(
         raise ArgumentValueError("export", "the library must be a file that ends in .so", str(output))
     if not operators:
         raise ArgumentValueError("export", "needs an operator", "none")
+    if not path.parent.is_dir():
+        raise ArgumentValueError("export", "the library must be in a folder that exists", str(path.parent))
     exported = collect(operators, signatures or {}, dtypes)
-    error = f"{header.prefix_of(path.name)}_error"
-    if any(one.c_name == error for one in exported):
-        rule = f"must have another name, because {error} is the function that returns the library's errors"
-        raise ArgumentValueError(f"export: {path.name}", rule)
+    check_names(exported, header.prefix_of(path.name))
     companions = {
         path.with_suffix(".h"): header.header(exported, path.name),
         path.with_name(cmake.file_name(path.name)): cmake.config(path.name),
@@ -81,7 +82,7 @@ def _check_own(files: Iterable[Path]) -> None:
 def _files(operators: Sequence[ExportedOperator], library: str) -> list[SourceFile]:
     """Return the sources of the operators, each once, and the generated ones."""
     kernels = dict.fromkeys(file for one in operators for file in one.sources)
-    texts = [tables.source(operators), header.source(operators, library), manifest.source(operators)]
+    texts = [tables.source(operators), header.source(operators, library), manifest.source(operators, library)]
     texts += [surface.source(operators) for surface in SURFACES.values()]
     return [*kernels, *(SourceFile(store_code(text, "c++"), "c++", _FLAGS) for text in texts)]
 
@@ -96,9 +97,14 @@ def _built(files: Sequence[SourceFile], name: str) -> str:
 
     def make(work: Path) -> BuildOutput:
         try:
-            return make_library(plan, work, name, cache)
+            return make_library(plan, work, name, cache, label=f"{name}.so")
         except CompileFailed as problem:
             raise failed(problem.unit.source.path, "cannot be compiled", problem.finished) from None
+        except BuildError as problem:
+            if "multiple definition" not in str(problem):
+                raise
+            hint = "the sources are linked into one library: make functions that only one of them uses static"
+            raise BuildError(f"{name}.so", f"cannot be linked: {hint}", hint=str(problem)) from None
 
     paths = [file.path for file in files]
     return cache.get(plan.request, paths, make, watch=paths).path

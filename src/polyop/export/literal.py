@@ -1,6 +1,16 @@
-"""Texts as literals of the generated C and C++."""
+"""Texts as literals and comments of the generated C and C++."""
 
 from __future__ import annotations
+
+
+def comment(text: str) -> str:
+    r"""Return a text that a comment of C may have, on one line.
+
+    >>> print(comment('str s="a/*b*/\n"'))
+    str s="a/ *b* /\n"
+    """
+    shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    return shown.replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /")
 
 
 def literal(text: str) -> str:
@@ -10,6 +20,8 @@ def literal(text: str) -> str:
     "a \"b\""
     """
     plain = {'"': '\\"', "\\": "\\\\"}
+    if "??" in text:  # no trigraph
+        plain["?"] = "\\?"
     parts = (
         plain.get(chr(byte), chr(byte)) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in text.encode()
     )

@@ -131,11 +131,12 @@ def _kernel(
 def _files(kernel: Kernel, precise: bool) -> list[SourceFile]:
     options = Options(isa.PORTABLE, precise)
     placed = replace(kernel, file=kernel.file.rpartition("/")[2])  # messages name no path of the builder
-    fallback = schedule_or_original(placed, options).fallback
-    if fallback:
-        warnings.warn(FallbackWarning(fallback), stacklevel=2)
+    program = schedule_or_original(placed, options)
+    if program.fallback:
+        warnings.warn(FallbackWarning(program.fallback), stacklevel=2)
     flags = (*flags_of(compilers.find("c").family, options), "-fvisibility=hidden")
-    return [SourceFile(store_code(text, "c"), "c", flags) for text in sources(placed, options)]
+    texts = sources(placed, options, program=program)
+    return [SourceFile(store_code(text, "c"), "c", flags) for text in texts]
 
 
 def _specs(signature: Signature) -> list[Spec]:

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..binary.manifest import FORMAT, MARK
+from .header import prefix_of
 from .operator import ExportedKernel, ExportedOperator
 from .surfaces import SURFACES
 
 
-def manifest(operators: Sequence[ExportedOperator]) -> dict[str, Any]:
+def manifest(operators: Sequence[ExportedOperator], library: str) -> dict[str, Any]:
     """Return the manifest as values of JSON."""
     rows = [_row(one) for one in operators]
-    return {"format": FORMAT, "register_torch": "polyop_export_register_torch", "operators": rows}
+    return {"format": FORMAT, "register_torch": f"{prefix_of(library)}_register_torch", "operators": rows}
 
 
 def _row(operator: ExportedOperator) -> dict[str, Any]:
@@ -51,9 +52,9 @@ def _kernel(operator: ExportedOperator, kernel: ExportedKernel) -> dict[str, Any
     return {name: {"dtypes": dtypes, "dimensions": rank} for name, dtypes, rank in rows}
 
 
-def source(operators: Sequence[ExportedOperator]) -> str:
+def source(operators: Sequence[ExportedOperator], library: str) -> str:
     """Return the C that puts the manifest into the library."""
-    text = json.dumps(json.dumps(manifest(operators)))  # a C literal too: JSON escapes all but ASCII
+    text = json.dumps(json.dumps(manifest(operators, library)))  # a C literal too: JSON escapes all but ASCII
     return (
         '__attribute__((visibility("default"), used)) const char polyop_export_manifest[] =\n'
         f'    "{MARK}" {text};\n'

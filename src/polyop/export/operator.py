@@ -65,7 +65,7 @@ class ExportedOperator:
     infer: str | Sequence[str | None] | None = None
 
     @property
-    def symbol(self) -> str:
+    def short_name(self) -> str:
         """The name without its namespace: a C identifier."""
         return self.schema.name
 

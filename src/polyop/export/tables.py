@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.dtypes import DTYPES
 from ..core.schema import MISSING, Argument
-from .literal import literal
+from .literal import comment, literal
 from .operator import ExportedKernel, ExportedOperator
 
 _ROWS = {one.name: number for number, one in enumerate(DTYPES)}
@@ -65,7 +65,7 @@ def _declaration(function: str, init: str) -> str:
 def _lines(number: str, operator: ExportedOperator) -> Iterator[str]:
     """Yield the tables of one operator."""
     schema = operator.schema
-    yield f"// {schema}"
+    yield f"/* {comment(str(schema))} */"
     tensors = [schema.arguments[i] for i in schema.tensor_positions]
     inputs = [
         f"{{{json.dumps(a.name)}, {_flag(a.type.is_optional)}, {_flag(a.type.writes)}}}" for a in tensors
@@ -102,7 +102,8 @@ def _kernel(name: str, kernel: ExportedKernel) -> Iterator[str]:
 
 
 def _kernel_row(name: str, kernel: ExportedKernel) -> str:
-    return f"{{kDTypes{name}, kRanks{name}, infer{name}, {kernel.function}, {kernel.init or 'nullptr'}}}"
+    init = f"::{kernel.init}" if kernel.init else "nullptr"
+    return f"{{kDTypes{name}, kRanks{name}, infer{name}, ::{kernel.function}, {init}}}"
 
 
 def _mask(dtypes: tuple[str, ...] | None) -> str:
@@ -121,7 +122,8 @@ def _attributes(table: str, values: Mapping[str, Any], arguments: Sequence[Argum
         if value is not MISSING:
             fallback = f"&k{table}Value{number}"
             yield from _value(f"k{table}Value{number}", value, kind, depth)
-        rows.append(f"{{{json.dumps(name)}, {kind}, {depth}, {fallback}}}")
+        optional = _flag(name in types and types[name].is_optional)
+        rows.append(f"{{{json.dumps(name)}, {kind}, {depth}, {fallback}, {optional}}}")
     yield f"static const Attribute k{table}[] = {{{', '.join(rows) or '{}'}}};"
 
 

@@ -102,7 +102,7 @@ def _compile(extension: LoopExtension, kernel: Kernel, precise: bool, folder: Pa
         warnings.warn(FallbackWarning(program.fallback), stacklevel=2)
     digest = shipped.digest(kernel, precise=precise)
     library = folder / f"{kernel.name}-{digest[:12]}.so"
-    files = [store_code(text, "c") for text in sources(placed, options)]
+    files = [store_code(text, "c") for text in sources(placed, options, program=program)]
     flags = flags_of(compilers.find("c").family, options)
     build(files, flags=flags, link_flags=["-Wl,-s"], torch=False, output=library)
     return {

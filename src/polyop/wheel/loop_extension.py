@@ -60,7 +60,7 @@ class LoopExtension(Extension):  # type: ignore[misc]
         if isinstance(dtypes, str):
             raise ArgumentTypeError(subject, "dtypes must be a list", repr(dtypes), hint=f"[{dtypes!r}]")
         for dtype in dtypes:
-            _check_dtype(f"{subject}: dtypes", dtype)
+            check_dtype(f"{subject}: dtypes", dtype)
         self.signatures = {
             function: _signatures(f"{subject}: {function}", texts, dtypes)
             for function, texts in functions.items()
@@ -84,13 +84,14 @@ def _signatures(subject: str, texts: str | Sequence[str], dtypes: Sequence[str])
     for text in [texts] if isinstance(texts, str) else texts:
         if not isinstance(text, str):
             raise ArgumentTypeError(subject, "a signature must be a text", repr(text), hint=_FORM)
-        signatures += (signature(subject, text, dtype) for dtype in (dtypes if _is_general(text) else ("",)))
+        signatures += (signature(subject, text, dtype) for dtype in (dtypes if is_general(text) else ("",)))
     if not signatures:
         raise ArgumentValueError(subject, "needs a signature, and a dtype for T", hint=_FORM)
     return list(dict.fromkeys(signatures))
 
 
-def _is_general(text: str) -> bool:
+def is_general(text: str) -> bool:
+    """Whether a signature has T, which stands for several dtypes."""
     return re.search(rf"\b{ANY}\b", text) is not None
 
 
@@ -106,7 +107,7 @@ def signature(subject: str, text: str, dtype: str) -> Signature:
         tensor = _TENSOR.fullmatch(word)
         if tensor is not None and not numbers:
             name = dtype if tensor["dtype"] == ANY else tensor["dtype"]
-            _check_dtype(subject, name)
+            check_dtype(subject, name)
             tensors.append((name, (tensor["axes"] or "").count(":")))
         elif word in _NUMBERS:
             numbers.append(_NUMBERS[word])
@@ -116,6 +117,7 @@ def signature(subject: str, text: str, dtype: str) -> Signature:
     return Signature(tuple(tensors), tuple(numbers))
 
 
-def _check_dtype(subject: str, dtype: str) -> None:
+def check_dtype(subject: str, dtype: str) -> None:
+    """Raise ``ArgumentValueError`` for a name that is no dtype of loops."""
     if dtype not in DTYPES:
         raise ArgumentValueError(subject, f"a dtype must be one of {', '.join(DTYPES)}", repr(dtype))

@@ -28,7 +28,9 @@ from .opened import OperatorLibrary
 _loaded: dict[tuple[str, tuple[tuple[str, str], ...]], OperatorLibrary] = {}  # by digest and other names
 
 
-def load_exported(path: Path, renamed: Mapping[str, str], docs: Mapping[str, str]) -> OperatorLibrary:
+def load_exported(
+    path: Path, renamed: Mapping[str, str], docs: Mapping[str, str], origin: Origin
+) -> OperatorLibrary:
     """Return the operators of an exported library; ``renamed`` has other names for its namespaces.
 
     Callers hold ``names.lock``. Raises ``LibraryError`` for a damaged manifest, ``SchemaError`` for names
@@ -40,7 +42,7 @@ def load_exported(path: Path, renamed: Mapping[str, str], docs: Mapping[str, str
     identity = (hashlib.sha256(path.read_bytes()).hexdigest(), tuple(sorted(renamed.items())))
     if identity in _loaded:
         return _loaded[identity]
-    library = _Library(path, content, renamed, docs)
+    library = Rows(path, content, renamed, docs, origin)
     owners = {space: names.Owner(str(path), None, identity) for space in library.namespaces()}
     for space, owner in owners.items():
         hint = f"load it under another name: namespaces={{{space!r}: ...}}"
@@ -52,13 +54,18 @@ def load_exported(path: Path, renamed: Mapping[str, str], docs: Mapping[str, str
     return opened
 
 
-class _Library:
+class Rows:
     """The rows of a manifest, which make operators."""
 
     def __init__(
-        self, path: Path, content: Mapping[str, Any], renamed: Mapping[str, str], docs: Mapping[str, str]
+        self,
+        path: Path,
+        content: Mapping[str, Any],
+        renamed: Mapping[str, str],
+        docs: Mapping[str, str],
+        origin: Origin,
     ) -> None:
-        self.path, self.renamed, self.docs = path, renamed, docs
+        self.path, self.renamed, self.docs, self.origin = path, renamed, docs, origin
         self.register_torch: str = content["register_torch"]
         self.rows = {row["name"]: row for row in content["operators"]}
         self.schemas = {name: self._schema(row) for name, row in self.rows.items()}
@@ -89,7 +96,7 @@ class _Library:
 
     def _operator(self, name: str, made: Mapping[str, BoundOperator]) -> Operator:
         row, schema = self.rows[name], self.schemas[name]
-        origin = Origin(str(self.path), 0)
+        origin = self.origin
         own = name == schema.qualified_name and "torch" not in row["not_for"]
         torch = (name, self.register_torch) if own else ("", "")
         kernel = ExportedKernel(str(self.path), name, row["c"], row["kernels"], torch)
@@ -124,7 +131,7 @@ class _Library:
         if schema.qualified_name != row["name"]:
             raise self._damaged(f"{row['name']:.80} has the schema of another operator")
         space = self.renamed.get(schema.namespace, schema.namespace)
-        return checked_schema(dataclasses.replace(schema, namespace=space), {}, Origin(str(self.path), 0))
+        return checked_schema(dataclasses.replace(schema, namespace=space), {}, self.origin)
 
     def _damaged(self, reason: str) -> LibraryError:
         rule = f"is a library of polyop export, and its manifest is damaged: {reason}"

@@ -99,7 +99,7 @@ def load_library(
     if is_exported(path):
         refuse_options(path, {"dims": dims}, origin)
         with names.lock:
-            return load_exported(path, dict(namespaces or {}), docs or {})
+            return load_exported(path, dict(namespaces or {}), docs or {}, origin)
     if is_torch_library(path):
         return load_torch_library(path, {"namespaces": namespaces, "docs": docs, "dims": dims}, origin)
     identity = tuple(str(Path(one).resolve()) for one in paths)
@@ -117,13 +117,13 @@ def _paths(library: Any) -> tuple[list[str], list[str]]:
         raise ArgumentTypeError(
             "load_library", "takes a path, or a list of sources", repr(library), where=caller()
         )
-    paths = [as_path(path, "load_library") for path in paths]
-    sources = [path for path in paths if is_source(path)]
-    if (sources and len(sources) != len(paths)) or (not sources and len(paths) != 1):
+    texts = [as_path(path, "load_library") for path in paths]
+    sources = [path for path in texts if is_source(path)]
+    if (sources and len(sources) != len(texts)) or (not sources and len(texts) != 1):
         raise ArgumentTypeError(
             "load_library", "takes one library, or only sources", repr(library), where=caller()
         )
-    return paths, sources
+    return texts, sources
 
 
 def _no_options(path: Path, options: Mapping[str, Any]) -> None:
@@ -192,7 +192,8 @@ def _load(identity: tuple[str, ...], path: Path, renamed: dict[str, str]) -> Ope
         names.claim(namespace, dataclasses.replace(owner, library=opened))
     _loaded[identity] = _Loaded(digest, renamed, opened)
     connect()
-    files = [one.path for one in names.libraries() if isinstance(one, OperatorLibrary) and one is not opened]
+    linked = [one.library for one in _loaded.values()]  # not those of polyop export, which have no table
+    files = [one.path for one in names.libraries() if one in linked and one is not opened]
     link([*files, path])
     return opened
 

@@ -6,18 +6,19 @@ from collections.abc import Sequence
 
 from ...binary.manifest import kernel_symbol
 from ..operator import ExportedOperator
+from .functions import functions
 
 _KERNEL = """
-extern "C" __attribute__((visibility("default"))) int {symbol}(int count, void** data, int* ndims,
+extern "C" __attribute__((visibility("default"))) int SYMBOL(int count, void** data, int* ndims,
     int64_t** sizes, const char** dtypes, void* stream, void* extra) {{
   return exported::call_kernel(*exported::kOperators[{number}], count, data, ndims, sizes, dtypes, stream,
                                extra);
 }}
-extern "C" __attribute__((visibility("default"))) int {symbol}Init(int* ndims, int64_t** sizes,
+extern "C" __attribute__((visibility("default"))) int SYMBOLInit(int* ndims, int64_t** sizes,
     const char** dtypes, void* extra) {{
   return exported::init_kernel(*exported::kOperators[{number}], ndims, sizes, dtypes, extra);
 }}
-"""
+""".replace("SYMBOL", kernel_symbol("{c_name}"))
 
 
 def refused(operator: ExportedOperator) -> str | None:
@@ -27,9 +28,5 @@ def refused(operator: ExportedOperator) -> str | None:
 
 
 def source(operators: Sequence[ExportedOperator]) -> str:
-    """Return the C++ of the kernels. ``kOperators`` has the operators in this order."""
-    kernels = [
-        _KERNEL.format(symbol=kernel_symbol(operator.c_name), number=number)
-        for number, operator in enumerate(operators)
-    ]
-    return '#include "polyop/export/kernel.h"\n\nusing namespace polyop;\n' + "".join(kernels)
+    """Return the C++ of the kernels."""
+    return functions("kernel.h", _KERNEL, operators, refused)

@@ -20,14 +20,13 @@ const TorchOperator kTorchOperators[] = {{
 {entries}
 }};
 
+int register_in_torch() noexcept;
+int register_in_torch() noexcept {{ return register_torch({count}); }}
+
 }}  // namespace exported
 }}  // namespace polyop
 
-extern "C" __attribute__((visibility("default"))) int polyop_export_register_torch(void) {{
-  return polyop::exported::register_torch({count});
-}}
-
-__attribute__((constructor)) static void register_at_load() {{ polyop_export_register_torch(); }}
+__attribute__((constructor)) static void register_at_load() {{ polyop::exported::register_in_torch(); }}
 """
 
 
@@ -35,7 +34,7 @@ def source(operators: Sequence[ExportedOperator]) -> str:
     """Return the C++ that registers every operator that PyTorch can call.
 
     Registration happens when the library is loaded, if the process has libtorch, and otherwise when
-    ``polyop_export_register_torch()`` is called.
+    the library's C function ``NAME_register_torch()`` is called.
     """
     numbered = [(number, one.schema) for number, one in enumerate(operators) if refused(one) is None]
     entries = []

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..operator import ExportedOperator
+from .functions import functions
 
 _BASES = ("int", "SymInt", "float", "bool", "str")
 
 _FUNCTION = """
-extern "C" __attribute__((visibility("default"))) int __tvm_ffi_{symbol}(
+extern "C" __attribute__((visibility("default"))) int __tvm_ffi_{short_name}(
     void*, const tvm_ffi::Any* arguments, int32_t count, tvm_ffi::Any* result) {{
   return exported::call_from_tvm_ffi(*exported::kOperators[{number}], arguments, count, result);
 }}
@@ -27,11 +28,5 @@ def refused(operator: ExportedOperator) -> str | None:
 
 
 def source(operators: Sequence[ExportedOperator]) -> str:
-    """Return the C++ of the functions. ``kOperators`` has the operators in this order."""
-    functions = [
-        _FUNCTION.format(symbol=operator.symbol, number=number)
-        for number, operator in enumerate(operators)
-        if refused(operator) is None
-    ]
-    head = '#include "polyop/export/tvm_ffi.h"\n\nusing namespace polyop;\n'
-    return head + "".join(functions)
+    """Return the C++ of the functions."""
+    return functions("tvm_ffi.h", _FUNCTION, operators, refused)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..operator import ExportedOperator
+from .functions import functions
 
 _NUMBERS = ("int", "SymInt", "float", "bool")
 
 _HANDLER = """
-extern "C" __attribute__((visibility("default"))) xla::Error* {symbol}_xla(xla::Frame* frame) {{
+extern "C" __attribute__((visibility("default"))) xla::Error* {short_name}_xla(xla::Frame* frame) {{
   return exported::call_from_xla(*exported::kOperators[{number}], frame);
 }}
 """
@@ -35,11 +36,5 @@ def refused(operator: ExportedOperator) -> str | None:
 
 
 def source(operators: Sequence[ExportedOperator]) -> str:
-    """Return the C++ of the handlers. ``kOperators`` has the operators in this order."""
-    handlers = [
-        _HANDLER.format(symbol=operator.symbol, number=number)
-        for number, operator in enumerate(operators)
-        if refused(operator) is None
-    ]
-    head = '#include "polyop/export/xla.h"\n\nusing namespace polyop;\n'
-    return head + "".join(handlers)
+    """Return the C++ of the handlers."""
+    return functions("xla.h", _HANDLER, operators, refused)

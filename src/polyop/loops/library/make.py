@@ -43,22 +43,26 @@ def schedule_or_original(kernel: Kernel, options: Options) -> Program:
         return original(kernel, text, fallback=text)
 
 
-def sources(kernel: Kernel, options: Options, *, divided: bool = False) -> list[str]:
+def sources(
+    kernel: Kernel, options: Options, *, divided: bool = False, program: Program | None = None
+) -> list[str]:
     """Return the source texts of a kernel: one, or one for each instruction set and one that chooses.
 
     The language is C, or CUDA for the instruction set "cuda". ``divided``: a long text may be divided
-    into two, which are compiled side by side.
+    into two, which are compiled side by side. ``program``: what :func:`schedule_or_original` returned, for a
+    caller that has it; else it is called here.
     """
-    program = schedule_or_original(kernel, options)
+    scheduled = program or schedule_or_original(kernel, options)
 
     def files(name: str, function: str) -> list[str]:
+        flags = {"precise": options.precise, "checked": scheduled.checked}
         if name == CUDA.name or not divided:
-            texts = [source(program, name, function, precise=options.precise, checked=program.checked)]
+            texts = [source(scheduled, name, function, **flags)]
         else:
-            texts = c_file(program, name, function, precise=options.precise, checked=program.checked).files()
-        if program.fallback:
+            texts = c_file(scheduled, name, function, **flags).files()
+        if scheduled.fallback:
             linkage = 'extern "C" ' if name == CUDA.name else ""
-            texts[0] += f"{linkage}const char {function}_fallback[] = {json.dumps(program.fallback)};\n"
+            texts[0] += f"{linkage}const char {function}_fallback[] = {json.dumps(scheduled.fallback)};\n"
         return texts
 
     if options.isa != isa.PORTABLE:
