@@ -287,12 +287,23 @@ def rows(a):
     return y
 
 
+def sums_of_rows(a):
+    y = output_tensor((a.shape[0], 5), "float64")
+    for i in range(a.shape[0]):
+        y[i, 0] = sum(a[i])
+        y[i, 1] = prod(a[i, :2])
+        y[i, 2] = dot(a[i], a[0])
+        y[i, 3] = max(a[i]) - min(a[i, 1:])
+        y[i, 4] = sum(where(a[i] > 1, a[i], 0))
+    return y
+
+
 PROGRAMS = [
     (matmul, {}), (softmax, {}), (stencil, {}), (in_place, {}), (grid_elements, {}), (two_outputs, {}),
     (attributes, {"k": 2}), (attributes, {"k": 0.5, "flag": False, "j": 2}), (backwards, {}), (triangle, {}),
     (branches, {}), (logic, {}), (logic_of_numbers, {}), (arithmetic, {}), (augmented, {}), (shapes, {}),
     (outside, {}), (siblings, {}), (moving_bound, {}), (ignored, {}), (typed, {}), (rounded, {}),
-    (functions, {}), (rows, {}),
+    (functions, {}), (rows, {}), (sums_of_rows, {}),
 ]  # fmt: skip
 NUMERIC = [name for name in DTYPES if name != "bool"]
 
