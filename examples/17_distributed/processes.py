@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 import tempfile
 
 import network
@@ -27,6 +28,10 @@ def start(worker):
 
 def _spawned(rank, worker, options, store):
     _connected(worker, options, init_method=store, rank=rank, world_size=options.processes)
+    sys.stdout.flush()
+    os._exit(
+        0
+    )  # without Python's end: a thread of gloo that is still there then has aborted a process, rarely
 
 
 def _connected(worker, options, **where):

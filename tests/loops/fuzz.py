@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import islpy
 import numpy as np
 
-from loop_samples import batch, dual, generate
+from loop_samples import batch, dual, generate, python_forms
 from polyop.core.errors import GradientError
 from polyop.loops.derive.adjoint import adjoint
 from polyop.loops.derive.batch import batched
@@ -82,9 +82,15 @@ class Program:
     present: list
 
 
+def source_of(seed, number):
+    """Return the source of kernel ``number`` of a seed; each fourth has helpers, exits and rows."""
+    draw = random.Random(f"{seed} {number}")
+    return python_forms.PythonForms(draw) if number % 4 == 3 else generate.Generator(draw, real=True)
+
+
 def program(seed, number):
     """Return kernel ``number`` of a seed."""
-    source = generate.Generator(random.Random(f"{seed} {number}"), real=True)
+    source = source_of(seed, number)
     typed = functional(parse(source.function(), source.types, {}))
     real = [typed.buffers[n].dtype == "float64" for n in typed.parameters]
     present = [typed.buffers[n].dtype == "float64" for n in typed.outputs]
@@ -266,7 +272,7 @@ def say(**line):
 
 def text_of(seed, number):
     try:
-        return generate.Generator(random.Random(f"{seed} {number}"), real=True).text
+        return source_of(seed, number).text
     except Exception as problem:
         return f"no text: {problem!r}"
 
