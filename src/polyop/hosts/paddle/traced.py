@@ -1,8 +1,8 @@
 """Operators in the programs that Paddle traces: ``paddle.jit.to_static`` and static graphs.
 
-A call becomes a Python operator of Paddle's (``paddle.static.register_op`` makes such ones), which runs the
-call on tensors when the program runs. It has a text that names polyop's operator (call/foreign.py). Its gradient
-is a second one, inside Paddle's ``static_pylayer``.
+A call becomes a Python operator of Paddle (``paddle.static.register_op`` makes such). It runs the call on
+tensors when the program runs. Its text names the operator of polyop (call/foreign.py). Its gradient is a
+second one, inside ``static_pylayer`` of Paddle.
 """
 
 from __future__ import annotations
