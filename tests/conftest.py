@@ -19,6 +19,7 @@ HERE = pathlib.Path(__file__).parent
 collect_ignore = [  # programs, and modules that define operators: their doctests would define these twice
     "export/exported_operators.py",
     "hosts/dlpack_page.py",
+    "hosts/paddle/page.py",
     "kernels/page.py",
     "kernels/triton_page.py",
     "sources/dask_cluster.py",
@@ -39,7 +40,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     """Set the variables of the session before anything is collected; all workers inherit them."""
-    for name in ("jax", "mindspore", "dask", "xarray"):
+    for name in ("jax", "mindspore", "paddle", "dask", "xarray"):
         if importlib.util.find_spec(name) is None:  # files that import it cannot be searched for doctests
             source = HERE.parent / "src" / "polyop"
             own = [f"{source}/hosts/{name}/*", f"{source}/testing/frameworks/{name}.py"]

@@ -7,6 +7,7 @@ HEAVY = (
     "torch",
     "jax",
     "mindspore",
+    "paddle",
     "dask",
     "xarray",
     "onnxruntime",

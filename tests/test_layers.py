@@ -50,7 +50,7 @@ INSIDE = {
 }
 """Rooms whose folders and files have an order of their own."""
 APART = {
-    "hosts": ("numpy", "torch", "jax", "mindspore", "dask", "xarray", "dlpack"),
+    "hosts": ("numpy", "torch", "jax", "mindspore", "paddle", "dask", "xarray", "dlpack"),
     "loops/emit": ("c", "cuda"),
     "providers": ("aten", "aclnn"),
 }
@@ -59,6 +59,7 @@ FRAMEWORKS = {
     "torch": ("hosts/torch", "providers/aten", "testing/frameworks", "mindspore"),
     "jax": ("hosts/jax", "testing/frameworks"),
     "mindspore": ("hosts/mindspore", "testing/frameworks"),
+    "paddle": ("hosts/paddle", "testing/frameworks"),
     "dask": ("hosts/dask",),
     "xarray": ("hosts/xarray",),
 }

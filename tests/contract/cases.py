@@ -45,7 +45,11 @@ MODES = {  # mode -> the call, and the NumPy mode with the expected results
     "compiled-differentiated": (compiled_differentiated, "differentiated"),
     "batched": (batched, "batched"),
 }
-ABSENT_MODES = {"numpy": {"compiled", "compiled-differentiated", "batched"}, "mindspore": {"batched"}}
+ABSENT_MODES = {
+    "numpy": {"compiled", "compiled-differentiated", "batched"},
+    "mindspore": {"batched"},
+    "paddle": {"batched"},
+}
 """The modes that a framework does not have."""
 
 

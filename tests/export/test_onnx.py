@@ -1,5 +1,6 @@
 """A session of ONNX Runtime runs the operators of an exported library, in a process without polyop."""
 
+import pathlib
 import subprocess
 import sys
 
@@ -82,6 +83,60 @@ def test_sessions_without_polyop(path):
     command = [sys.executable, "-c", SESSIONS, str(path)]
     ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
     assert ran.stdout == "called\n", ran.stdout + ran.stderr
+
+
+def model(path, **attributes):
+    """Write a model with one node, toy::scale."""
+    from onnx import TensorProto, helper
+
+    node = helper.make_node("scale", ["x"], ["y"], domain="toy", **attributes)
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "xy")
+    domains = [helper.make_opsetid("", 18), helper.make_opsetid("toy", 1)]
+    graph = helper.make_graph([node], "graph", [x], [y])
+    path.write_bytes(helper.make_model(graph, opset_imports=domains, ir_version=8).SerializeToString())
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """Return a C++ program that runs a model, built against ONNX Runtime's library."""
+    folder = tmp_path_factory.mktemp("program")
+    package = pytest.importorskip("onnxruntime", reason="not run: onnxruntime is not installed")
+    libraries = sorted((pathlib.Path(package.__file__).parent / "capi").glob("libonnxruntime.so*"))
+    if not libraries:
+        pytest.skip("not run: this wheel of onnxruntime has no libonnxruntime.so")
+    root = exported_by_hand.ROOT
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{root / 'include'}", "-Wl,--no-as-needed"]
+    links = [str(libraries[-1]), f"-Wl,-rpath,{libraries[-1].parent}", "-ldl", "-o", str(folder / "program")]
+    source = root / "tests" / "sources" / "exported_onnx.cc"
+    subprocess.run(["g++", *flags, str(source), *links], check=True, timeout=120)
+    (folder / "libonnxruntime.so.1").symlink_to(libraries[-1])  # the wheel's file has another name
+    return folder / "program"
+
+
+def run_model(program, library, path):
+    return subprocess.run(
+        [str(program), str(library), str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={"LD_LIBRARY_PATH": str(program.parent)},
+    )
+
+
+def test_a_session_of_a_cxx_program(program, path, tmp_path):
+    pytest.importorskip("onnx", reason="not run: onnx is not installed")
+    model(tmp_path / "m.onnx", factor=3.0)
+    done = run_model(program, path, tmp_path / "m.onnx")
+    assert (done.returncode, done.stdout) == (0, "0 3 6 9 12 15 \n"), done.stdout + done.stderr
+    for words, attributes in (
+        ("toy::scale: the kernel returned 1 (the factor must not be 0)", {"factor": 0.0}),
+        ("the attribute factor must be a float, not a text", {"factor": "two"}),
+    ):
+        model(tmp_path / "bad.onnx", **attributes)
+        done = run_model(program, path, tmp_path / "bad.onnx")
+        assert done.returncode == 1
+        assert words in done.stdout
 
 
 def test_it_loads_without_onnx_runtime_and_exports_one_function(path):

@@ -28,11 +28,17 @@ def operators(*schemas):
     return [ExportedOperator(one.qualified_name, one, (), (), "C++ source") for one in map(parse, schemas)]
 
 
+REGISTER = """
+extern "C" __attribute__((visibility("default"))) int toy_register_torch(void) {
+  return polyop::exported::register_in_torch();
+}
+"""
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    return exported_by_hand.build_with(
-        surface.source(operators(*SCHEMAS)), tmp_path_factory.mktemp("exported")
-    )
+    text = surface.source(operators(*SCHEMAS)) + REGISTER
+    return exported_by_hand.build_with(text, tmp_path_factory.mktemp("exported"))
 
 
 def run(program, *arguments):

@@ -9,9 +9,16 @@ import numpy as np
 import pytest
 
 import polyop
+from polyop.call import host as host_module
 from polyop.call.explain import explain
-from polyop.call.host import host_of
-from polyop.core.errors import ArgumentTypeError, ArgumentValueError, HostError, UnsupportedError
+from polyop.call.host import array_namespace, host_of, hosts, register
+from polyop.core.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    GradientError,
+    HostError,
+    UnsupportedError,
+)
 
 X = np.linspace(-1, 2, 6, dtype=np.float32).reshape(2, 3)
 
@@ -103,13 +110,13 @@ REFUSED = [  # the call, its error, words of it
     (
         lambda: square(Named(X, (2, 1))),
         ArgumentTypeError,
-        "argument x: array: must be on the CPU, but got an array on CUDA:1\n  copy it to the CPU first",
+        "argument x: must be on the CPU, but got an array on CUDA:1",
     ),
     (lambda: square(Named(X, (99, 0))), ArgumentTypeError, "an array on device type 99:0"),
     (
         lambda: square(Named(X.astype(">f4"))),
         ArgumentTypeError,
-        "must be one that NumPy can view through DLPack, but got some_library.arrays.Named (DLPack only supports native",
+        "must be an array that NumPy can read through DLPack, but got a some_library.arrays.Named: DLPack only supports native",
     ),
     (
         lambda: scale_(Named(read_only(X)), 2.0),
@@ -125,7 +132,7 @@ REFUSED = [  # the call, its error, words of it
     (
         lambda: square.vjp(Named(X)),
         UnsupportedError,
-        "has no vjp on arrays of some_library, which have no gradients",
+        "has no vjp on arrays of some_library, which polyop does not differentiate",
     ),
 ]
 
@@ -158,15 +165,99 @@ def test_the_code_of_the_page_runs():
     runpy.run_path(str(pathlib.Path(__file__).with_name("dlpack_page.py")))
 
 
-def test_tensors_of_tensorflow():
-    tf = sys.modules.get("tensorflow") or pytest.importorskip(
-        "tensorflow", reason="not run: tensorflow is not installed"
-    )
-    result = square(tf.constant(X))
-    assert isinstance(result, tf.Tensor)
-    np.testing.assert_array_equal(result.numpy(), X * X)
+LIBRARIES = {  # by library: what makes an array of NumPy's, the dtypes that it lacks, and the gradient of a sum
+    "mlx.core": (
+        lambda mx, x: mx.array(x, dtype=getattr(mx, "bool_" if x.dtype == bool else x.dtype.name)),
+        {"complex128"},
+        lambda mx, f, x: mx.grad(lambda x: f(x).sum())(x),
+    ),
+    "tensorflow": (lambda tf, x: tf.constant(x), set(), lambda tf, f, x: gradient_of_tensorflow(tf, f, x)),
+}
+DTYPES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 complex64 complex128"
+
+
+def gradient_of_tensorflow(tf, function, x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        result = function(x)
+    return tape.gradient(result, x)
+
+
+@pytest.fixture(params=list(LIBRARIES))
+def library(request):
+    """A real library, what makes its arrays, the dtypes that it lacks, its gradient."""
+    module = pytest.importorskip(request.param, reason=f"not run: {request.param} is not installed")
+    return module, *LIBRARIES[request.param]
+
+
+def test_arrays_of_a_real_library(library):
+    module, make, lacking, _ = library
+    copied = polyop.operator("dlpack::copied(Tensor x) -> Tensor", lambda x: x.copy(), infer="x")
+    for name in set(DTYPES.split()) - lacking:
+        for array in (X, X[:0], X[0, 0], X.T):
+            x = make(module, np.asarray(array).astype(name))
+            result = copied(x)
+            assert type(result) is type(x) and result.dtype == x.dtype
+            np.testing.assert_array_equal(np.from_dlpack(result), np.asarray(array).astype(name))
+    x = make(module, X)
+    np.testing.assert_array_equal(np.from_dlpack(square(x)), X * X)
+    np.testing.assert_allclose(np.asarray(array_namespace(x).sum(x)), X.sum(), rtol=1e-6)
+
+
+def test_what_is_refused_on_arrays_of_a_real_library(library):
+    module, make, lacking, gradient = library
+    x = make(module, X)
     with pytest.raises(ArgumentValueError, match="a read-only array"):
-        scale_(tf.constant(X), 2.0)
+        scale_(x, 2.0)
+    with pytest.raises(GradientError, match="dlpack::square: has no gradient on arrays of"):
+        gradient(module, square, x)
+    for name in lacking:
+        other = polyop.operator(
+            f"dlpack::to_{name}(Tensor x) -> Tensor",
+            lambda x: x.astype(name),  # noqa: B023 - called in this round
+            infer=lambda x: polyop.Spec(x.shape, name),  # noqa: B023
+        )
+        with pytest.raises(HostError, match=f"the output is {name}, of which mlx makes no array"):
+            other(x)
+
+
+def test_a_library_whose_module_cannot_be_imported_has_no_functions():
+    with pytest.raises(
+        HostError, match="some_library: has functions for its arrays only if its module can be"
+    ):
+        array_namespace(Named(X))
+
+
+def test_a_host_that_is_registered_replaces_the_one_of_the_protocol():
+    class Late(Plain):
+        """An array of a library that gets a host later."""
+
+    Late.__module__ = "late_library"
+    sys.modules["late_library"] = types.ModuleType("late_library")
+    first = host_of(Late(X))
+    assert (first.name, type(first).__name__) == ("late_library", "DlpackHost")
+
+    class Own:
+        name = "late_library"
+
+        def owns(self, value):
+            return isinstance(value, Late)
+
+        def start(self):
+            pass
+
+        def state(self, bound):
+            return "present"
+
+    try:
+        register("late_library", Own)
+        assert type(host_of(Late(X))) is Own
+        assert [type(host) for host in hosts() if host.name == "late_library"] == [Own]
+    finally:
+        host_module._rows.pop("late_library", None)
+        host_module._loaded.pop("late_library", None)
+        host_module._frameworks.cache_clear()
+        del sys.modules["late_library"]
 
 
 @pytest.mark.parametrize("device", [3, 11, 13])  # CUDA's and ROCm's host memory, CUDA's managed memory

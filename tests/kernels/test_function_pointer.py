@@ -267,6 +267,39 @@ def test_a_known_signature_is_checked(value, message):
     assert f"defined at {__file__}" in str(problem.value)
 
 
+TYPED = {  # the type of params: what the kernel takes, None for all
+    ctypes.c_float: "float32",
+    ctypes.c_double: "float64",
+    ctypes.c_int64: "int64",
+    ctypes.c_bool: "bool",
+    ctypes.c_uint8: None,
+    ctypes.c_void_p: None,
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "taken"), TYPED.items(), ids=lambda value: getattr(value, "__name__", value)
+)
+def test_the_type_of_the_pointers_restricts_the_dtypes(kind, taken):
+    kernel_type = ctypes.CFUNCTYPE(
+        ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.POINTER(kind)), *[ctypes.c_void_p] * 5
+    )
+    op = polyop.operator(f"typed::{kind.__name__}(Tensor x) -> Tensor", kernel_type(lambda *_: 0), infer="x")
+    for name in ("float32", "float64", "int64", "bool"):
+        if taken in (None, name):
+            assert op(np.ones(3, name)).dtype == name
+        else:
+            with pytest.raises(polyop.PolyopError, match=f"takes {taken}, not {name}"):
+                op(np.ones(3, name))
+    if taken is not None:
+        with pytest.raises(
+            ArgumentTypeError, match=f"takes {taken}, so dtypes= must name no other, but got int8"
+        ):
+            polyop.operator(
+                "typed::other(Tensor x) -> Tensor", kernel_type(lambda *_: 0), infer="x", dtypes=["int8"]
+            )
+
+
 def test_a_null_pointer_is_refused():
     with pytest.raises(ArgumentValueError, match="must point to a function, but got a null pointer"):
         operator(ctypes.CFUNCTYPE(ctypes.c_int, *ARGTYPES)())

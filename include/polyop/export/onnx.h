@@ -36,7 +36,10 @@ namespace exported __attribute__((visibility("hidden"))) {
   }
 
   inline void require(const ort::Api& api, ort::Status* status) {
-    if (!succeeded(api, status)) throw Error("ONNX Runtime refused a request of its kernel");
+    if (status == nullptr) return;
+    const std::string words = api.words(status);
+    api.release_status(status);
+    throw Error("ONNX Runtime refused a request of its kernel: " + words);
   }
 
   // Reads an attribute of a node. An absent one has its default. Throws Error for another kind.
@@ -234,7 +237,8 @@ namespace exported __attribute__((visibility("hidden"))) {
       };
       static const auto* domains = new Domains(create());
       if (domains->problem != nullptr) {
-        return api->create_status(ort::kFailed, "the operators of this library could not be added");
+        const std::string words = api->words(domains->problem);
+        return api->create_status(ort::kFailed, ("this library's operators were refused: " + words).c_str());
       }
       for (const auto& row : domains->rows) {
         if (ort::Status* problem = api->add_domain(options, row.second)) return problem;

@@ -16,7 +16,9 @@ struct Allocator;
 struct Context;  // of one run of a node
 struct Domain;
 struct Info;  // a node whose kernel is created
+struct Environment;
 struct Options;
+struct Session;
 struct Status;
 struct TensorInfo;
 struct Value;
@@ -54,11 +56,23 @@ using Unused = void*;
 
 struct Api {
   Status* (*create_status)(int code, const char* words);
-  Unused unused_1[25];
+  Unused unused_1;
+  const char* (*words)(const Status*);
+  Status* (*create_environment)(int log_severity, const char* name, Environment** result);
+  Unused unused_4[3];
+  Status* (*create_session)(const Environment*, const char* path, const Options*, Session** result);
+  Unused unused_8;
+  Status* (*run)(Session*, const void* options, const char* const* input_names, const Value* const* inputs,
+                 size_t input_count, const char* const* output_names, size_t output_count, Value** outputs);
+  Status* (*create_options)(Options** result);
+  Unused unused_11[15];
   Status* (*create_domain)(const char* name, Domain** result);
   Status* (*add_operator)(Domain*, const Operator*);
   Status* (*add_domain)(Options*, Domain*);
-  Unused unused_29[22];
+  Status* (*load_operators)(Options*, const char* library, void** handle);
+  Unused unused_30[18];
+  Status* (*create_tensor)(Allocator*, const int64_t* sizes, size_t ndim, int type, Value** result);
+  Unused unused_49[2];
   Status* (*data)(Value*, void** data);
   Unused unused_52;
   Status* (*string_bytes)(const Value*, size_t* bytes);
@@ -81,7 +95,8 @@ struct Api {
   Status* (*output)(Context*, size_t number, const int64_t* sizes, size_t ndim, Value** result);
   Unused unused_92;
   void (*release_status)(Status*);
-  Unused unused_94[2];
+  Unused unused_94;
+  void (*release_session)(Session*);
   void (*release_value)(Value*);
   Unused unused_97[2];
   void (*release_tensor_info)(TensorInfo*);
@@ -95,12 +110,14 @@ struct Api {
 };
 
 constexpr size_t slot(size_t bytes) { return bytes / sizeof(void*); }
-static_assert(slot(offsetof(Api, create_domain)) == 26 && slot(offsetof(Api, data)) == 51 &&
-              slot(offsetof(Api, element_type)) == 60 && slot(offsetof(Api, tensor_info)) == 65 &&
-              slot(offsetof(Api, allocator)) == 78 && slot(offsetof(Api, read_float)) == 85 &&
-              slot(offsetof(Api, release_status)) == 93 && slot(offsetof(Api, release_value)) == 96 &&
-              slot(offsetof(Api, release_tensor_info)) == 99 && slot(offsetof(Api, read_floats)) == 162 &&
-              slot(offsetof(Api, node_inputs)) == 230 && slot(offsetof(Api, read_tensor)) == 236);
+static_assert(slot(offsetof(Api, words)) == 2 && slot(offsetof(Api, run)) == 9 &&
+              slot(offsetof(Api, create_domain)) == 26 && slot(offsetof(Api, create_tensor)) == 48 &&
+              slot(offsetof(Api, data)) == 51 && slot(offsetof(Api, element_type)) == 60 &&
+              slot(offsetof(Api, tensor_info)) == 65 && slot(offsetof(Api, allocator)) == 78 &&
+              slot(offsetof(Api, read_float)) == 85 && slot(offsetof(Api, release_status)) == 93 &&
+              slot(offsetof(Api, release_value)) == 96 && slot(offsetof(Api, release_tensor_info)) == 99 &&
+              slot(offsetof(Api, read_floats)) == 162 && slot(offsetof(Api, node_inputs)) == 230 &&
+              slot(offsetof(Api, read_tensor)) == 236);
 
 constexpr int32_t kDtypes = 24;
 // polyop's names of dtypes, by ONNX's number of the dtype.

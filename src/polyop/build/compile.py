@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..core.errors import ArgumentTypeError, BuildError
@@ -23,6 +23,7 @@ def build(
     code: str | None = None,
     language: str = "c++",
     flags: Sequence[str] = (),
+    file_flags: Mapping[str | Path, Sequence[str]] | None = None,
     link_flags: Sequence[str] = (),
     include_paths: Sequence[str | Path] = (),
     debug: bool = False,
@@ -34,7 +35,8 @@ def build(
 
     ``code`` is one more source, passed as text in ``language`` ("c", "c++" or "cuda"). Nothing is compiled if
     the cache has a library for the same sources, headers, flags, compiler and ABI version of polyop.
-    ``torch``: see :class:`BuildOptions`.
+    ``flags`` are for every source, ``file_flags`` for one of them, as ``{"wide.cc": ["-mavx2"]}``; they come
+    last, and the linker does not get them. ``torch``: see :class:`BuildOptions`.
 
     >>> build(code="int seven(void) { return 7; }", language="c").suffix
     '.so'
@@ -50,6 +52,7 @@ def build(
         debug=debug,
         cuda_architectures=cuda_architectures,
         torch=torch,
+        file_flags=file_flags,
     )
     if output is None:
         return Path(build_in_cache(sources, code, language, options))

@@ -25,6 +25,8 @@ _UNKNOWN_NAME = (
     r"is not a member of|has not been declared|was not declared|does not name a type|no member named"
     r"|undeclared|unknown type name|not a template|No such file|file not found|incomplete type|no type named"
 )
+_MISSING_HEADER = r"error: '?([^\s:']+)'?:? (?:No such file|file not found)"
+_FOLDERS_OF_TORCH = ("torch/", "ATen/", "c10/", "caffe2/", "pybind11/", "Python.h")
 _ASCEND_HEADER = (
     r"error: '?((?:torch_npu|third_party/acl|acl|aclnn|aclnnop|op_plugin)/[^\s:']+)'?:? "
     r"(?:No such file|file not found)"
@@ -56,7 +58,7 @@ def make(plan: Plan, sources: Sequence[Source], options: BuildOptions, name: str
             missing = re.search(_ASCEND_HEADER, failure.finished.output)
             if missing:
                 rule += f": it includes {missing[1]} of torch_npu or CANN, and -I names no folder that has it"
-            elif plan.torch is not None and re.search(_UNKNOWN_NAME, failure.finished.output):
+            elif plan.torch is not None and _may_need_more(failure.finished.output):
                 from .libtorch import EVERYTHING
 
                 try:
@@ -69,6 +71,14 @@ def make(plan: Plan, sources: Sequence[Source], options: BuildOptions, name: str
 
     paths = [source.path for source in sources]
     return cache.get(plan.request, paths, build, watch=paths).path
+
+
+def _may_need_more(output: str) -> bool:
+    """Whether a source may compile with all headers of PyTorch: a name is unknown, or one of its headers."""
+    missing = re.search(_MISSING_HEADER, output)
+    if missing:
+        return missing[1].startswith(_FOLDERS_OF_TORCH)
+    return re.search(_UNKNOWN_NAME, output) is not None
 
 
 def make_library(plan: Plan, work: Path, name: str, cache: Cache, label: str = "") -> BuildOutput:
@@ -100,10 +110,17 @@ def _compile_all(
     """Compile the sources, and return all files that the compilers have read."""
     if len(units) == 1:
         return _compile(units[0], headers[0], targets[0])
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import ThreadPoolExecutor, as_completed
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return [path for read in pool.map(_compile, units, headers, targets) for path in read]
+        running = [pool.submit(_compile, *one) for one in zip(units, headers, targets, strict=True)]
+        try:
+            for done in as_completed(running):
+                done.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # of a build that has failed, no further source is compiled
+            raise
+    return [path for one in running for path in one.result()]
 
 
 def _compile(unit: Unit, header: Precompiled | None, target: Path) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..core.errors import ArgumentTypeError, ArgumentValueError
@@ -16,7 +16,8 @@ class BuildOptions(NamedTuple):
 
     ``flags`` are passed to the compilers and to the linker, which needs ``-fopenmp`` and the like. They come
     after polyop's own flags, so they take precedence. ``torch`` says whether to compile and link against
-    PyTorch; None means: if a source includes its headers.
+    PyTorch; None means: if a source includes its headers. ``file_flags`` are for the compiler of one source
+    alone, after ``flags``; they are pairs of an absolute path and its flags.
     """
 
     flags: tuple[str, ...] = ()
@@ -25,6 +26,15 @@ class BuildOptions(NamedTuple):
     debug: bool = False
     cuda_architectures: tuple[str, ...] | None = None
     torch: bool | None = None
+    file_flags: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def flags_of(self, path: str) -> tuple[str, ...]:
+        """Return all flags for the compiler of a source.
+
+        >>> BuildOptions.of(flags=["-O2"], file_flags={"/a.cc": ["-mavx2"]}).flags_of("/a.cc")
+        ('-O2', '-mavx2')
+        """
+        return (*self.flags, *(flag for file, flags in self.file_flags if file == path for flag in flags))
 
     @classmethod
     def of(
@@ -36,6 +46,7 @@ class BuildOptions(NamedTuple):
         debug: bool = False,
         cuda_architectures: Sequence[str] | None = None,
         torch: bool | None = None,
+        file_flags: Mapping[Any, Sequence[str]] | None = None,
     ) -> BuildOptions:
         """Return the options, with sequences as tuples and absolute paths.
 
@@ -60,7 +71,22 @@ class BuildOptions(NamedTuple):
             debug,
             tuple(cuda_architectures) if cuda_architectures else None,
             torch,
+            _by_file(file_flags),
         )
+
+
+def _by_file(flags: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if flags is None:
+        return ()
+    if not isinstance(flags, Mapping):
+        rule = "must be a mapping from a source to a list of its flags"
+        hint = "write {'a.cc': ['-mavx2']}"
+        raise ArgumentTypeError("file_flags", rule, f"{shown(flags)} ({type(flags).__name__})", hint=hint)
+    for path, own in flags.items():
+        if not isinstance(path, (str, os.PathLike)):
+            raise ArgumentTypeError("file_flags", "must name each source by its path", shown(path))
+        _check(f"file_flags[{str(path)!r}]", own, (str,))
+    return tuple((absolute(path), tuple(own)) for path, own in flags.items())
 
 
 def _check(name: str, value: Any, kinds: tuple[type, ...]) -> None:

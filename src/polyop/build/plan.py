@@ -98,6 +98,7 @@ def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier:
         for source in users:
             if source.language == "cuda":
                 torch.check_cuda(source.path, compilers.find("cuda"))
+    _check_file_flags(sources, options)
     units = tuple(_unit(source, options, torch, tier, name) for source in sources)
     languages = {source.language for source in sources}
     main = "cuda" if "cuda" in languages else "c++" if "c++" in languages or torch else "c"
@@ -111,8 +112,17 @@ def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier:
         flags = [*cuda.host_compiler(), "-shared", *(part for flag in flags for part in cuda.link_flag(flag))]
     else:
         flags = ["-shared", "-fPIC", *flags]
-    folder = os.getcwd() if options.flags or options.link_flags or options.debug else ""
+    own = options.flags or options.file_flags or options.link_flags
+    folder = os.getcwd() if own or options.debug else ""
     return Plan(units, linker, tuple(flags), torch, tier if torch else None, folder)
+
+
+def _check_file_flags(sources: Sequence[Source], options: BuildOptions) -> None:
+    paths = {source.path for source in sources}
+    for path, _ in options.file_flags:
+        if path not in paths:
+            hint = f"the sources are {', '.join(source.path for source in sources)}"
+            raise BuildError("file_flags", "must name sources of this build", path, hint=hint)
 
 
 def _unit(
@@ -136,12 +146,13 @@ def _unit(
     if uses_torch and not options.debug:
         # PyTorch's own extensions are built so too: its headers assert in constant expressions
         flags.append("-DNDEBUG")
-    flags += [flag for flag in options.flags if _fits(flag, source.language)]
+    given = options.flags_of(source.path)
+    flags += [flag for flag in given if _fits(flag, source.language)]
     header_flags = [f"-I{folder}" for folder in search]
-    if "MS_EXTENSION_NAME" in source.text and not any("MS_EXTENSION_NAME" in flag for flag in options.flags):
+    if "MS_EXTENSION_NAME" in source.text and not any("MS_EXTENSION_NAME" in flag for flag in given):
         header_flags.append(f"-DMS_EXTENSION_NAME={_identifier(name)}")
     if torch is not None and tier is not None and uses_torch:
-        header_flags += [*torch.header_flags(tier), *_extension_name(source, options, name)]
+        header_flags += [*torch.header_flags(tier), *_extension_name(source, given, name)]
         if re.search(_ASCEND_SOURCE, source.text):
             header_flags += ["-include", f"{headers}/polyop/pytorch_npu_helper.hpp"]
     if source.language == "cuda":
@@ -153,10 +164,10 @@ def _unit(
     return Unit(source, compiler, tuple(flags), tuple(header_flags), tuple(search))
 
 
-def _extension_name(source: Source, options: BuildOptions, name: str) -> list[str]:
+def _extension_name(source: Source, given: Sequence[str], name: str) -> list[str]:
     """Return the flag that names a Python module. Raises ``BuildError`` if Python cannot import that name."""
     macro = "TORCH_EXTENSION_NAME"
-    if macro not in source.text or any(macro in flag for flag in options.flags):
+    if macro not in source.text or any(macro in flag for flag in given):
         return []
     import keyword
 

@@ -23,6 +23,8 @@ _HEAVY_INCLUDE = (
     r"(?m)^[ \t]*#[ \t]*include[ \t]*"
     r'(?:<torch/(?!csrc/|headeronly/)|<ATen/|[<"](?:ms_ext\.h|pytorch_npu_helper\.hpp))'
 )
+_OTHER = r"-w$|-W(?![alp],)|-I"
+"""Flags that do not change PyTorch's headers: warnings, and folders with the author's headers."""
 _FIRST_DEFINE = r"(?m)^[ \t]*#[ \t]*define\b"
 
 
@@ -42,22 +44,24 @@ def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None
     """
     if not _can_use(unit):
         return None
-    for flags in dict.fromkeys((_without_macros(unit), unit.flags)):
+    for flags in dict.fromkeys((_flags_of_headers(unit), unit.flags)):
         header = _get(unit, flags, torch, cache)
         if header is None or flags == unit.flags or _accepts(unit, header):
             return header
     return None
 
 
-def _without_macros(unit: Unit) -> tuple[str, ...]:
-    """Return the flags without the macros that a source defines for itself, as ``-DTILE=4``.
+def _flags_of_headers(unit: Unit) -> tuple[str, ...]:
+    """Return the flags without warnings, header folders and the macros of a kernel, as ``-DTILE=4``.
 
-    gcc uses a header that was made without them if they occur nowhere in it, so most kernels share one. clang
-    does not check that; its headers are made with all macros.
+    gcc uses a header that was made without these macros if they occur nowhere in it, so most kernels share
+    one. clang does not check that; its headers are made with all macros.
     """
+    pairs = zip(unit.flags, ("", *unit.flags), strict=False)
+    flags = tuple(flag for flag, before in pairs if not (re.match(_OTHER, flag) or before == "-I"))
     if unit.compiler.family != "gcc":
-        return unit.flags
-    return tuple(flag for flag in unit.flags if flag == "-DNDEBUG" or not re.match(r"-[DU]\w", flag))
+        return flags
+    return tuple(flag for flag in flags if flag == "-DNDEBUG" or not re.match(r"-[DU]\w", flag))
 
 
 def _accepts(unit: Unit, header: Precompiled) -> bool:

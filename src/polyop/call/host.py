@@ -212,6 +212,7 @@ for _framework, _packages, _beside in (
     ("torch", (), ()),
     ("jax", ("jaxlib",), ()),
     ("mindspore", (), ()),
+    ("paddle", (), ()),
     ("dask", (), ("numpy",)),
     ("xarray", (), ("numpy", "dask")),
 ):

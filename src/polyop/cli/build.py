@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..build import build
+from ..core.errors import ArgumentValueError
 
 
 def add(subparsers: Any) -> None:
@@ -33,6 +34,13 @@ def add(subparsers: Any) -> None:
         "--flag", action="append", default=[], metavar="FLAG", help="for the compilers, as in --flag=-fopenmp"
     )
     parser.add_argument(
+        "--file-flag",
+        action="append",
+        default=[],
+        metavar="SRC=FLAG",
+        help="for the compiler of one source, as in --file-flag=wide.cc=-mavx2",
+    )
+    parser.add_argument(
         "--link-flag",
         action="append",
         default=[],
@@ -55,6 +63,7 @@ def run(options: argparse.Namespace) -> int:
     library = build(
         options.sources,
         flags=[*(f"-D{name}" for name in options.define), *options.flag],
+        file_flags=_file_flags(options.file_flag, options.sources),
         link_flags=options.link_flag,
         include_paths=options.include,
         debug=options.debug,
@@ -64,3 +73,17 @@ def run(options: argparse.Namespace) -> int:
     )
     print(library)
     return 0
+
+
+def _file_flags(given: list[str], sources: list[str]) -> dict[str | Path, list[str]]:
+    """Return the flags of each source. A source may have a ``=`` in its name."""
+    flags: dict[str | Path, list[str]] = {}
+    for text in given:
+        source = next((one for one in sources if text.startswith(f"{one}=")), None)
+        if source is None:
+            hint = f"the sources are {', '.join(sources)}"
+            raise ArgumentValueError(
+                "--file-flag", "must be SRC=FLAG for one of the sources", text, hint=hint
+            )
+        flags.setdefault(source, []).append(text[len(source) + 1 :])
+    return flags

@@ -27,7 +27,7 @@ class PolyopError(Exception):
     def __init__(
         self,
         subject: object,
-        rule: str,
+        rule: str | None = None,
         seen: object = None,
         *,
         where: object = None,
@@ -35,9 +35,10 @@ class PolyopError(Exception):
     ) -> None:
         """Join the parts into a message. ``seen`` is the wrong value, ``where`` the place of a definition.
 
-        ``hint`` says what to do.
+        ``hint`` says what to do. Without a rule, ``subject`` is the whole message: pickle and Paddle make
+        errors again in this way.
         """
-        text = f"{subject}: {rule}"
+        text = f"{subject}: {rule}" if rule is not None else str(subject)
         if seen is not None:
             text += f", but got {_short(str(seen))}"
         if where:

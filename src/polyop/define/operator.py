@@ -255,8 +255,12 @@ def _restricted(kernel: Kernel, dtypes: Sequence[Any] | None) -> Kernel:
     if kernel.accepts is None:
         rule = "takes no dtypes=, because this kind of kernel determines its dtypes itself"
         raise ArgumentTypeError(str(kernel), rule, where=caller())
+    chosen = tuple(dtype(value) for value in dtypes)
+    if kernel.accepts.dtypes is not None and not set(chosen) <= set(kernel.accepts.dtypes):
+        rule = f"takes {', '.join(map(str, kernel.accepts.dtypes))}, so dtypes= must name no other"
+        raise ArgumentTypeError(str(kernel), rule, ", ".join(map(str, chosen)), where=caller())
     restricted: Any = copy.copy(kernel)  # the author may use the same kernel elsewhere, unrestricted
-    restricted.accepts = Accepts(kernel.device, tuple(dtype(value) for value in dtypes))
+    restricted.accepts = Accepts(kernel.device, chosen)
     return cast("Kernel", restricted)
 
 

@@ -27,6 +27,8 @@ def files_of(kernel: SourceKernel) -> list[SourceFile]:
     files = [(path, LANGUAGES[f".{path.rpartition('.')[2]}"]) for path in kernel.files]
     if kernel.code is not None:
         files.append((store_code(kernel.code, kernel.language), kernel.language))
-    flags = (*kernel.options.flags, _HIDDEN)
     options = kernel.options
-    return [SourceFile(path, of, flags, options.include_paths, options.link_flags) for path, of in files]
+    return [
+        SourceFile(path, of, (*options.flags_of(path), _HIDDEN), options.include_paths, options.link_flags)
+        for path, of in files
+    ]

@@ -5,28 +5,60 @@ There is one for each library of arrays. It views the arrays through DLPack and 
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from ..call.foreign import flatten, text_values, unflatten
 from ..call.host import load, map_tensors
 from ..call.operator import Operator
 from ..core.dtypes import dtype
-from ..core.errors import ArgumentTypeError, HostError, UnsupportedError
+from ..core.errors import ArgumentTypeError, GradientError, HostError, UnsupportedError
 from ..core.schema import Argument
 from ..core.spec import Spec
+
+Run = Callable[..., "list[Any]"]
+Refuse = Callable[..., NoReturn]
 
 _DEVICES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 14: "oneAPI", 15: "WebGPU"}
 _READABLE = (1, 3, 11, 13)  # the CPU, and the memory that CUDA and ROCm share with it
 _HINT = "copy it to the CPU first, and call the operator on np.from_dlpack(copy)"
+_GRADIENT_HINT = "call op.vjp on NumPy arrays: np.from_dlpack(x)"
 _SHARED: dict[str, Any] = {"copy": False} if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else {}
+
+
+def _mlx_array(array: Any) -> Any:
+    mlx = sys.modules["mlx.core"]
+    name = "bool_" if array.dtype == np.bool_ else array.dtype.name
+    return mlx.array(array, dtype=getattr(mlx, name))  # without a dtype, float64 would become float32
+
+
+def _mlx_recorded(run: Run, tensors: list[Any], refuse: Refuse) -> Any:
+    function = sys.modules["mlx.core"].custom_function(run)
+    function.vjp(refuse)
+    function.jvp(refuse)
+    return function(*tensors)
+
+
+def _tensorflow_recorded(run: Run, tensors: list[Any], refuse: Refuse) -> Any:
+    return sys.modules["tensorflow"].custom_gradient(lambda *given: (run(*given), refuse))(*tensors)
+
+
 _MAKERS: dict[str, Callable[[Any], Any]] = {
     "tensorflow": lambda array: sys.modules["tensorflow"].experimental.dlpack.from_dlpack(array.__dlpack__()),
-    "mlx": lambda array: sys.modules["mlx.core"].array(array),  # noqa: PLW0108 - when it is imported
+    "mlx": _mlx_array,
 }
 """By library, what makes its array of NumPy's, where that is not called ``from_dlpack``."""
+_RECORDED: dict[str, Callable[[Run, list[Any], Refuse], Any]] = {
+    "mlx": _mlx_recorded,
+    "tensorflow": _tensorflow_recorded,
+}
+"""By library that differentiates, what makes a gradient through a call an error: it would be zero."""
+_NAMESPACES = {"mlx": "mlx.core", "tensorflow": "tensorflow.experimental.numpy"}
+"""By library, the module of its functions, where that is not its top module."""
 
 
 class DlpackHost:
@@ -50,7 +82,7 @@ class DlpackHost:
 
     def spec(self, tensor: Any) -> Spec:
         """Return shape and dtype; raises ``ArgumentTypeError`` for an array that NumPy cannot view."""
-        array = tensor if isinstance(tensor, np.ndarray) else _view(tensor)
+        array = tensor if isinstance(tensor, np.ndarray) else _view(tensor, "array")
         return Spec(tuple(array.shape), dtype(array.dtype))
 
     def call(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -60,14 +92,27 @@ class DlpackHost:
         array that NumPy cannot view, ``HostError`` where the library makes no array of NumPy's.
         """
         operator: Operator = bound.operator
+        recorded = _RECORDED.get(self.name)
+        if recorded is None or operator.schema.mutates:
+            return self._run(bound, arguments)
+
+        def run(*tensors: Any) -> list[Any]:
+            return list(self._run(bound, unflatten(bound.schema, present, tensors)))
+
+        def refuse(*_: Any) -> NoReturn:
+            rule = f"has no gradient on arrays of {self.name}"
+            raise GradientError(bound.name, rule, where=operator.origin, hint=_GRADIENT_HINT)
+
+        present = text_values(bound.schema, arguments)
+        return tuple(recorded(run, list(flatten(bound.schema, arguments)), refuse))
+
+    def _run(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        operator: Operator = bound.operator
         originals: list[tuple[Any, Any]] = []
 
         def view(name: str, value: Any, argument: Argument) -> Any:
-            try:
-                array = _view(value, shared=argument.type.writes)
-            except ArgumentTypeError as problem:
-                subject = f"{operator.name}: argument {name}"
-                raise ArgumentTypeError(subject, str(problem), where=operator.origin) from None
+            subject = f"{operator.name}: argument {name}"
+            array = _view(value, subject, operator.origin, shared=argument.type.writes)
             originals.append((array, value))
             return array
 
@@ -82,9 +127,8 @@ class DlpackHost:
     def vjp(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """Raise ``UnsupportedError``: arrays of this kind record no gradients."""
         del arguments
-        rule = f"has no vjp on arrays of {self.name}, which have no gradients"
-        hint = "call op.vjp on NumPy arrays: np.from_dlpack(x)"
-        raise UnsupportedError(bound.name, rule, where=bound.operator.origin, hint=hint)
+        rule = f"has no vjp on arrays of {self.name}, which polyop does not differentiate"
+        raise UnsupportedError(bound.name, rule, where=bound.operator.origin, hint=_GRADIENT_HINT)
 
     def zeros(self, spec: Spec, like: Any) -> Any:
         """Return an array of zeros."""
@@ -92,11 +136,21 @@ class DlpackHost:
 
     def copy(self, tensor: Any) -> Any:
         """Return a copy."""
-        return self._maker(None, tensor)(np.array(_view(tensor)))
+        return self._maker(None, tensor)(np.array(_view(tensor, "array")))
 
     def namespace(self) -> Any:
-        """Return the library's module: its functions, if it follows the array API."""
-        return sys.modules[self.name]
+        """Return the library's module, whose functions have the names of the array API in most libraries.
+
+        Raises ``HostError`` if the classes of its arrays are in a module that cannot be imported.
+        """
+        name = _NAMESPACES.get(self.name, self.name)
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            rule = "has functions for its arrays only if its module can be imported"
+            raise HostError(
+                self.name, rule, f"no module {name}", hint="use NumPy's: np.from_dlpack(x)"
+            ) from None
 
     def _maker(self, operator: Operator | None, like: Any) -> Callable[[Any], Any]:
         """Return the function that makes an array of the library; raises ``HostError`` if none is known."""
@@ -131,15 +185,17 @@ def _no_output(array: Any) -> Any:
     raise AssertionError(f"an output that no argument is: {array}")
 
 
-def _view(value: Any, *, shared: bool = False) -> Any:
+def _view(value: Any, subject: str, where: Any = None, *, shared: bool = False) -> Any:
     """Return a NumPy array over the same memory; with ``shared`` never over a copy that DLPack made."""
     device, number = value.__dlpack_device__()
     if int(device) not in _READABLE:
         seen = f"an array on {_DEVICES.get(int(device), f'device type {int(device)}')}:{number}"
-        raise ArgumentTypeError("array", "must be on the CPU", seen, hint=_HINT)
+        raise ArgumentTypeError(subject, "must be on the CPU", seen, where=where, hint=_HINT)
     try:
         return np.from_dlpack(value, **_SHARED) if shared else np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError) as problem:
-        rule = "must be one that NumPy can view through DLPack"
+        rule = "must be an array that NumPy can read through DLPack"
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
-        raise ArgumentTypeError("array", rule, f"{kind} ({problem})") from None
+        dtype = getattr(value, "dtype", None)
+        seen = f"a {kind}{f' of {dtype}' if dtype is not None else ''}: {problem}"
+        raise ArgumentTypeError(subject, rule, seen, where=where) from None

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .. import _core
+from ..core.dtypes import DTYPES, DType
 from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..core.origin import caller
 from . import described
@@ -67,7 +68,7 @@ class FunctionPointerKernel(CFunctionKernel):
         assert pointer is not None
         self._pointer, self._symbol = pointer, _core.symbol_at(pointer.address)
         name = getattr(pointer.python, "__name__", None) or self._symbol[1]
-        super().__init__(pointer.address, name or "function", Accepts())
+        super().__init__(pointer.address, name or "function", Accepts(dtypes=_dtypes(pointer)))
         if not pointer.address:
             raise ArgumentValueError(self, "must point to a function", "a null pointer", where=caller())
         self._check()
@@ -113,6 +114,19 @@ class FunctionPointerKernel(CFunctionKernel):
         if result not in (None, "int32"):
             rule = "must return int, where 0 is success"
             raise ArgumentTypeError(self, rule, result, where=where, hint=hint)
+
+
+def _dtypes(pointer: _Pointer) -> tuple[DType, ...] | None:
+    """Return the dtype that the type of ``params`` says, ``float32**``.
+
+    None for ``void**``, for bytes (``uint8**``), which C uses for memory of any type, and for unknown types.
+    """
+    if pointer.parameters is None or len(pointer.parameters) != len(CONTRACT):
+        return None
+    base = pointer.parameters[1].removesuffix("**").lower()
+    name = {"float": "float32", "double": "float64", "_bool": "bool"}.get(base, base)
+    rows = tuple(row for row in DTYPES if row.name == name != "uint8")
+    return rows or None
 
 
 def is_function_pointer(value: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.dtypes import dtype
@@ -48,6 +48,7 @@ def source(
     code: str | None = None,
     language: str = "c++",
     flags: Sequence[str] = (),
+    file_flags: Mapping[str | Path, Sequence[str]] | None = None,
     link_flags: Sequence[str] = (),
     include_paths: Sequence[str | Path] = (),
     debug: bool = False,
@@ -58,8 +59,9 @@ def source(
     """Return the kernel ``function`` compiled from files, or from ``code`` itself.
 
     The kernel is built here, unless the build cache has a library from the same sources, headers, flags
-    and compiler. ``device`` is ``"cuda"`` if any source is CUDA. Raises ``BuildError`` with the
-    compiler's own message, ``ArgumentTypeError`` for a file that POLYOP_LIBRARY_PATHS does not allow.
+    and compiler. ``file_flags`` are for the compiler of one source, as ``{"wide.cc": ["-mavx2"]}``.
+    ``device`` is ``"cuda"`` if any source is CUDA. Raises ``BuildError`` with the compiler's own message,
+    ``ArgumentTypeError`` for a file that POLYOP_LIBRARY_PATHS does not allow.
 
     >>> kernel = source(function="ok", language="c", code="int ok(void) { return 0; }")
     >>> kernel.name
@@ -75,6 +77,7 @@ def source(
         include_paths=include_paths,
         debug=debug,
         cuda_architectures=cuda_architectures,
+        file_flags=file_flags,
     )
     library = build_in_cache(paths, code, language, options)
     cuda = language == "cuda" if code else any(_suffix(path) == ".cu" for path in paths)

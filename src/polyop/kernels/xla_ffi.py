@@ -162,8 +162,9 @@ class XlaHandler(CFunctionKernel):
 def _converted(value: Any, kind: Any) -> Any | None:
     """Return a number or a list of numbers as an array of a dtype, None if it does not fit."""
     try:
-        array = np.asarray(value, kind)
-    except (TypeError, ValueError, OverflowError):
+        with np.errstate(over="raise"):  # 1e300 is no float32
+            array = np.asarray(value, kind)
+    except (TypeError, ValueError, ArithmeticError):
         return None
     if array.ndim > 1 or array.dtype.kind not in "biufV" or (array.size == 0 and kind is None):
         return None

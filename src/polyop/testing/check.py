@@ -61,8 +61,8 @@ def check(
                    which values are drawn. Without any, float32 tensors of shape (3, 4), or of
                    sizes that fit ``dims=``.
     ``reference``  a NumPy function of the same arguments; the operator's own without it.
-    ``hosts``      names among ``"numpy"``, ``"torch"``, ``"jax"``, ``"mindspore"``; all that are
-                   installed.
+    ``hosts``      names among ``"numpy"``, ``"torch"``, ``"jax"``, ``"mindspore"``,
+                   ``"paddle"``; all that are installed.
     ``rtol, atol`` how far values may be apart; without them, by dtype.
     ``attributes`` further arguments of the schema, by name.
 

@@ -57,7 +57,7 @@ def opcheck(case: Case) -> None:
     torch_compiler.opcheck(case)
 
 
-_COMPILERS = ("torch", "jax", "mindspore")
+_COMPILERS = ("torch", "jax", "mindspore", "paddle")
 CHECKS = (
     *(Check("compiled", host, functools.partial(compiled, host=host)) for host in _COMPILERS),
     *(

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 import polyop
-from polyop.core.errors import ArgumentValueError, KernelError, LibraryError, UnsupportedError
+from polyop.core.errors import (
+    ArgumentValueError,
+    GradientError,
+    InferError,
+    KernelError,
+    LibraryError,
+    UnsupportedError,
+)
 
 SOURCES = pathlib.Path(__file__).parents[2] / "sources"
 FILES = (SOURCES / "torch_muladd.cpp", SOURCES / "torch_halved.cpp")
@@ -116,3 +123,73 @@ TORCH_LIBRARY_IMPL(nobody_defines, CPU, m) { m.impl("f", [](const at::Tensor& a)
         LibraryError, match=r"kernels\.so: registers no operator with a schema\n(.*\n)?.*polyop\.aten"
     ):
         polyop.load_library(source)
+
+
+@pytest.fixture(scope="module")
+def older():
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    return polyop.load_library(SOURCES / "torch_registered.cpp")
+
+
+def test_operators_of_register_operators_and_their_shapes(older):
+    """Without an infer rule JAX gets the reason; with one it compiles the call."""
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    assert [operator.name for operator in older] == ["torchlib_older::doubled"]
+    expected = np.stack([2 * a, 2 * a])
+    np.testing.assert_array_equal(older.doubled(a, 2), expected)
+    with jax.enable_x64(True):
+        call = jax.jit(lambda x: older.doubled(x, 2))
+        way_out = r"shapes of its outputs without running it\n  give them by .*infer=\{'doubled': rule\}"
+        with pytest.raises(InferError, match=way_out):
+            call(a)
+        with pytest.raises(
+            ArgumentValueError, match=r"infer: must name its operators, but got halved\n(.*\n)?.*doubled"
+        ):
+            polyop.load_library(older.path, infer={"halved": "_0"})
+        rule = {"doubled": lambda x, n: polyop.Spec((n, *x.shape), x.dtype)}
+        assert polyop.load_library(older.path, infer=rule) is older
+        np.testing.assert_array_equal(jax.jit(lambda x: older.doubled(x, 2))(a), expected)
+
+
+def test_a_second_version_of_register_operators(older, tmp_path):
+    changed = tmp_path / "changed.so"
+    changed.write_bytes(older.path.read_bytes() + b" ")
+    rule = r"changed\.so: registers torchlib_older::doubled, and PyTorch takes one torch::RegisterOperators for it"
+    with pytest.raises(LibraryError, match=rule):
+        polyop.load_library(changed)
+
+
+def test_register_operators_that_another_module_has_loaded(older):
+    program = f"""
+import torch, polyop
+torch.ops.load_library({str(older.path)!r})
+print(polyop.load_library({str(older.path)!r}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.stdout == f"<polyop library {older.path.name}: torchlib_older::doubled>\n", done.stderr[
+        -2000:
+    ]
+
+
+def test_infer_is_for_operators_of_pytorch(tmp_path):
+    source = tmp_path / "own.cpp"
+    source.write_text("""
+#include <polyop/library.h>
+POLYOP_LIBRARY(own_shapes, m) { m.def("f(Tensor x) -> Tensor", +[](const polyop::Tensor& x) { return x; }); }
+""")
+    with pytest.raises(ArgumentValueError, match=r"own\.so: takes infer= only for a library that registers"):
+        polyop.load_library(source, infer={"f": "x"})
+
+
+def test_an_operator_without_a_gradient_says_so(torch):
+    """Its function calls PyTorch's operators, so PyTorch would return a gradient, with a warning."""
+    with torch.library._scoped_library("torchlib_plain", "DEF") as library:
+        library.define("doubled(Tensor a) -> Tensor")
+        library.impl("doubled", lambda a: a * 2, "CPU")
+        operator = polyop.aten("torchlib_plain::doubled")
+        np.testing.assert_array_equal(operator(a), 2 * a)
+        rule = r"torchlib_plain::doubled: has no gradient: its author registers none in PyTorch\n.*register_autograd"
+        with pytest.raises(GradientError, match=rule):
+            operator.vjp(a)[1](a)

@@ -57,20 +57,26 @@ def load_library(
     namespaces: Mapping[str, str] | None = None,
     include_paths: Sequence[str | Path] = (),
     cflags: str = "",
+    file_cflags: Mapping[str | Path, str] | None = None,
     ldflags: str = "",
     debug: bool = False,
     docs: Mapping[str, str] | None = None,
     dims: Mapping[str, Any] | None = None,
+    infer: Mapping[str, Any] | None = None,
 ) -> OperatorLibrary:
     """Return the operators of a library: of C++ with ``polyop/library.h``, of PyTorch, of ``polyop export``.
 
     ``library``     the path of a ``.so``, of a source, or a list of sources, which are built.
+    ``cflags``      flags for the compiler, as on a command line; ``file_cflags`` for one of the sources, as
+                    ``{"wide.cpp": "-mavx2"}``.
     ``namespaces``  other names for its namespaces, as ``{"myops": "myops_v1"}``, to load two versions
                     of a library into one process.
     ``docs``        docstrings, by the function's name: the operators' ``__doc__``.
     ``dims``        the dimensions of operators, by the name in their schemas: a text, or a mapping of the
                     keywords ``dims``, ``parallel``, ``sum``, ``max``, ``min``, ``halo`` of
                     :func:`polyop.operator`, and ``infer``, which gives the dtypes of the outputs.
+    ``infer``       infer rules, as :func:`polyop.operator` takes them, by the names of operators that are
+                    registered in PyTorch without a fake: JAX asks for their shapes before it runs them.
 
     All registrations are checked: each schema, and the C++ types of each function against its schema.
     The same library gives the same object; one that was built again replaces the operators.
@@ -85,23 +91,17 @@ def load_library(
     compiler's text, ``ArgumentTypeError`` for a file that POLYOP_LIBRARY_PATHS does not allow.
     """
     origin = caller()
-    paths, sources = _paths(library)
-    path = Path(paths[0])
-    if sources:
-        from ...build import build
-
-        flags, link_flags = _words("cflags", cflags), _words("ldflags", ldflags)
-        path = build(sources, flags=flags, link_flags=link_flags, include_paths=include_paths, debug=debug)
-    else:
-        _no_options(
-            path, {"include_paths": include_paths, "cflags": cflags, "ldflags": ldflags, "debug": debug}
-        )
+    paths = _paths(library)
+    flags = {"cflags": cflags, "file_cflags": file_cflags, "ldflags": ldflags}
+    path = _built(paths, {"include_paths": include_paths, **flags, "debug": debug})
     if is_exported(path):
-        refuse_options(path, {"dims": dims}, origin)
+        refuse_options(path, {"dims": dims, "infer": infer}, origin)
         with names.lock:
             return load_exported(path, dict(namespaces or {}), docs or {}, origin)
     if is_torch_library(path):
-        return load_torch_library(path, {"namespaces": namespaces, "docs": docs, "dims": dims}, origin)
+        registered = {"namespaces": namespaces, "docs": docs, "dims": dims}
+        return load_torch_library(path, registered, infer or {}, origin)
+    _no_infer(path, infer, origin)
     identity = tuple(str(Path(one).resolve()) for one in paths)
     with names.lock:
         loaded = _load(identity, path, dict(namespaces or {}))
@@ -110,27 +110,46 @@ def load_library(
         return loaded
 
 
-def _paths(library: Any) -> tuple[list[str], list[str]]:
-    """Return the paths, and those that are sources: all or none. Raises ``ArgumentTypeError``."""
-    paths = [library] if isinstance(library, (str, Path)) else list(library)
-    if not paths or not all(isinstance(path, (str, Path)) for path in paths):
-        raise ArgumentTypeError(
-            "load_library", "takes a path, or a list of sources", repr(library), where=caller()
-        )
-    texts = [as_path(path, "load_library") for path in paths]
-    sources = [path for path in texts if is_source(path)]
-    if (sources and len(sources) != len(texts)) or (not sources and len(texts) != 1):
-        raise ArgumentTypeError(
-            "load_library", "takes one library, or only sources", repr(library), where=caller()
-        )
-    return texts, sources
+def _paths(library: Any) -> list[str]:
+    """Return the path of a library, or those of its sources."""
+    given = [library] if isinstance(library, (str, Path)) else list(library)
+    if not given or not all(isinstance(path, (str, Path)) for path in given):
+        rule = "takes a path, or a list of sources"
+        raise ArgumentTypeError("load_library", rule, repr(library), where=caller())
+    paths = [as_path(path, "load_library") for path in given]
+    sources = [path for path in paths if is_source(path)]
+    if (sources and len(sources) != len(paths)) or (not sources and len(paths) != 1):
+        rule = "takes one library, or only sources"
+        raise ArgumentTypeError("load_library", rule, repr(library), where=caller())
+    return paths
 
 
-def _no_options(path: Path, options: Mapping[str, Any]) -> None:
-    for name, value in options.items():
-        if value:
-            rule = f"is built already, so load_library takes no {name}= for it"
-            raise ArgumentValueError(path.name, rule, where=caller())
+def _built(paths: Sequence[str], options: Mapping[str, Any]) -> Path:
+    """Return the path of the library, built if the paths are those of sources."""
+    if not is_source(paths[0]):
+        for name, value in options.items():
+            if value:
+                rule = f"is built already, so load_library takes no {name}= for it"
+                raise ArgumentValueError(Path(paths[0]).name, rule, where=caller())
+        return Path(paths[0])
+    from ...build import build
+
+    own = options["file_cflags"] or {}
+    return build(
+        paths,
+        flags=_words("cflags", options["cflags"]),
+        file_flags={file: _words("file_cflags", flags) for file, flags in own.items()},
+        link_flags=_words("ldflags", options["ldflags"]),
+        include_paths=options["include_paths"],
+        debug=options["debug"],
+    )
+
+
+def _no_infer(path: Path, infer: Any, origin: Origin) -> None:
+    if infer is not None:
+        rule = "takes infer= only for a library that registers its operators in PyTorch"
+        hint = "a Meta function in C++ gives shapes, and so does dims="
+        raise ArgumentValueError(f"load_library: {path.name}", rule, where=origin, hint=hint)
 
 
 def _document(library: OperatorLibrary, docs: Mapping[str, str]) -> None:

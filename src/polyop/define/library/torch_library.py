@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import threading
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from ...binary.elf import read
 from ...binary.file_kind import file_problem, subject_of
 from ...call.bound import BoundOperator
 from ...core.errors import ArgumentValueError, LibraryError, UnsupportedError
+from ...core.infer import FromSpecs
 from ...core.origin import Origin
 from ...kernels.module.registrations import ENTRY
 from ...providers.aten import aten
@@ -31,10 +33,13 @@ def is_torch_library(path: Path) -> bool:
     return registers_in_torch(file) and ENTRY not in file.functions
 
 
-def load_torch_library(path: Path, options: Mapping[str, Any], origin: Origin) -> OperatorLibrary:
-    """Return the operators that a library registers in PyTorch.
+def load_torch_library(
+    path: Path, options: Mapping[str, Any], infer: Mapping[str, Any], origin: Origin
+) -> OperatorLibrary:
+    """Return the operators that a library registers in PyTorch, with infer rules of the caller for some.
 
-    Raises ``ArgumentValueError`` for ``options`` that are not None, ``HostError`` without PyTorch, and
+    Raises ``ArgumentValueError`` for ``options`` that are not None, and for an infer rule of an operator that
+    the library does not have; ``InferError`` for a rule of another type; ``HostError`` without PyTorch, and
     ``LibraryError`` for a library that PyTorch cannot load, or that registers no operator.
     """
     subject = subject_of(path)
@@ -48,7 +53,25 @@ def load_torch_library(path: Path, options: Mapping[str, Any], origin: Origin) -
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         if digest not in _loaded:
             _loaded[digest] = _open(path, subject, origin)
-        return _loaded[digest]
+        library = _loaded[digest]
+        _set_rules(library, infer, subject, origin)
+        return library
+
+
+def _set_rules(library: OperatorLibrary, infer: Mapping[str, Any], subject: str, origin: Origin) -> None:
+    """Give operators their infer rules; raises before any of them is changed."""
+    operators = {operator.name: operator for operator in library}
+    short = {name.rpartition("::")[2]: operator for name, operator in operators.items()}
+    unknown = [name for name in infer if name not in operators and name not in short]
+    if unknown:
+        hint = f"there are {', '.join(operators)}"
+        raise ArgumentValueError(
+            f"{subject}: infer", "must name its operators", unknown[0], where=origin, hint=hint
+        )
+    found = [(operators.get(name) or short[name], rule) for name, rule in infer.items()]
+    rules = [(bound, FromSpecs(rule, bound.schema)) for bound, rule in found]
+    for bound, from_specs in rules:
+        bound.update(dataclasses.replace(bound.operator, infer=from_specs))
 
 
 def _open(path: Path, subject: str, origin: Origin) -> OperatorLibrary:

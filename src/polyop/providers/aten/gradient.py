@@ -34,6 +34,8 @@ def record(function: TorchFunction, arguments: Sequence[Any]) -> tuple[list[Any]
         leaves, outputs = _recorded(function, arguments)
     inputs = [value if value is not None and value.requires_grad else None for value in leaves]
     differentiable = [value for value in inputs if value is not None]
+    if differentiable:
+        _check_registered(function)
     _check_recorded(schema.qualified_name, differentiable, outputs)
 
     def pull(grads: Sequence[Any]) -> list[Any]:
@@ -43,6 +45,19 @@ def record(function: TorchFunction, arguments: Sequence[Any]) -> tuple[list[Any]
         return [None if value is None else next(computed) for value in inputs]
 
     return (outputs if has_history else [_detached(output) for output in outputs]), pull
+
+
+def _check_registered(function: TorchFunction) -> None:
+    """Raise if an extension registers no gradient: PyTorch only warns, and what it returns is wrong."""
+    overload = function.function
+    if not isinstance(overload, torch._ops.OpOverload) or overload.namespace == "aten":  # noqa: SLF001
+        return
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key  # noqa: SLF001 - no public name
+    keys = ("Autograd", "AutogradCPU", "AutogradCUDA", "CompositeImplicitAutograd")
+    if not any(has_kernel(overload.name(), key) for key in keys):
+        rule = "has no gradient: its author registers none in PyTorch"
+        hint = "torch.library.register_autograd adds one; the package's Python may have one of its own"
+        raise GradientError(function.schema.qualified_name, rule, hint=hint)
 
 
 def _recorded(function: TorchFunction, arguments: Sequence[Any]) -> tuple[list[Any], list[Any]]:

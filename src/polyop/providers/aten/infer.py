@@ -22,7 +22,11 @@ class UnknownOutputsError(InferError):
 
 
 class FromMeta:
-    """Runs an operator on meta tensors; on fake tensors, if it has no kernel for meta tensors."""
+    """Runs an operator on meta tensors; on fake tensors, if it has no kernel for meta tensors.
+
+    The operator of an extension that has no Meta kernel runs on fake tensors at once: they say that they are
+    on the CPU, as its C++ function may demand, and it cannot read their memory.
+    """
 
     repeatable = True
 
@@ -39,6 +43,9 @@ class FromMeta:
         schema = self.function.schema
         if self.function.meta_differs:
             return self._on_zeros(arguments)
+        device = first_device(arguments)
+        if not _takes_meta(self.function.function):
+            return tuple(self._spec(result, device) for result in self._fake(arguments))
         converted = to_torch(schema, arguments, lambda spec: empty_tensor(spec, "meta"))
         rows = zip(schema.arguments, converted, strict=True)
         meta = tuple(_on_meta(argument.type.base, value) for argument, value in rows)
@@ -51,7 +58,6 @@ class FromMeta:
             results = self._fake(arguments)
         else:
             self._check_written(arguments, meta)
-        device = first_device(arguments)
         return tuple(self._spec(result, device) for result in results)
 
     def _on_zeros(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
@@ -89,6 +95,8 @@ class FromMeta:
                 results = self._run(fakes)
             except KernelError as problem:
                 rule, hint = unknown.get(type(problem.__cause__), ("", ""))
+                if _READS_DATA in str(problem.__cause__):
+                    rule, hint = _NO_FAKE_KERNEL[0], _GIVE_INFER.format(name=schema.name)
                 if rule:
                     raise UnknownOutputsError(schema.qualified_name, rule, hint=hint) from None
                 raise _infer_error(schema, problem) from None
@@ -121,6 +129,21 @@ _NO_FAKE_KERNEL = (
     "PyTorch does not know the shapes of its outputs without running it",
     "the author of the operator can add them with torch.library.register_fake",
 )
+
+
+_READS_DATA = "its data is not allocated yet"  # PyTorch's words about a fake tensor
+_GIVE_INFER = (
+    "give them by an infer rule: polyop.load_library(..., infer={{{name!r}: rule}}), where the rule is a "
+    "function from specs and attribute values to the output's polyop.Spec, or the name of an argument"
+)
+
+
+def _takes_meta(function: Any) -> bool:
+    """Whether a function takes meta tensors; an extension's does if it has a kernel for them."""
+    if not isinstance(function, torch._ops.OpOverload) or function.namespace == "aten":  # noqa: SLF001
+        return True
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key  # noqa: SLF001 - no public name
+    return bool(has_kernel(function.name(), "Meta"))
 
 
 def _infer_error(schema: Schema, problem: KernelError) -> InferError:

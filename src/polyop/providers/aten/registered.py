@@ -7,6 +7,8 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from ...binary.allowed import check_allowed
@@ -15,11 +17,21 @@ from ...binary.file_kind import subject_of
 from ...core.errors import HostError, LibraryError
 from ...kernels.module.registrations import KEYS
 
-_REGISTERS = re.compile(r"_ZN\w*5torch(7Library|6detail16TorchLibrary)|aoti_torch_library_|torch_library_")
-"""Functions that TORCH_LIBRARY, TORCH_LIBRARY_IMPL and their stable forms call."""
+_REGISTERS = re.compile(
+    r"_ZN\w*5torch(7Library|6detail16TorchLibrary)|_ZN3c1017RegisterOperators|aoti_torch_library_|torch_library_"
+)
+"""Functions that TORCH_LIBRARY, TORCH_LIBRARY_IMPL, their stable forms and RegisterOperators call."""
 
 _DEFINES = re.compile(r"_ZL\d+TORCH_LIBRARY_static_init_(\w+)")
 """The variable that ``TORCH_LIBRARY(namespace, m)`` declares; only a stripped library lacks its name."""
+_REGISTER_OPERATORS = "debug: registered by RegisterOperators"
+_LIST_NAMES = """
+import sys, torch
+names = torch._C._dispatch_get_all_op_names
+before = {*names()}
+torch.ops.load_library(sys.argv[1])
+print(*{*names()} - before)
+"""
 _PLACE = re.compile(r"^debug: registered at (.*:\d+)$", re.MULTILINE)
 
 
@@ -44,14 +56,43 @@ def torch_operators(path: Path) -> list[tuple[str, str | None, list[str]]]:
     namespaces = {match[1] for name in all_names(path) if (match := _DEFINES.fullmatch(name))}
     before = _registered()
     mine = {row for row in before if row[0].partition("::")[0] in namespaces}
+    again = _registered_again(Path(resolved), before)
     if _is_loaded(resolved):
-        return _rows(mine)
+        return _rows(mine | {row for row in before if row[0] in again})
     _check_free(path, sorted({name for name, _ in mine}))
+    if again:
+        rule = f"registers {min(again)}, and PyTorch takes one torch::RegisterOperators for it"
+        hint = f'load a new version in a new process, or call the operator here: polyop.aten("{min(again)}")'
+        raise LibraryError(subject_of(path), rule, "a second one", hint=hint)
     try:
         torch.ops.load_library(resolved)
     except (OSError, RuntimeError) as problem:
         raise LibraryError(subject_of(path), f"cannot be opened: {problem}") from None
     return _rows(_registered() - before)
+
+
+def _registered_again(path: Path, registered: set[tuple[str, str]]) -> set[str]:
+    """Return the operators here that a library registers by RegisterOperators; another process opens it.
+
+    The names are arguments of its code, so a file does not tell them. It is opened elsewhere only if it holds
+    a namespace of operators that were registered here in that way.
+    """
+    import torch
+
+    content = path.read_bytes()
+    if b"RegisterOperators" not in content:
+        return set()
+    here = {
+        name
+        for name, key in registered
+        if not key
+        and name.partition("::")[0].encode() in content
+        and _REGISTER_OPERATORS in torch._C._dispatch_dump(name)
+    }
+    if not here:
+        return set()
+    command = [sys.executable, "-c", _LIST_NAMES, str(path)]
+    return here & {*subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()}
 
 
 def _rows(registered: set[tuple[str, str]]) -> list[tuple[str, str | None, list[str]]]:

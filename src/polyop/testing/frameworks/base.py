@@ -19,6 +19,7 @@ FRAMEWORKS = {  # host -> the name of its framework in reports
     "torch": "PyTorch",
     "jax": "JAX",
     "mindspore": "MindSpore",
+    "paddle": "Paddle",
 }
 
 
