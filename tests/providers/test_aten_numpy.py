@@ -238,7 +238,7 @@ def test_calls_that_cannot_be_made():
     with pytest.raises(HostError, match="other is a tensor of torch, and self one of numpy"):
         aten("add")(X, torch.ones(4))
     with pytest.raises(ArgumentTypeError, match="argument other: must be a tensor of"):
-        aten("add")(X, 2.0)
+        aten("add")(X, "2.0")
     with pytest.raises(ArgumentTypeError, match=r"argument dtype: must be ScalarType\?, but got 'float99'"):
         aten("sum")(X, dtype="float99")
     with pytest.raises(KernelError, match="aten::mm: PyTorch raised RuntimeError: .*cannot be multiplied"):

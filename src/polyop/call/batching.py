@@ -54,6 +54,8 @@ def warn_of_loop(operator: Operator, host: str) -> None:
         text += " of its gradient"
     elif _is_recorded(operator):  # a C++ module or library, or a part of one
         text += "; give dims= where it is loaded to do better" if operator.dims is None else ""
+    elif isinstance(operator.batch, Rule):
+        text += operator.batch.advice
     elif operator.schema.namespace != CUSTOM and not operator.part_of:  # Custom has no such parameter
         text += "; give batch= ('elementwise' or a rule) to do better"
     warnings.warn(text, FallbackWarning, stacklevel=3)

@@ -48,6 +48,8 @@ class Rule:
     """Whether a C++ module records it during each call."""
     batching: str = "one call for all samples"
     """Of a batch rule: how many calls it makes, in words."""
+    advice: str = ""
+    """Of a batch rule: what an author can do where it loops, in words."""
     part_kinds: tuple[str, ...] = ()
     """The parts that it makes: rows of ``registry.PARTS``."""
 

@@ -71,7 +71,10 @@ def test_values_and_gradients_in_each_host(lib, torch):
 
 def test_an_operator_that_no_host_can_call_does_not_stop_the_others(lib):
     with pytest.raises(UnsupportedError, match=r"torchlib::wait: .*Stream"):
+        lib["torchlib::wait"]
+    with pytest.raises(AttributeError, match=r"torchlib::wait: .*Stream"):
         _ = lib.wait
+    assert not hasattr(lib, "wait")
 
 
 def test_an_error_of_the_operator(lib):

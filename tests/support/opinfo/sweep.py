@@ -11,6 +11,7 @@ import argparse
 import collections
 import csv
 import sys
+import time
 from pathlib import Path
 
 import jax
@@ -39,6 +40,19 @@ def write(outcomes):
             writer.writerow((name, *(outcomes.get((name, mode), "") for mode in database.MODES)))
 
 
+def report(mode, counts):
+    """Return the counts of a mode in words: of how many entries, what is refused, and what is not counted."""
+    out = {category: counts[category] for category in database.NOT_COUNTED if counts[category]}
+    counted = sum(counts.values()) - sum(out.values())
+    share = 100 * counts["right"] / max(counted, 1)
+    lines = [f"{mode}: {counts['right']} of {counted} right, {share:.1f} %; {sum(counts.values())} entries"]
+    for category, count in counts.most_common():
+        if category not in (*out, "right"):
+            lines.append(f"  refused: {count} {category}")
+    lines += [f"  not counted: {count} {one} ({database.NOT_COUNTED[one]})" for one, count in out.items()]
+    return "\n".join(lines)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--modes", default=",".join(database.MODES))
@@ -49,7 +63,7 @@ def main():
     every = dict(known)
     differences = 0
     for mode in options.modes.split(","):
-        counts = collections.Counter()
+        counts, start = collections.Counter(), time.monotonic()
         for name, op in database.entries().items():
             outcome = database.outcome(op, mode)
             counts[outcome or "right"] += 1
@@ -58,7 +72,7 @@ def main():
                 was = known.get((name, mode), "") or "right"
                 print(f"{mode} {name}: {outcome or 'right'}, and the table says {was}", flush=True)
             every[name, mode] = outcome
-        print("counts", mode, sum(counts.values()), dict(counts.most_common()), flush=True)
+        print(report(mode, counts), f"{(time.monotonic() - start) / 60:.1f} minutes", sep="\n", flush=True)
         if options.update:
             write(every)
     return int(bool(differences) and not options.update)

@@ -36,6 +36,8 @@ class OperatorLibrary:
         ):  # a copy looks up names before it is filled
             raise AttributeError(name)
         matches = [full for full in (*self._operators, *self._refused) if full.endswith(f"::{name}")]
+        if len(matches) == 1 and matches[0] in self._refused:
+            raise AttributeError(str(self._refused[matches[0]])) from self._refused[matches[0]]
         if len(matches) == 1:
             return self[matches[0]]
         if matches:

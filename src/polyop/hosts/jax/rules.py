@@ -16,7 +16,6 @@ from ...call.operator import Operator
 from ...call.rule import apply_rule, check_gradient, list_gradients, no_gradient, saving_of
 from ...core.errors import GradientError
 from ...core.origin import of_function
-from ...core.spec import Spec
 from ...rules.module.recorded import Recorded
 from . import tensors
 from .site import Site, site_of
@@ -68,7 +67,9 @@ def gradients(
         raise no_gradient(operator)
     output_grads = [*tensors.conjugated(_as_jax(grads)), *(None,) * (len(outputs) - len(grads))]
     indices = site.by_argument(range(len(flat)))
-    needed = None if active is None else [not isinstance(i, tuple) and i in active for i in indices]
+    needed = None
+    if active is not None:
+        needed = [any(i in active for i in (x if isinstance(x, tuple) else (x,))) for x in indices]
     with _explain_tracer_errors(operator):
         by_argument = apply_rule(operator, site.unflatten(flat), outputs, output_grads, needed)
     input_grads: list[Any] = [None] * len(flat)
@@ -163,7 +164,8 @@ def _transposed(
         for i, grad in zip(smooth, grads, strict=True):
             output_grads[i] = grad
         try:
-            input_grads = gradients(site, flat, outputs, output_grads)
+            wanted = [i for i, t in enumerate(input_tangents) if t is not None]
+            input_grads = gradients(site, flat, outputs, output_grads, wanted)
         except GradientError as problem:
             rule_errors.append(problem)
             raise
@@ -192,7 +194,8 @@ def batched(call: Call, site: Site, size: int, flat: Sequence[Any], dims: Sequen
     batched_call = BatchedCall(site.operator, lambda arguments: call(site, site.flatten(arguments)))
     answer = batching.answer(batched_call, site.by_argument(dims), site.unflatten(_as_jax(flat)))
     if answer is not NotImplemented:
-        return batching.rule_outputs(site.operator, answer, len(_samples(site, flat, dims)), size)
+        count = site.output_count(_samples(flat, dims))
+        return batching.rule_outputs(site.operator, answer, count, size)
     batching.warn_of_loop(site.operator, "jax")
     first = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(flat, dims, strict=True)]
 
@@ -206,9 +209,9 @@ def batched(call: Call, site: Site, size: int, flat: Sequence[Any], dims: Sequen
     return outputs, (0,) * len(outputs)
 
 
-def _samples(site: Site, flat: Sequence[Any], dims: Sequence[Any]) -> Sequence[Spec]:
-    """Return the specs of the outputs of one sample."""
+def _samples(flat: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
+    """Return the shapes and dtypes of the inputs of one sample."""
     shapes = [
         x.shape if d is None else (*x.shape[:d], *x.shape[d + 1 :]) for x, d in zip(flat, dims, strict=True)
     ]
-    return site.outputs([jax.ShapeDtypeStruct(s, x.dtype) for s, x in zip(shapes, flat, strict=True)])
+    return [jax.ShapeDtypeStruct(s, x.dtype) for s, x in zip(shapes, flat, strict=True)]

@@ -16,6 +16,7 @@ from ...call.choose import need_somewhere
 from ...call.host import specs
 from ...call.operator import Operator
 from ...call.prepare import normalise
+from ...core.errors import InferError
 from ...core.spec import Spec
 from . import tensors
 from .lru_cache import LruCache
@@ -112,7 +113,21 @@ class Site:
         schema = self.operator.schema
         if schema.fresh and not schema.returns_list:
             return True
-        return bool(self.outputs(flat))
+        count = self.output_count(flat)
+        return count is None or count > 0
+
+    def output_count(self, flat: Sequence[Any]) -> int | None:
+        """Return the number of all outputs for inputs, or specs; None if only a run on the data tells it."""
+        schema = self.operator.schema
+        if not schema.returns_list:
+            arguments = self.by_argument(range(len(flat)))
+            return len(schema.fresh) + len(foreign.written_tensors(schema, arguments))
+        try:
+            return len(self.outputs(flat))
+        except InferError:
+            if not self.bound.runs_on_data:
+                raise
+            return None
 
     def check(self, flat: Sequence[Any]) -> None:
         """Raise ``NoKernelError`` if no kernel accepts such arrays, on any device the program may run on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ...call.bound import BoundOperator
@@ -17,7 +18,8 @@ def aten(name: Any, *, batch: Any = None) -> BoundOperator:
     PyTorch's schema, and ``aten.search("roi")`` lists the names with a word in them.
 
     ``batch`` says how ``vmap`` is done on other hosts than PyTorch, as for ``polyop.operator``:
-    ``"elementwise"`` or a function. It makes a new operator; gradients get no batch rule.
+    ``"elementwise"`` or a function. It makes a new operator; gradients get no batch rule, and calls with
+    ``size=`` or a key are refused.
 
     PyTorch tensors are passed to PyTorch's own operator, with its autograd, ``vmap`` and compiler.
     Other tensors are passed by their memory; a result that is a view in PyTorch is a new tensor for
@@ -41,8 +43,8 @@ def aten(name: Any, *, batch: Any = None) -> BoundOperator:
 
     An operator without a tensor among its arguments returns an array of ``host=``, which is ``"numpy"``,
     ``"torch"`` or ``"jax"``, or of the framework of ``like=``. One that draws random numbers takes a key as
-    ``generator=``, as ``jax.random.key(0)``: the same key gives the same numbers in every mode. A compiled
-    program and a gradient need one.
+    ``generator=``: ``jax.random.key(0)``, or an array of one or two integers. The same key gives the same
+    numbers in every mode. A compiled program and a gradient need one.
 
     >>> aten("arange")(3, host="numpy")
     array([0, 1, 2])
@@ -52,8 +54,12 @@ def aten(name: Any, *, batch: Any = None) -> BoundOperator:
     and ``HostError`` without PyTorch.
     """
     _need_torch(f"aten({name!r})")
-    from .operator import find
+    import torch
 
+    from .operator import compiled_call, find
+
+    if torch.compiler.is_compiling():  # torch.compile traces this branch; batch= is for other hosts
+        return functools.partial(compiled_call, name)  # type: ignore[return-value]
     return find(name, batch)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 from collections.abc import Sequence
@@ -9,19 +10,20 @@ from typing import Any
 
 from ...call.batching import BatchedCall
 from ...call.bound import BoundOperator
-from ...call.host import host_of, specs
+from ...call.host import Host, host_of, specs
 from ...call.operator import Operator
-from ...call.prepare import normalise
-from ...call.rule import Rule
+from ...call.prepare import Prepared, normalise
+from ...call.rule import VJP, Rule
+from ...call.uses import Uses
 from ...core.dtypes import dtype
 from ...core.errors import InferError, UnsupportedError
 from ...core.infer import InferRule
 from ...core.origin import caller
 from ...rules.samples import map_pairs, pairs, samples_first
 from .batch import Dims, batched
-from .function import TorchFunction, flatten_tensors, unflatten_tensors
+from .function import TorchFunction, flat_flags, flatten_tensors, unflatten_tensors
 from .gradient import NEEDS_KEY, check_draws, differentiated
-from .infer import FromMeta, LikeInputs
+from .infer import FromMeta, LikeInputs, UnknownOutputsError
 from .kernel import AtenKernel
 
 
@@ -29,6 +31,16 @@ class OnDataOperator(BoundOperator):
     """An operator over a function of PyTorch, whose kernel JAX runs at once outside of programs."""
 
     runs_on_data = True
+
+    def prepare(self, host: Host, arguments: tuple[Any, ...]) -> Prepared:
+        """Return the only kernel. For NumPy the shapes of its outputs may be unknown."""
+        with contextlib.suppress(*([UnknownOutputsError] if host.name == "numpy" else [])):
+            return super().prepare(host, arguments)
+        return self.prepared_on_data()
+
+    def prepared_on_data(self) -> Prepared:
+        """Return the only kernel, for outputs of any shape."""
+        return Prepared(self.operator, self.operator.kernels[0], (), (), {}, repeatable=False)
 
     def check_traced(self, arguments: tuple[Any, ...]) -> None:
         """Raise ``UnsupportedError`` if a compiled program would draw random numbers from hidden state."""
@@ -38,9 +50,9 @@ class OnDataOperator(BoundOperator):
             raise UnsupportedError(self.name, rule, hint=NEEDS_KEY)
 
 
-def derived_operator(function: TorchFunction, doc: str) -> BoundOperator:
+def derived_operator(function: TorchFunction, doc: str, infer: InferRule | None = None) -> BoundOperator:
     """Return the operator of a function of PyTorch, with a gradient and a batch rule."""
-    return OnDataOperator(_operator(function, FromMeta(function), Batched(function), doc))
+    return OnDataOperator(_operator(function, infer or FromMeta(function), Batched(function), doc))
 
 
 def _operator(
@@ -73,14 +85,34 @@ class Backward(Rule):
     def __call__(self, *values: Any) -> tuple[Any, ...]:
         """Return one gradient or None per input: None for attributes and integer tensors."""
         *inputs, _, grad = values
+        return self.gradients(inputs, tuple(grad) if isinstance(grad, (tuple, list)) else (grad,))
+
+    def at(self, arguments: Sequence[Any]) -> VJP:
+        """Return the gradient as a function that computes the gradients that are needed."""
+        return Needed(self, len(arguments))
+
+    def reads(
+        self, arguments: Sequence[Any], outputs: int, tangents: Sequence[Any] | None = None
+    ) -> Uses | None:
+        """Return that all arguments and no outputs are read."""
+        del outputs, tangents
+        return Uses((True,) * len(arguments), False)
+
+    def gradients(
+        self, inputs: Sequence[Any], output_grads: Sequence[Any], wanted: Sequence[bool] | None = None
+    ) -> tuple[Any, ...]:
+        """Return one gradient or None per input: None for what is not wanted; by default all are."""
         schema = self.function.schema
         check_draws(self.function, inputs)
         positional, keywords = schema.split(inputs)
-        output_grads = tuple(grad) if isinstance(grad, (tuple, list)) else (grad,)
-        result = self.operator(output_grads, *positional, **keywords)
+        flags = {} if wanted is None else {self.operator.schema.arguments[-1].name: tuple(wanted)}
+        result = self.operator(tuple(output_grads), *positional, **keywords, **flags)
         flat = result if isinstance(result, (tuple, list)) else (result,)
         input_grads = map(_none_unless_floating, flatten_tensors(schema, inputs), flat)
-        return unflatten_tensors(schema, inputs, input_grads)
+        by_argument = unflatten_tensors(schema, inputs, input_grads)
+        if wanted is None:
+            return by_argument
+        return tuple(grad if flag else None for grad, flag in zip(by_argument, wanted, strict=True))
 
     @property
     def operator(self) -> BoundOperator:
@@ -91,6 +123,26 @@ class Backward(Rule):
                 rules = LikeInputs(first.schema), BatchedBackward(first)
                 self._operator = OnDataOperator(_operator(differentiated(first), *rules, doc))
             return self._operator
+
+
+class Needed:
+    """The gradient of a function of PyTorch, of which a call computes the parts that are needed."""
+
+    def __init__(self, rule: Backward, count: int) -> None:
+        """Take the rule, and the number of arguments."""
+        self.rule = rule
+        self.uses = Uses((True,) * count, False)
+
+    def __call__(
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        grads: Sequence[Any],
+        needs_gradient: Sequence[bool],
+    ) -> tuple[Any, ...]:
+        """Return one gradient per argument; None where none is needed."""
+        del outputs
+        return self.rule.gradients(inputs, grads, tuple(map(bool, needs_gradient)))
 
 
 def _is_floating(value: Any) -> bool:
@@ -155,16 +207,20 @@ class BatchedBackward(Rule):
         size = next(tensor.shape[axis] for tensor, axis in rows if axis is not None)
         for i in schema.tensor_positions:
             arguments[i] = map_pairs(lambda x, axis: samples_first(x, axis, size), inputs[i], in_dims[i])
-        grads, *values = arguments
+        grads, *values, wanted = arguments
         tensors = flatten_tensors(self.first.schema, values)
         host = next(h for x in tensors if x is not None and (h := host_of(x)))
         dims = _all_first(self.first, values)
-        if not self._takes(dims, normalise(call.operator, specs(host, call.operator, arguments))[1:]):
+        if not self._takes(dims, normalise(call.operator, specs(host, call.operator, arguments))[1:-1]):
             return NotImplemented
         positional, keywords = self.first.schema.split(values)
-        result = self._rule(dims).operator(grads, *positional, **keywords)
+        backward = self._rule(dims).operator
+        keywords[backward.schema.arguments[-1].name] = wanted
+        result = backward(grads, *positional, **keywords)
         outputs = result if isinstance(result, (list, tuple)) else (result,)
-        return list(outputs), [0 if _is_floating(x) else None for x in tensors]
+        flags = flat_flags(self.first.schema, values, wanted)
+        smooth = [flag and _is_floating(x) for x, flag in zip(tensors, flags, strict=True)]
+        return list(outputs), [0 if one else None for one in smooth]
 
     def _takes_specs(self, dims: Dims, values: tuple[Any, ...]) -> bool:
         """Whether PyTorch can batch the function for arguments with specs as tensors."""

@@ -24,8 +24,8 @@ class TorchFunction:
     It returns a flat list of tensors, with lists flattened, and None for a result that PyTorch leaves
     undefined. A result that aliases a written argument is left out. ``seeded``: it may draw random numbers.
     ``result_kinds``: of an operator with other results, the kind of each of PyTorch's; values are left out.
-    ``differentiates``: it calls ``torch.autograd``. ``meta_differs``: its kernel for tensors without data
-    gives other shapes for results that nobody reads than its kernel for the CPU.
+    ``differentiates``: it calls ``torch.autograd``. ``shapes_by_a_run``: the shapes of its
+    results follow from those of its arguments, but its kernel for tensors without data does not tell them.
     """
 
     schema: Schema
@@ -33,7 +33,7 @@ class TorchFunction:
     seeded: bool = False
     result_kinds: tuple[str, ...] = ()
     differentiates: bool = False
-    meta_differs: bool = False
+    shapes_by_a_run: bool = False
 
     def draws(self, arguments: Sequence[Any]) -> bool:
         """Whether a call draws random numbers: PyTorch marks the operator, and no argument turns that off."""
@@ -128,6 +128,16 @@ def flatten_tensors(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
         else:
             flat.append(value)
     return flat
+
+
+def flat_flags(schema: Schema, arguments: Sequence[Any], wanted: Sequence[bool] | None) -> list[bool]:
+    """Return a flag for each tensor, in the order of ``flatten_tensors``."""
+    flags = []
+    for position in schema.tensor_positions:
+        is_list = schema.arguments[position].type.is_list
+        count = len(arguments[position] or ()) if is_list else 1
+        flags += [wanted is None or wanted[position]] * count
+    return flags
 
 
 def unflatten_tensors(schema: Schema, arguments: Sequence[Any], flat: Iterator[Any]) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 from ...call import registry
 from ...core.errors import ArgumentValueError
 from ...core.schema import MISSING, Argument, Return, Schema, Type
-from .function import TorchFunction
+from .function import TENSOR, TENSORS, TorchFunction
 from .names import derived_namespace
 
 _TRAINING: Mapping[str, str] = {  # writes its statistics if this argument is true; PyTorch's schema hides it
@@ -60,8 +60,8 @@ def functional(first: TorchFunction, positions: Sequence[int]) -> TorchFunction:
     returns what any operator writes. Raises ``ArgumentValueError`` if PyTorch gave a copy another shape.
     """
     schema = first.schema
-    aliased = [schema.alias_of(i) if i in _aliases(schema) else -1 for i in range(len(schema.returns))]
-    last = [i for i in positions if i not in aliased]
+    returned = {schema.alias_of(i) for i in _aliases(schema)}
+    last = [i for i in positions if i not in returned]
 
     def function(*args: Any, **kwargs: Any) -> Any:
         arguments = [*args, *(kwargs[a.name] for a in schema.arguments[len(args) :])]
@@ -69,18 +69,27 @@ def functional(first: TorchFunction, positions: Sequence[int]) -> TorchFunction:
         for i in positions:
             arguments[i] = arguments[i].clone()
         with _quiet(arguments[positions[0]]):
-            new = iter(first(arguments))
+            result = first.result(arguments)
         for i, shape in shapes.items():
             if tuple(arguments[i].shape) != shape:
                 subject = f"{schema.qualified_name}: argument {schema.arguments[i].name}"
                 rule = f"must have the result's shape {tuple(arguments[i].shape)}"
                 raise ArgumentValueError(subject, rule, shape)
-        every = [*(next(new) if i < 0 else arguments[i] for i in aliased), *(arguments[i] for i in last)]
-        return every[0] if len(every) == 1 else tuple(every)
+        return _with_written(first, result, [arguments[i] for i in last], arguments)
 
-    return TorchFunction(
-        _schema(schema, len(aliased) + len(last)), function, first.seeded, meta_differs=first.meta_differs
-    )
+    kinds = (*first.result_kinds, *[TENSOR] * len(last)) if first.result_kinds else ()
+    return dataclasses.replace(first, schema=_schema(first, len(last)), function=function, result_kinds=kinds)
+
+
+def _with_written(first: TorchFunction, result: Any, last: Sequence[Any], arguments: Sequence[Any]) -> Any:
+    """Return the results of PyTorch's operator, with the written arguments that it does not return last."""
+    if first.result_kinds:
+        every = [*(result if len(first.result_kinds) > 1 else (result,)), *last]
+    else:
+        schema, new = first.schema, iter(first.tensors(result))
+        places = [schema.alias_of(i) if i in _aliases(schema) else -1 for i in range(len(schema.returns))]
+        every = [*(next(new) if i < 0 else arguments[i] for i in places), *last]
+    return every[0] if len(every) == 1 else tuple(every)
 
 
 @contextlib.contextmanager
@@ -93,7 +102,15 @@ def _quiet(tensor: Any) -> Iterator[None]:
         yield
 
 
-def _schema(schema: Schema, count: int) -> Schema:
+def _schema(first: TorchFunction, last: int) -> Schema:
+    schema = first.schema
+    tensor = Return(Type(TENSOR))
+    if not first.result_kinds:
+        returns = (tensor,) * (len(schema.returns) + last)
+    elif TENSORS in first.result_kinds:
+        returns = (Return(Type("Tensor", ("[]",))),)
+    else:
+        returns = (tensor,) * (first.result_kinds.count(TENSOR) + last)
     namespace, name = derived_namespace(schema), f"{schema.name}_functional"
     unused = dataclasses.replace(schema, namespace=namespace, name=name)
     if registry.known(unused.qualified_name) is not None:
@@ -102,7 +119,7 @@ def _schema(schema: Schema, count: int) -> Schema:
         unused,
         name=name,
         arguments=tuple(_read(argument) for argument in schema.arguments),
-        returns=(Return(Type("Tensor")),) * count,
+        returns=returns,
     )
 
 
@@ -111,7 +128,7 @@ def _read(argument: Argument) -> Argument:
     return dataclasses.replace(argument, type=kind, default=MISSING)
 
 
-Make = Callable[[TorchFunction], Any]
+Make = Callable[[TorchFunction, tuple[int, ...]], Any]
 
 
 class Functionals:
@@ -128,9 +145,11 @@ class Functionals:
     def operator(self, arguments: Sequence[Any]) -> Any:
         """Return the operator that takes bound arguments in place of one that writes; None: none does."""
         positions = written(self.function.schema, arguments)
-        if not positions:
-            return None
+        return self.at(positions) if positions else None
+
+    def at(self, positions: tuple[int, ...]) -> Any:
+        """Return the operator that returns the arguments at these positions."""
         with self._lock:
             if positions not in self._operators:
-                self._operators[positions] = self._make(functional(self.function, positions))
+                self._operators[positions] = self._make(functional(self.function, positions), positions)
             return self._operators[positions]

@@ -12,7 +12,7 @@ import torch
 from ...call import registry
 from ...core.errors import ArgumentValueError, GradientError, KernelError
 from ...core.schema import MISSING, Argument, Return, Schema, Type
-from .function import TorchFunction, flatten_tensors, to_torch
+from .function import TorchFunction, flat_flags, flatten_tensors, to_torch
 from .names import derived_namespace
 
 NEEDS_KEY = "pass generator= a key, as jax.random.key(0)"
@@ -20,19 +20,26 @@ NEEDS_KEY = "pass generator= a key, as jax.random.key(0)"
 Pull = Callable[[Sequence[Any]], list[Any]]
 
 
-def record(function: TorchFunction, arguments: Sequence[Any]) -> tuple[list[Any], Pull]:
+def record(
+    function: TorchFunction, arguments: Sequence[Any], wanted: Sequence[bool] | None = None
+) -> tuple[list[Any], Pull]:
     """Return the outputs of a call, and the function from output gradients to input gradients.
 
     The function returns one gradient or None per tensor, in the order of ``flatten_tensors``. If a
     tensor requires a gradient already, outputs and gradients stay differentiable; other tensors are
-    copied. Raises ``GradientError`` if PyTorch has no derivative.
+    copied. ``wanted`` has a flag for each argument: the gradient of the others is None; by default all are
+    wanted. Raises ``GradientError`` if PyTorch has no derivative.
     """
     schema = function.schema
     tensors = flatten_tensors(schema, arguments)
+    flags = flat_flags(schema, arguments, wanted)
     has_history = any(value is not None and value.requires_grad for value in tensors)
     with torch.inference_mode(mode=False), torch.enable_grad():
-        leaves, outputs = _recorded(function, arguments)
-    inputs = [value if value is not None and value.requires_grad else None for value in leaves]
+        leaves, outputs = _recorded(function, arguments, wanted)
+    inputs = [
+        value if flag and value is not None and value.requires_grad else None
+        for value, flag in zip(leaves, flags, strict=True)
+    ]
     differentiable = [value for value in inputs if value is not None]
     if differentiable:
         _check_registered(function)
@@ -60,13 +67,18 @@ def _check_registered(function: TorchFunction) -> None:
         raise GradientError(function.schema.qualified_name, rule, hint=hint)
 
 
-def _recorded(function: TorchFunction, arguments: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def _recorded(
+    function: TorchFunction, arguments: Sequence[Any], wanted: Sequence[bool] | None
+) -> tuple[list[Any], list[Any]]:
     """Return the tensors from which the outputs were computed, and the outputs."""
     schema = function.schema
+    unwanted = [i for i in schema.tensor_positions if wanted is not None and not wanted[i]]
     names = [argument.name for argument in schema.arguments]
     detached: set[str] = set()  # arguments whose gradient PyTorch refuses, as batch_norm's statistics
     while True:
         leaves = list(to_torch(schema, arguments, _leaf))
+        for i in unwanted:
+            leaves[i] = _constant(leaves[i], arguments[i])
         for name in detached:
             leaves[names.index(name)] = leaves[names.index(name)].detach()
         try:
@@ -91,7 +103,10 @@ def _differentiate(
         )
     except RuntimeError as problem:
         message = str(problem).splitlines()[0]
-        raise GradientError(name, f"PyTorch cannot differentiate it: {message}") from problem
+        hint = None
+        if len(inputs) > 1 and "the derivative for" in message:
+            hint = "ask for the gradient by its other inputs alone, as jax.grad with argnums= does"
+        raise GradientError(name, f"PyTorch cannot differentiate it: {message}", hint=hint) from problem
 
 
 def _is_floating(value: torch.Tensor) -> bool:
@@ -103,6 +118,13 @@ def _leaf(value: torch.Tensor) -> torch.Tensor:
         return value.view_as(value)  # stays connected to its history
     copy = value.detach().clone()  # the caller may change the original later
     return copy.requires_grad_() if _is_floating(value) else copy
+
+
+def _constant(leaf: Any, original: Any) -> Any:
+    """Return a leaf, or a list of them, as a constant; one with a history keeps it."""
+    if isinstance(leaf, (list, tuple)):
+        return [_constant(*pair) for pair in zip(leaf, original, strict=True)]
+    return leaf if leaf is None or original.requires_grad else leaf.detach()
 
 
 def _detached(value: Any) -> Any:
@@ -152,11 +174,15 @@ def check_draws(function: TorchFunction, arguments: Sequence[Any]) -> None:
 def differentiated(first: TorchFunction) -> TorchFunction:
     """Return the function of output gradients and all arguments that computes the input gradients."""
     schema = backward_schema(first.schema)
+    flags_name = schema.arguments[-1].name
 
     def differentiate(grads: Any, *args: Any, **kwargs: Any) -> Any:
+        wanted = kwargs.pop(flags_name, None)
         arguments = (*args, *(kwargs[a.name] for a in first.schema.arguments[len(args) :]))
-        _, pull = record(first, arguments)
-        input_grads = tuple(map(_or_zero, flatten_tensors(first.schema, arguments), pull(grads)))
+        _, pull = record(first, arguments, wanted)
+        flags = flat_flags(first.schema, arguments, wanted)
+        rows = zip(flatten_tensors(first.schema, arguments), flags, strict=True)
+        input_grads = tuple(map(_or_zero, (x if flag else None for x, flag in rows), pull(grads)))
         return list(input_grads) if schema.returns_list else input_grads
 
     return TorchFunction(schema, differentiate, differentiates=True)
@@ -170,15 +196,13 @@ def _or_zero(value: Any, grad: Any) -> Any:
 
 
 def backward_schema(schema: Schema) -> Schema:
-    """Return the schema of the gradient: the output gradients, then all arguments.
+    """Return the schema of the gradient: the output gradients, all arguments, and which gradients are wanted.
 
     It returns one tensor per tensor argument; one list of them, if any argument is a list.
     """
     namespace = derived_namespace(schema)
     argument_names = {argument.name for argument in schema.arguments}
-    name = "grads"
-    while name in argument_names:
-        name += "_"
+    name, flags_name = _free("grads", argument_names), _free("wanted", argument_names)
     inputs = [schema.arguments[position] for position in schema.tensor_positions]
     tensor = Return(Type("Tensor"))
     listed = any(argument.type.is_list for argument in inputs)
@@ -188,7 +212,14 @@ def backward_schema(schema: Schema) -> Schema:
         (
             Argument(name, Type("Tensor", ("?", "[]"))),
             *(dataclasses.replace(argument, default=MISSING) for argument in schema.arguments),
+            Argument(flags_name, Type("bool", ("[]", "?")), default=None, keyword_only=True),
         ),
         (Return(Type("Tensor", ("[]",))),) if listed else (tensor,) * len(inputs),
         schema.overload,
     )
+
+
+def _free(name: str, used: set[str]) -> str:
+    while name in used:
+        name += "_"
+    return name

@@ -14,7 +14,7 @@ from ...core.infer import first_device
 from ...core.schema import Schema
 from ...core.spec import Spec
 from ...hosts.torch.tensors import TORCH_DTYPES
-from .function import TorchFunction, flatten_tensors, special, to_torch
+from .function import TorchFunction, flat_flags, flatten_tensors, special, to_torch
 
 
 class UnknownOutputsError(InferError):
@@ -41,8 +41,8 @@ class FromMeta:
         specs, and ``ArgumentValueError`` if an argument that is written has the wrong shape.
         """
         schema = self.function.schema
-        if self.function.meta_differs:
-            return self._on_zeros(arguments)
+        if self.function.shapes_by_a_run:
+            return self._by_a_run(arguments)
         device = first_device(arguments)
         if not _takes_meta(self.function.function):
             return tuple(self._spec(result, device) for result in self._fake(arguments))
@@ -54,22 +54,23 @@ class FromMeta:
         except KernelError as problem:
             cause = problem.__cause__
             if not isinstance(cause, NotImplementedError) and "meta" not in str(cause):
-                raise _infer_error(schema, problem) from None
+                raise infer_error(schema, problem) from None
             results = self._fake(arguments)
         else:
             self._check_written(arguments, meta)
         return tuple(self._spec(result, device) for result in results)
 
-    def _on_zeros(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
-        zeros = to_torch(
-            self.function.schema,
-            arguments,
-            lambda spec: torch.zeros(spec.shape, dtype=TORCH_DTYPES[spec.dtype.name]),
-        )
+    def _by_a_run(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
+        def sample(spec: Spec) -> torch.Tensor:  # an index of 0 fits everywhere, a window of ones overlaps
+            fill = torch.ones if spec.dtype.is_floating else torch.zeros
+            return fill(spec.shape, dtype=TORCH_DTYPES[spec.dtype.name])
+
         try:
-            results = self._run(zeros)
+            tensors = to_torch(self.function.schema, arguments, sample)
+            results = self._run(tensors)
         except KernelError as problem:
-            raise _infer_error(self.function.schema, problem) from None
+            raise infer_error(self.function.schema, problem) from None
+        self._check_written(arguments, tensors)
         return tuple(self._spec(result, first_device(arguments)) for result in results)
 
     def _run(self, arguments: Sequence[Any]) -> list[Any]:
@@ -99,7 +100,7 @@ class FromMeta:
                     rule, hint = _NO_FAKE_KERNEL[0], _GIVE_INFER.format(name=schema.name)
                 if rule:
                     raise UnknownOutputsError(schema.qualified_name, rule, hint=hint) from None
-                raise _infer_error(schema, problem) from None
+                raise infer_error(schema, problem) from None
         self._check_written(arguments, fakes)
         return results
 
@@ -146,13 +147,29 @@ def _takes_meta(function: Any) -> bool:
     return bool(has_kernel(function.name(), "Meta"))
 
 
-def _infer_error(schema: Schema, problem: KernelError) -> InferError:
+def needs_data(problem: KernelError) -> bool:
+    """Whether PyTorch raised in a run without data because it needs the data."""
+    from torch._subclasses import fake_tensor  # slow to import, and rarely needed
+    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+    kinds = (
+        fake_tensor.DynamicOutputShapeException,
+        fake_tensor.DataDependentOutputException,
+        fake_tensor.UnsupportedOperatorException,
+        GuardOnDataDependentSymNode,
+        NotImplementedError,
+    )
+    return isinstance(problem.__cause__, kinds)
+
+
+def infer_error(schema: Schema, problem: KernelError) -> InferError:
+    """Return the error for arguments that PyTorch refused in a run without data."""
     message = str(problem).removeprefix(f"{schema.qualified_name}: ").split("\n", maxsplit=1)[0]
     return InferError(schema.qualified_name, message)
 
 
 class LikeInputs:
-    """The infer rule of a gradient: like each floating input; shape (0,) for any other."""
+    """The infer rule of a gradient: like each floating input that is wanted; shape (0,) for any other."""
 
     repeatable = True
 
@@ -161,12 +178,13 @@ class LikeInputs:
         self.schema = schema
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
-        """Return one spec per tensor; the first argument holds the output gradients."""
-        inputs = arguments[1:]
+        """Return one spec per tensor; the first argument is the output gradients, the last what is wanted."""
+        *inputs, wanted = arguments[1:]
         empty = Spec((0,), dtype("float32"), first_device(inputs))
+        flags = flat_flags(self.schema, inputs, wanted)
         return tuple(
-            spec if spec is not None and spec.dtype.is_floating else empty
-            for spec in flatten_tensors(self.schema, inputs)
+            spec if flag and spec is not None and spec.dtype.is_floating else empty
+            for spec, flag in zip(flatten_tensors(self.schema, inputs), flags, strict=True)
         )
 
 

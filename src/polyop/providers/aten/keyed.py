@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import math
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,9 @@ import torch
 
 from ...call import registry
 from ...call.host import Host, host_of
-from ...core.errors import ArgumentValueError
+from ...core.dtypes import dtype
+from ...core.errors import ArgumentTypeError, ArgumentValueError
+from ...core.limits import shown
 from ...core.schema import Argument, Schema, Type
 from ...core.spec import Spec
 from .function import TorchFunction
@@ -70,9 +73,49 @@ class _Shapes:
         return self.rule(others)
 
 
-def is_key(value: Any) -> bool:
-    """Whether a ``generator=`` is a key: a tensor of any framework, and no generator of PyTorch."""
-    return hasattr(value, "shape") and hasattr(value, "dtype")
+_KEY_RULE = "must be a key: one of jax.random.key(0), or an array of one or two integers"
+
+
+def is_key(name: str, value: Any) -> bool:
+    """Whether a ``generator=`` is a key, rather than a generator of PyTorch, or None.
+
+    Raises ``ArgumentValueError`` for what is none of them.
+    """
+    if value is None or isinstance(value, torch.Generator):
+        return False
+    subject = f"{name}: generator"
+    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        raise ArgumentTypeError(subject, _KEY_RULE, f"{shown(value)} ({type(value).__name__})")
+    if _is_typed(value):
+        if value.shape:
+            hint = "jax.vmap takes an array of keys, one for each sample"
+            raise ArgumentValueError(subject, _KEY_RULE, f"{_count(value)} keys", hint=hint)
+        return True
+    if not _is_integer(value) or _count(value) not in (1, 2):
+        seen = f"an array of {value.dtype} with shape {tuple(value.shape)}"
+        raise ArgumentValueError(subject, _KEY_RULE, seen)
+    return True
+
+
+def _is_typed(value: Any) -> bool:
+    """Whether a value is a key of JAX that has a dtype of its own."""
+    jax = sys.modules.get("jax")
+    return (
+        jax is not None
+        and isinstance(value, jax.Array)
+        and bool(jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key))
+    )
+
+
+def _count(value: Any) -> int:
+    return math.prod(value.shape)
+
+
+def _is_integer(value: Any) -> bool:
+    try:
+        return dtype(value.dtype).kind in ("int", "uint")
+    except ArgumentTypeError:
+        return False
 
 
 def check_host(name: str, key: Any, host: Host) -> None:
@@ -88,14 +131,7 @@ def check_host(name: str, key: Any, host: Host) -> None:
 
 def key_data(key: Any) -> Any:
     """Return a key as an array of integers: those of JAX may have a dtype of their own."""
-    jax = sys.modules.get("jax")
-    if (
-        jax is not None
-        and isinstance(key, jax.Array)
-        and jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key)
-    ):
-        return jax.random.key_data(key)
-    return key
+    return sys.modules["jax"].random.key_data(key) if _is_typed(key) else key
 
 
 def seed_of(key: torch.Tensor) -> int:

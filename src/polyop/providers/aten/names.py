@@ -30,7 +30,8 @@ def overload_of(name: Any) -> Any:
     match = _NAME.fullmatch(name)
     if match is None:
         rule = "must be of the form name, name.overload or namespace::name.overload"
-        raise ArgumentValueError(f"aten({name!r})", rule)
+        meant = _meant(name)
+        raise ArgumentValueError(f"aten({name!r})", rule, hint=meant and f"write aten({meant!r})")
     namespace = getattr(torch.ops, match["namespace"] or "aten")
     packet = getattr(namespace, match["name"], None)
     if not isinstance(packet, torch._ops.OpOverloadPacket) or not _overloads(packet):
@@ -130,7 +131,26 @@ def _listed(packet: Any) -> str:
     return "the overloads are\n    " + "\n    ".join(lines())
 
 
+def _meant(name: str) -> str:
+    """Return the name for the path of a Python function or of ``torch.ops``, "" for none."""
+    parts = re.sub(r"^(torch\.)?(ops\.|nn\.functional\.|Tensor\.|F\.)?", "", name).split(".")
+    namespaces = {full.partition("::")[0] for full in _names()}
+    namespace = parts.pop(0) if len(parts) > 1 and parts[0] in namespaces else "aten"
+    short, overload = parts[0], ".".join(parts[1:]).removesuffix("default")
+    packet = getattr(getattr(torch.ops, namespace), short, None) if short else None
+    if not isinstance(packet, torch._ops.OpOverloadPacket) or (
+        overload and overload not in packet.overloads()
+    ):
+        return ""
+    prefix = "" if namespace == "aten" else f"{namespace}::"
+    return f"{prefix}{short}{'.' if overload else ''}{overload}"
+
+
 def _unknown(name: str, namespace: str, short: str) -> ArgumentValueError:
+    meant = _meant(name)
+    if meant:
+        rule = "PyTorch has no operator of this name"
+        return ArgumentValueError(f"aten({name!r})", rule, hint=f"write aten({meant!r})")
     near = nearest(f"{namespace}::{short}")
     hint = f"the nearest names are {', '.join(near)}" if near else "polyop inspect aten WORD lists the names"
     if not any(other.startswith(f"{namespace}::") for other in _names()):

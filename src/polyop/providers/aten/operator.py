@@ -5,35 +5,50 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import torch
 
 from ...call import registry
 from ...call.bound import BoundOperator
 from ...call.host import find_host
-from ...core.errors import ArgumentTypeError
+from ...core.errors import ArgumentTypeError, UnsupportedError
 from ...core.untraced import untraced
 from ...rules.elementwise import ElementwiseBatch
 from . import factory
-from .derived import Batched, derived_operator
+from .derived import Batched
 from .function import TorchFunction
 from .functional import Functionals
 from .infer import FromMeta
 from .keyed import Keyed, check_host, is_key, key_data
 from .names import overload_of, qualified
+from .overloads import numbers_for_tensors, scalar_overload
 from .padded import Padded
 from .schema import signature
 from .torch_operator import TorchOperator, has_tensors
 
-_META_DIFFERS = {  # the operators whose ``TorchFunction.meta_differs`` is true
+_SHAPES_BY_A_RUN = {  # the operators whose ``TorchFunction.shapes_by_a_run`` is true
     ("aten", "embedding_bag"),
     ("aten", "_embedding_bag"),
     ("aten", "_embedding_bag_forward_only"),
     ("aten", "_batch_norm_impl_index"),
     ("aten", "native_batch_norm"),
+    ("aten", "combinations"),
+    ("aten", "corrcoef"),
+    ("aten", "cov"),
+    ("aten", "istft"),
+    ("aten", "_native_batch_norm_legit"),
 }
 _lock = threading.RLock()
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def constant_result(function: Function) -> Function:
+    """Mark a function of constants: torch.compile runs it, and does not trace it."""
+    function.__dict__["_dynamo_marked_constant"] = True
+    return function
 
 
 def find(name: Any, batch: Any = None) -> BoundOperator:
@@ -69,22 +84,34 @@ class AtenOperator(TorchOperator):
         """
         parsed = signature(overload._schema)
         seeded = torch.Tag.nondeterministic_seeded in overload.tags
-        differs = (parsed.schema.namespace, parsed.schema.name) in _META_DIFFERS
-        function = TorchFunction(parsed.schema, overload, seeded, parsed.result_kinds, meta_differs=differs)
+        by_a_run = (parsed.schema.namespace, parsed.schema.name) in _SHAPES_BY_A_RUN
+        function = TorchFunction(
+            parsed.schema, overload, seeded, parsed.result_kinds, shapes_by_a_run=by_a_run
+        )
         self.overload = overload
         self._argument_names = {argument.name for argument in parsed.schema.arguments}
+        self._full_name = qualified(overload)
+        self._is_factory = not parsed.schema.tensor_positions
         self._variants: dict[type, TorchOperator] = {}
         doc = f"PyTorch's operator {overload._schema}."
         super().__init__(function, FromMeta(function), parsed.repeats, doc, batch)
-        self._functionals = Functionals(function, _functional_operator)
+        if isinstance(self.operator.batch, Batched):
+            self.operator.batch.advice = (
+                f'; polyop.aten("{self._full_name}", batch=...) takes a rule of yours'
+            )
+        self._functionals = Functionals(function, self._functional_operator)
         # made now, so that a process that loads an exported program has it
         self._functionals.operator((True,) * len(parsed.schema.arguments))
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs. torch.compile traces this function."""
-        if torch.compiler.is_compiling() and not self._has_options(kwargs):
-            return self._on_torch(args, kwargs)
+        if torch.compiler.is_compiling():
+            return self._compiled(args, kwargs) if self._has_options(kwargs) else self._on_torch(args, kwargs)
         return self._slow(*args, **kwargs)
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the outputs of a call with options on PyTorch's tensors; torch.compile traces this."""
+        return compiled_call(self._full_name, *args, **kwargs)
 
     @property
     def torch(self) -> Any:
@@ -116,6 +143,9 @@ class AtenOperator(TorchOperator):
         variant, args, kwargs = self._with_options(args, kwargs)
         if variant is not self:
             return variant.vjp(*args, **kwargs)
+        fitting = self._fitting(args, kwargs)
+        if fitting is not self:
+            return fitting.vjp(*args, **kwargs)
         functional, args, kwargs = self._functional(args, kwargs)
         return super().vjp(*args, **kwargs) if functional is None else functional.vjp(*args, **kwargs)
 
@@ -124,6 +154,9 @@ class AtenOperator(TorchOperator):
         variant, args, kwargs = self._with_options(args, kwargs)
         if variant is not self:
             return variant(*args, **kwargs)
+        fitting = self._fitting(args, kwargs)
+        if fitting is not self:
+            return fitting(*args, **kwargs)
         functional, args, kwargs = self._functional(args, kwargs)
         if functional is not None:
             return functional(*args, **kwargs)
@@ -133,6 +166,31 @@ class AtenOperator(TorchOperator):
         if host.name == "torch":
             return super()._on_torch(args, kwargs)
         return self._results(host, self._arguments(args, kwargs))
+
+    def _fitting(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AtenOperator:
+        """Return the operator of the overload that takes the numbers in the places of tensors."""
+        numbers = numbers_for_tensors(self.schema, args, kwargs)
+        if not numbers or self._has_batch or self._is_for_torch(args, kwargs):
+            return self
+        other = scalar_overload(self.overload, numbers)
+        return self if other is None else cast("AtenOperator", find(other))
+
+    def _functional_operator(self, function: TorchFunction, positions: tuple[int, ...]) -> TorchOperator:
+        doc = f"PyTorch's operator {function.schema}, which returns what it would write."
+        batch = self.operator.batch if self._has_batch else None
+        operator = TorchOperator(function, FromMeta(function), self._repeats, doc, batch)
+        operator.pickled = _functional_of, (self.name, positions)
+        return operator
+
+    @property
+    def _has_batch(self) -> bool:
+        return not isinstance(self.operator.batch, Batched | None)
+
+    def _need_no_batch(self, option: str) -> None:
+        if self._has_batch:
+            rule = f"has a batch= of its own, which says nothing of a call with {option}"
+            hint = f'call polyop.aten("{self._full_name}"), without batch=: there vmap is PyTorch\'s own'
+            raise UnsupportedError(self.name, rule, hint=hint)
 
     def _functional(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -156,8 +214,13 @@ class AtenOperator(TorchOperator):
         if self.function.result_kinds:
             return self, args, kwargs
         if "size" in kwargs and "size" not in self._argument_names:
+            self._need_no_batch("size=")
             return self.padded, args, kwargs
-        if is_key(kwargs.get("generator")) and self.function.seeded:
+        if "fill_value" in kwargs and "fill_value" not in self._argument_names:
+            hint = "pass size= too; without it the result has the size that follows from the data"
+            raise ArgumentTypeError(self.name, "takes fill_value= only beside size=", hint=hint)
+        if self.function.seeded and is_key(self.name, kwargs.get("generator")):
+            self._need_no_batch("a key")
             others = {name: value for name, value in kwargs.items() if name != "generator"}
             if not self.schema.tensor_positions:
                 if factory.has_options(self.schema, others):
@@ -179,6 +242,45 @@ def _variant_of(name: str, variant: str) -> TorchOperator:
     return cast("TorchOperator", getattr(find(name), variant))
 
 
-def _functional_operator(function: TorchFunction) -> BoundOperator:
-    doc = f"PyTorch's operator {function.schema}, which returns what it would write."
-    return derived_operator(function, doc)
+def _functional_of(name: str, positions: tuple[int, ...]) -> TorchOperator:
+    return cast("TorchOperator", cast("AtenOperator", find(name))._functionals.at(positions))
+
+
+@constant_result
+def _kind(name: str, has_key: bool, options: str) -> str:
+    """Return what a call with options needs: "padded", "keyed", "factory", or several; "" for nothing."""
+    operator = cast("AtenOperator", find(name))
+    given = [option for option in options.split() if option not in operator._argument_names]
+    kinds = ["factory"] if operator._is_factory else []
+    if "size" in given and not operator.function.result_kinds:
+        kinds.append("padded")
+    elif has_key and operator.function.seeded:
+        kinds.append("keyed")
+    return " ".join(kinds)
+
+
+@constant_result
+def _torch_path(name: str, variant: str) -> str:
+    """Return where in ``torch.ops`` the operator is: namespace, name and overload."""
+    operator = cast("AtenOperator", find(name))
+    overload = getattr(operator, variant).traceable.torch if variant else operator.overload
+    return f"{overload.namespace} {overload._schema.name.partition('::')[2]} {overload._overloadname}"
+
+
+def _torch_operator(name: str, variant: str) -> Any:
+    namespace, short, overload = _torch_path(name, variant).split(" ")
+    return getattr(getattr(getattr(torch.ops, namespace), short), overload)
+
+
+def compiled_call(name: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Return the outputs of a call on PyTorch's tensors, with options too; torch.compile traces this."""
+    key = kwargs.get("generator")
+    kind = _kind(name, isinstance(key, torch.Tensor), " ".join(kwargs))
+    others = dict(kwargs)
+    if "factory" in kind and (others.get("host") == "torch" or isinstance(others.get("like"), torch.Tensor)):
+        others.pop("host", None)
+        others.pop("like", None)
+    if "keyed" in kind:
+        others.pop("generator")
+        return _torch_operator(name, "keyed")(key, *args, **others)
+    return _torch_operator(name, "padded" if "padded" in kind else "")(*args, **others)

@@ -13,7 +13,7 @@ from ...call.operator import Operator
 from ...core.errors import KernelError
 from ...hosts.torch.tensors import TORCH_DTYPES
 from .function import TENSOR, TENSORS, TorchFunction, to_torch
-from .infer import UnknownOutputsError
+from .infer import UnknownOutputsError, infer_error, needs_data
 from .kernel import from_array
 from .schema import SCALAR_TYPES
 
@@ -39,7 +39,8 @@ def python_values(function: TorchFunction, operator: Operator, host: Host, argum
     """Return the results of a call that are no tensors, in order. A dtype comes as its name.
 
     PyTorch runs on the arrays; while a program is traced, on tensors without data. Raises
-    ``UnknownOutputsError`` if a result depends on data that is not known then.
+    ``UnknownOutputsError`` if a result depends on data that is not known then, and ``InferError`` for
+    arguments that PyTorch refuses.
     """
     try:
         arrays = map_tensors(operator, arguments, lambda name, value, argument: np.asarray(value))
@@ -59,6 +60,8 @@ def _without_data(function: TorchFunction, arguments: Sequence[Any]) -> list[Any
         try:
             return values_of(function, function.result(to_torch(function.schema, arguments, empty)))
         except (KernelError, TypeError) as problem:
+            if isinstance(problem, KernelError) and not needs_data(problem):
+                raise infer_error(function.schema, problem) from None
             rule = "returns a Python value that depends on data, and the program that is traced has none"
             hint = "call it outside of the traced function, or use an operator that returns a tensor"
             raise UnknownOutputsError(function.schema.qualified_name, rule, hint=hint) from problem

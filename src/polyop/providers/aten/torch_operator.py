@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import torch
 
-from ...call.host import Host, find_host
+from ...call import registry
+from ...call.bound import BoundOperator
+from ...call.host import Host, find_host, host_of
 from ...call.operator import Operator
 from ...call.prepare import Prepared, normalise
 from ...core.arguments import bind
@@ -18,12 +20,14 @@ from ...core.infer import InferRule
 from ...core.origin import caller
 from ...core.schema import Schema
 from ...core.untraced import untraced
-from .derived import Backward, Batched, OnDataOperator
+from .derived import Backward, Batched, OnDataOperator, derived_operator
 from .function import SPECIAL, TorchFunction, special, to_torch, unflatten_tensors
 from .gradient import check_draws, record
-from .infer import UnknownOutputsError
 from .kernel import AtenKernel, keep_results
+from .overloads import as_array, constant, numbers_for_tensors
 from .results import python_values, regroup, values_of
+
+_lock = threading.RLock()
 
 
 class TorchOperator(OnDataOperator):
@@ -42,12 +46,14 @@ class TorchOperator(OnDataOperator):
     ) -> None:
         """Take a function, the rule for its outputs, and the positions where a number stands for a list."""
         schema = function.schema
+        self._traceable: BoundOperator | None = None
         self.function, self._repeats = function, repeats
         self.torch_overload = function.function  # tells the PyTorch host that it is registered already
         kinds = [(i, a) for i, a in enumerate(schema.arguments) if a.type.base in SPECIAL]
         self._special: dict[int | str, str] = {
             key: argument.type.base for i, argument in kinds for key in (i, argument.name)
         }
+        self._numbers = [(i, a) for i, a in schema.attributes() if a.type.base not in (*SPECIAL, "str")]
         derives = has_tensors(schema) and not schema.mutates
         super().__init__(
             Operator(
@@ -88,13 +94,9 @@ class TorchOperator(OnDataOperator):
 
     def prepare(self, host: Host, arguments: tuple[Any, ...]) -> Prepared:
         """Return the only kernel. For NumPy the infer rule does not run, because its result is not needed."""
-        operator = self.operator
-        if host.name != "numpy":
-            return super().prepare(host, arguments)
-        if operator.schema.mutates:
-            with contextlib.suppress(UnknownOutputsError):
-                super().prepare(host, arguments)  # raises for an out= that PyTorch would resize
-        return Prepared(operator, operator.kernels[0], (), (), {}, repeatable=False)
+        if host.name == "numpy" and not self.schema.mutates:
+            return self.prepared_on_data()
+        return super().prepare(host, arguments)  # for NumPy it raises for an out= that PyTorch would resize
 
     def traced(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the outputs of PyTorch's operator unchanged."""
@@ -104,6 +106,18 @@ class TorchOperator(OnDataOperator):
     def __reduce__(self) -> Any:
         """Pickle as a function that finds the operator in any process with the same PyTorch extensions."""
         return self.pickled
+
+    @property
+    def traceable(self) -> BoundOperator:
+        """The same as an operator that ``torch.compile`` does not look into; it is in ``torch.ops``."""
+        with _lock:
+            if self._traceable is None:
+                schema = self.schema
+                name = registry.unique(schema.namespace, f"{schema.name}_traceable")
+                function = dataclasses.replace(self.function, schema=dataclasses.replace(schema, name=name))
+                doc = f"{schema.qualified_name}, for torch.compile."
+                self._traceable = derived_operator(function, doc, self.operator.infer)
+            return self._traceable
 
     @untraced
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -133,21 +147,32 @@ class TorchOperator(OnDataOperator):
         return self.function.function(*args, **kwargs)
 
     def _is_for_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether any argument is a PyTorch tensor; raises ``HostError`` if another is a NumPy array."""
+        """Whether any argument is a PyTorch tensor; raises ``HostError`` for two frameworks."""
         values = list(_items((*args, *kwargs.values())))
         if not any(isinstance(value, torch.Tensor) for value in values):
             return False
-        if any(isinstance(value, np.ndarray) for value in values):
+        if any(hasattr(value, "__dlpack__") and not isinstance(value, torch.Tensor) for value in values):
             find_host(self.operator, bind(self.schema, args, kwargs))  # raises, and names the two
         return True
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Return bound arguments; a single number for an ``int[N]`` of PyTorch is repeated N times."""
         values = list(bind(self.schema, args, kwargs, self.operator.origin))
+        for position, argument in self._numbers:
+            values[position] = constant(argument, values[position])
+        numbers = numbers_for_tensors(self.schema, values, {})
+        host = next(map(host_of, self._tensors_beside(values, numbers)), None) if numbers else None
+        if host is not None and host.name in ("numpy", "jax"):
+            for position in numbers:
+                values[position] = as_array(host, values[position])
         for position, count in self._repeats.items():
             if values[position] is not None and not isinstance(values[position], (list, tuple)):
                 values[position] = (values[position],) * count
         return normalise(self.operator, tuple(values))
+
+    def _tensors_beside(self, values: list[Any], numbers: list[int]) -> list[Any]:
+        places = [position for position in self.schema.tensor_positions if position not in numbers]
+        return [x for x in _items(values[i] for i in places) if x is not None]
 
     def _vjp_on_torch(self, arguments: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
         schema = self.schema
