@@ -21,7 +21,7 @@ SEED ?= $(shell date +%Y%m%d)
 COUNT ?= 1000000
 MINUTES ?= 240
 
-.PHONY: demo wheel test test-main test-mindspore test-all exhaustive-main exhaustive-mindspore sweep lint coverage \
+.PHONY: demo wheel test test-main test-mindspore test-all exhaustive-main exhaustive-mindspore sweep packages lint coverage \
   bench sanitize sanitize-address sanitize-thread format golden clean
 
 demo: $(VENV)/ready
@@ -61,6 +61,11 @@ endif
 sweep: $(VENV)/test-tools
 	$(BIN)/python tests/support/opinfo/sweep.py
 	$(BIN)/python tests/loops/fuzz.py --seed $(SEED) --count $(COUNT) --minutes $(MINUTES) --jobs $(JOBS)
+
+# Real extensions of PyTorch from the package index: built beside cpp_extension, called in each host. Prints a table.
+packages: $(VENV)/test-tools $(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/ready)
+	$(BIN)/python tests/support/torch_packages/table.py build/packages --peer \
+	  $(if $(filter yes,$(MINDSPORE)),--mindspore $(MS_VENV)/bin/python)
 
 lint: $(VENV)/test-tools
 	$(BIN)/ruff check .
