@@ -113,11 +113,11 @@ def beside(ours: Timed, peer: Timed) -> Callable[[Settings], Measured]:
     return measure
 
 
-def fresh_process(code: str, *, env: Mapping[str, str] | None = None) -> float:
+def fresh_process(code: str, *arguments: str, env: Mapping[str, str] | None = None) -> float:
     """Return the number that ``code`` prints in a new interpreter, which has bytecode files as after pip."""
     variables = {**(os.environ if env is None else env), "PYTHONPYCACHEPREFIX": str(BYTECODE)}
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
-    command = [sys.executable, "-c", code]
+    command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{code!r} failed:\n{done.stderr}")

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from measure import Measured, Row, Settings, fresh_process, seconds
+from measure import Measured, Row, Settings, fresh_process, seconds, summary
 
 CODE = """
 import time, polyop
@@ -31,7 +31,52 @@ def build(printed: str, *, warm: bool) -> Callable[[Settings], Measured]:
     return measure
 
 
+EXTENSION = """
+#include <torch/extension.h>
+at::Tensor bench_twice(const at::Tensor& x) { return x * SCALE; }
+TORCH_LIBRARY(bench_NAME, m) { m.def("twice", &bench_twice); }
+"""
+LOADED = """
+import sys, time, torch, polyop
+start = time.perf_counter()
+polyop.load_library(sys.argv[1])
+print(time.perf_counter() - start)
+"""
+PEER = """
+import pathlib, sys, time, torch.utils.cpp_extension as cpp_extension
+name = pathlib.Path(sys.argv[1]).stem
+start = time.perf_counter()
+cpp_extension.load(name, [sys.argv[1]], extra_cflags=["-O3"], is_python_module=False)
+print(time.perf_counter() - start)
+"""
+
+
+def extension(*, second: bool) -> Callable[[Settings], Measured]:
+    """Return a measurement of a PyTorch extension's build, the first or the second of a build cache."""
+
+    def measure(settings: Settings) -> Measured:
+        ours, peer = [], []
+        with tempfile.TemporaryDirectory() as folder:
+            for turn in range(max(2, settings.processes // 4)):
+                env = {
+                    **os.environ,
+                    "XDG_CACHE_HOME": str(Path(folder, f"cache_{turn}")),
+                    "TORCH_EXTENSIONS_DIR": str(Path(folder, f"peer_{turn}")),
+                }
+                for name in ("one", "two")[: 1 + second]:
+                    file = Path(folder, f"{name}_{turn}.cpp")
+                    file.write_text(EXTENSION.replace("SCALE", str(2 + turn)).replace("NAME", file.stem))
+                    times = [fresh_process(code, str(file), env=env) for code in (LOADED, PEER)]
+                ours.append(times[0])
+                peer.append(times[1])
+        return summary(ours, peer)
+
+    return measure
+
+
 ROWS = [
+    Row("PyTorch extension, first build", "cpp_extension.load", None, extension(second=False)),
+    Row("PyTorch extension, second build", "cpp_extension.load", None, extension(second=True)),
     Row("C kernel, cold build", "-", 0.5, build("first", warm=False), "s"),
     Row("C kernel, from the cache", "-", 0.010, build("second", warm=True), "s"),
     Row("C kernel, from the cache, first of a process", "-", 0.010, build("first", warm=True), "s"),

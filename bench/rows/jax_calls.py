@@ -7,6 +7,8 @@ import numpy as np
 from kernels import leaky, scaled, twice
 from measure import Missing, Row, Timed, beside
 
+import polyop
+
 
 def rows() -> list[Row]:
     try:
@@ -27,6 +29,11 @@ def rows() -> list[Row]:
 
     def ffi(x: Any) -> Any:
         return jax.ffi.ffi_call("bench_twice", jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+
+    def by_callback(x: Any) -> Any:
+        import torch
+
+        return jax.pure_callback(lambda v: torch.erfinv(torch.from_numpy(np.array(v))).numpy(), x, x)
 
     own_handler = twice()
     handler = jax.ffi.pycapsule(ctypes.c_void_p(own_handler.operator.kernels[0].address))
@@ -49,5 +56,11 @@ def rows() -> list[Row]:
             "jitted pure_callback",
             None,
             beside(call(jax.jit(ours)), call(jax.jit(python))),
+        ),
+        Row(
+            "JAX jitted polyop.aten('erfinv')",
+            "pure_callback to PyTorch",
+            None,
+            beside(call(jax.jit(polyop.aten("erfinv"))), call(jax.jit(by_callback))),
         ),
     ]
