@@ -98,7 +98,7 @@ def test_a_read_only_array_is_never_written(scale_):
 @pytest.mark.parametrize(("args", "words"), [
     (([1.0, 2.0],), "argument x must be a tensor|argument x: must be a tensor"),
     ((None,), "argument x: must be a tensor, but got None"),
-    ((3.0,), "argument x: must be a tensor of numpy or torch or jax or mindspore or dask or xarray, or an array with __dlpack__, but got builtins.float"),
+    ((3.0,), "argument x: must be a tensor of numpy or torch or jax or mindspore or paddle or dask or xarray, or an array with __dlpack__, but got builtins.float"),
     ((), "needs argument 'x'"),
     ((X, X), "takes 1 positional arguments"),
     ((X.astype("U3"),), "must be one of bool"),

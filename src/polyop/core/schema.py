@@ -50,8 +50,7 @@ MISSING: Final = _Missing()
 def alias_names() -> Iterator[str]:
     """Yield names for the tensors of a schema that are written in place: a, b, ..., z, aa, ab, ...
 
-    >>> import dataclasses
-    import itertools
+    >>> import itertools
     >>> list(itertools.islice(alias_names(), 24, 29))
     ['y', 'z', 'aa', 'ab', 'ac']
     """

@@ -12,6 +12,7 @@ A call of ``myops::scale`` is a node ``scale`` of the domain ``myops``, version 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import weakref
@@ -23,7 +24,7 @@ from .. import _core
 from ..call import registry
 from ..call.operator import Operator
 from ..core.arguments import bind
-from ..core.errors import ArgumentTypeError, ArgumentValueError, HostError
+from ..core.errors import ArgumentTypeError, ArgumentValueError, HostError, SchemaError
 from . import onnx_session
 from .onnx_attributes import dtype_name, inputs_and_attributes, refusal
 
@@ -42,9 +43,13 @@ def translation_table(*operators: Any) -> dict[Any, Callable[..., Any]]:
     """
     _need("torch", "torch")
     _need("onnxscript", "onnx onnxscript")
-    chosen = operators or [each for each in registry.operators() if refusal(each.operator) is None]
     table = {}
-    for bound in chosen:
+    if not operators:
+        for bound in registry.operators():
+            with contextlib.suppress(SchemaError):  # PyTorch does not take its schema, so no model holds it
+                if refusal(bound.operator) is None:
+                    table[bound.torch] = _translation(bound.operator)
+    for bound in operators:
         if not isinstance(getattr(bound, "operator", None), Operator):
             raise ArgumentTypeError("translation_table", "takes operators", repr(bound))
         refused = refusal(bound.operator)

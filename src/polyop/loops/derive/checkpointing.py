@@ -36,6 +36,7 @@ from ..ir.grammar import (
     unused,
 )
 from ..ir.operate import operate
+from ..ir.stops import is_unbounded
 from ..program import Note
 from .derivation import Derivation
 from .recorded_values import RecordedValues
@@ -71,7 +72,7 @@ def _recurrences(values: RecordedValues) -> dict[str, tuple[str, ...]]:
             if len(loops) > len(own) and loops[len(own)].var not in found:
                 loop = loops[len(own)]
                 carried = _carried(values, loop.node, own)
-                if carried:
+                if carried and not is_unbounded(loop.node):
                     found[loop.var] = carried
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...core.errors import GradientError
-from ..analysis.tree import Branch, Loop, Node, StatementNode
+from ..analysis.tree import Branch, Loop, Node, StatementNode, statement_nodes
 from ..ir.grammar import (
     INT,
     Buffer,
@@ -92,6 +92,8 @@ class Values:
     def _replayed(self, body: Sequence[Node], scope: Scope) -> list[Stmt]:
         stmts: list[Stmt] = []
         for node in body:
+            if not any(True for _ in statement_nodes((node,))):
+                continue  # a loop or a condition without statements
             leaf = first_leaf(node)
             around = self.recorded.order.around[leaf]
             where = None if isinstance(node, StatementNode) else around.index(node)
