@@ -62,16 +62,15 @@ def matching(word: str) -> list[tuple[str, str]]:
 
 
 def names_with(word: str) -> list[str]:
-    """Return the names that hold ``word`` and are taken, without those that polyop itself has registered."""
-    names = [name for name in _names_with(word) if not name.startswith("polyop_") and not _is_ours(name)]
+    """Return the names that hold ``word`` and are taken, without the gradients that polyop makes of them."""
+    names = [name for name in _names_with(word) if not name.startswith("polyop_") and not _is_part(name)]
     return [name for name, schema in _schemas(names) if not _problem(schema)]
 
 
-def _is_ours(name: str) -> bool:
-    """Whether a name is that of an operator defined by polyop, or of a part of one, such as its gradient."""
-    base = name.partition(".")[0]
-    parts = base.split("__")
-    return any(registry.named("__".join(parts[:k])) is not None for k in range(1, len(parts) + 1))
+def _is_part(name: str) -> bool:
+    """Whether a name is that of a part of an operator that polyop has defined, such as its gradient."""
+    words = name.partition(".")[0].split("__")
+    return any(registry.named("__".join(words[:k])) is not None for k in range(1, len(words)))
 
 
 def _names_with(word: str) -> list[str]:
