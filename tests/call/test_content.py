@@ -179,19 +179,33 @@ import polyop
 
 
 K = 2.0
+STEPS = [1, 2]
+RATE = 0.5
+
+def decayed(v, depth=3):
+    return v * RATE ** depth
 
 @polyop.kernel
 def kernel(x):
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):
-        y[i] = x[i] * 2.0 + K + math.pi
+        for k in STEPS:
+            y[i] = x[i] * 2.0 + K * k + math.pi + other(x[i])
     return y
+
+def other(v):
+    return decayed(v) - 1
 """
 CHANGED = [
     ("the body", "x[i] * 2.0", "x[i] + 40.0"),
     ("a variable of the module", "K = 2.0", "K = 3.0"),
     ("its type", "K = 2.0", "K = 2"),
     ("a number of a module", "math.pi", "math.e"),
+    ("a list of the module", "[1, 2]", "[1, 3]"),
+    ("a helper", "decayed(v) - 1", "decayed(v) - 2"),
+    ("a helper of a helper", "v * RATE", "v / RATE"),
+    ("a number that a helper reads", "RATE = 0.5", "RATE = 0.25"),
+    ("a default of a helper", "depth=3", "depth=4"),
 ]
 
 

@@ -22,7 +22,7 @@ MAX_DEPTH = 24
 """The depth to which values inside values are followed; deeper ones are represented by their types."""
 
 Parts = Iterator[bytes]
-_CONSTANTS = (bool, int, float, complex, np.generic, tuple)
+_CONSTANTS = (bool, int, float, complex, np.generic, tuple, list)
 
 
 def value(item: Any) -> Parts:
@@ -30,8 +30,11 @@ def value(item: Any) -> Parts:
     yield from _value(item, _Walk())
 
 
-def loop_kernel(function: Callable[..., Any]) -> Parts:
-    """Yield the source of a loop kernel, its defaults, and the constants that it reads from outside."""
+def loop_kernel(function: Callable[..., Any], callers: tuple[Any, ...] = ()) -> Parts:
+    """Yield the source of a loop kernel, its defaults, and what it reads from outside: constants and helpers.
+
+    ``callers`` are the functions of which this one is a helper.
+    """
     from ..loops.frontend.source import read
 
     source = read(function)
@@ -44,14 +47,16 @@ def loop_kernel(function: Callable[..., Any]) -> Parts:
     for statement in source.tree.body:
         for node in ast.walk(statement):
             if isinstance(node, (ast.Name, ast.Attribute)):
-                yield from _outer(source.outer, ast.unparse(node), inside)
+                yield from _outer(source.outer, ast.unparse(node), inside, (*callers, source.function()))
 
 
-def _outer(outer: Callable[[str], Any], path: str, inside: set[str]) -> Parts:
-    """Yield the constant behind a global name, or a module's attribute, that a loop kernel reads."""
+def _outer(outer: Callable[[str], Any], path: str, inside: set[str], callers: tuple[Any, ...]) -> Parts:
+    """Yield what is behind a global name, or a module's attribute, that a loop kernel reads."""
+    from ..loops.frontend.language import is_word
+
     root, *names = path.split(".")
     try:
-        constant = None if root in inside else outer(root)
+        constant = None if root in inside or is_word(path) else outer(root)
     except KeyError:  # a word of the language
         return
     for name in names:
@@ -59,6 +64,9 @@ def _outer(outer: Callable[[str], Any], path: str, inside: set[str]) -> Parts:
     if isinstance(constant, _CONSTANTS):
         yield path.encode()
         yield from value(constant)
+    elif isinstance(constant, types.FunctionType) and constant not in callers:
+        yield path.encode()
+        yield from loop_kernel(constant, callers)
 
 
 def globals_of(function: Callable[..., Any]) -> Parts:

@@ -247,3 +247,18 @@ def test_rows_are_batched(operators):
     batched = torch.vmap(operators[layer_norm])(x, w, -w)
     for k in range(3):
         np.testing.assert_allclose(batched[k], operators[layer_norm](x[k], w[k], -w[k]), rtol=1e-12)
+
+
+def scaled_by(a, b):
+    return dot(a, b) * 2
+
+
+def nested(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = scaled_by(x[i], x[0])
+    return y
+
+
+def test_a_helper_of_a_helper_is_found_in_the_module_of_its_caller():
+    np.testing.assert_allclose(polyop.kernel(name="rows::nested")(nested)(X), 2 * (X @ X[0] + 1))

@@ -224,5 +224,11 @@ _ROWS = (
 WORDS: dict[str, Word] = {row.name: row for row in _ROWS}
 """Every word, by its name."""
 
+
+def is_word(name: str) -> bool:
+    """Whether a name means a word of the language, whatever the module has under it."""
+    return name in WORDS and not WORDS[name].is_soft
+
+
 LOOPS = tuple(name for name, row in WORDS.items() if row.kind == "loop")
 BUFFERS = tuple(name for name, row in WORDS.items() if row.kind == "buffer")

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from ...core.errors import ArgumentValueError, PolyopError
-from .language import WORDS
+from .language import WORDS, is_word
 from .source import Source
 from .suggestions import ATTRIBUTES
 
@@ -81,7 +81,7 @@ class Names:
 
     def check_assignable(self, target: ast.Name) -> None:
         """Check that the target of an assignment is not a word of the language."""
-        if target.id in WORDS and not WORDS[target.id].is_soft:
+        if is_word(target.id):
             rule = f"{target.id} is a word of the language and cannot be assigned"
             self.fail(rule, target, "give the variable another name")
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from ....core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
 from ..access import count
-from ..language import WORDS
+from ..language import WORDS, is_word
 from ..source import Source, read
 from .exits import Exits, leaves_all
 from .nodes import Undefined, Unused, assign, assigned_names, at, load, substituted
@@ -146,7 +146,7 @@ class Helpers:
         return None if function is None else read(function)
 
     def _function(self, name: str) -> FunctionType | None:
-        if (name in WORDS and not WORDS[name].is_soft) or name in assigned_names(self.source.tree.body):
+        if is_word(name) or name in assigned_names(self.source.tree.body):
             return None
         try:
             value = self.source.outer(name)
@@ -258,11 +258,13 @@ class _Outside(ast.NodeTransformer):
         self.bound = bound
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id in self.bound or node.id in WORDS:
+        if node.id in self.bound or is_word(node.id):
             return node
         try:
             value = self.source.outer(node.id)
         except KeyError:
+            if node.id in WORDS:
+                return node
             rule = f"there is a undeclared variable: {node.id}"
             raise self.source.error(ArgumentValueError, rule, node) from None
         if isinstance(value, FunctionType):
