@@ -262,3 +262,24 @@ def nested(x):
 
 def test_a_helper_of_a_helper_is_found_in_the_module_of_its_caller():
     np.testing.assert_allclose(polyop.kernel(name="rows::nested")(nested)(X), 2 * (X @ X[0] + 1))
+
+
+def by_rank(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        if x.ndim == 2:
+            for j in range(x.shape[1]):
+                y[i, j] = 2 * x[i, j] if x.dtype == "float32" else 3 * x[i, j]
+        elif x.dtype != np.float64 and x.dtype != int64:
+            y[i] = x[i] + 1
+        else:
+            y[i] = -x[i]
+    return y
+
+
+@pytest.mark.parametrize("x", [X, X.astype(np.float32), V, V.astype(np.float32), V.astype(np.int64)])
+def test_a_test_of_dtype_or_rank_compiles_one_branch(x):
+    result = polyop.kernel(name="rows::by_rank")(by_rank)(x)
+    expected = plain(by_rank)(x)
+    assert result.dtype == expected.dtype
+    np.testing.assert_array_equal(result, expected)

@@ -11,11 +11,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError
+from ...core.dtypes import dtype
+from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
 from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Const, Demand, Expr, Load, Stmt, Type
 from ..ir.operate import as_index, operate
 from ..ir.types import Refusal, kind
-from .language import DTYPES
+from .language import DTYPES, WORDS
 from .names import Scopes
 from .rows import Row, Value
 from .source import Source
@@ -68,6 +69,37 @@ class Access(ABC):
             rule = f"a number from outside the function must have one of the dtypes {', '.join(DTYPES)}"
             self.fail(rule, node, repr(value))
         return constant
+
+    def dtype(self, node: ast.expr) -> str:
+        """Return the name of the dtype that ``"float32"``, ``x.dtype`` or ``np.float32`` means."""
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value in self.scopes.names
+        ):
+            owner = self.scopes.names[node.value]
+            if owner not in self.buffers or node.attr != "dtype":
+                self.fail(f"{ast.unparse(node)} is not a dtype", node)
+            return self.buffers[owner].dtype
+        try:
+            value: Any = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(node, ast.Name) and node.id in WORDS and WORDS[node.id].type is not None:
+                value = str(WORDS[node.id].type.dtype)  # type: ignore[union-attr]
+            elif isinstance(node, (ast.Attribute, ast.Name)):
+                value = self.outside(node)
+            name = dtype(value).name
+        except (PolyopError, KeyError, AttributeError, AssertionError):
+            name = ast.unparse(node)
+        if name not in DTYPES:
+            unsupported = "complex" in name
+            self.fail(
+                f"the dtype of a tensor must be one of {', '.join(DTYPES)}",
+                node,
+                name,
+                'write x.dtype or a name such as "float32"',
+                UnsupportedError if unsupported else ArgumentTypeError,
+            )
+        return name
 
     def outside(self, node: ast.expr) -> Any:
         """Return the value of ``name`` or ``module.name`` from outside the function."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
 from .language import WORDS, Word
-from .rejected_syntax import ALLOWED_USE, EXPRESSIONS, REJECTED
+from .rejected_syntax import ALLOWED_USE, EXPRESSIONS, REJECTED, is_dtype_test
 from .source import Source
 from .suggestions import suggestion_for_call, suggestion_for_text
 
@@ -49,6 +49,8 @@ class ExpressionChecker:
                 if not isinstance(value, (ast.Name, ast.Attribute)):
                     rule = "getattr is only supported for a tensor object, not for the object with type"
                     self.fail(ArgumentValueError, f"{rule}: {type(value).__name__}", node)
+            case ast.Compare(left=left) if is_dtype_test(node):
+                self.expression(left)  # what it is compared with is a dtype, not an expression
             case ast.Subscript(value=value, slice=index):
                 self.expression(value)
                 self.index(node, index)

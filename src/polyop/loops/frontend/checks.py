@@ -11,7 +11,7 @@ from ...core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedErr
 from .check_expressions import ExpressionChecker, called
 from .language import BUFFERS, LOOPS, WORDS
 from .limits import check_limits
-from .rejected_syntax import STATEMENTS
+from .rejected_syntax import STATEMENT_HINTS, STATEMENTS
 from .source import Source
 
 COMPUTATIONS = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Compare, ast.BoolOp, ast.IfExp, ast.Subscript)
@@ -60,7 +60,8 @@ class Checker(ExpressionChecker):
         self.reject(node)
         if not isinstance(node, STATEMENTS):
             name = type(node).__name__.lower()
-            self.fail(UnsupportedError, f"the statement {name} is not part of the language", node)
+            rule = f"the statement {name} is not part of the language"
+            self.fail(UnsupportedError, rule, node, hint=STATEMENT_HINTS.get(name))
         match node:
             case ast.Assign(targets=targets, value=value):
                 self.assignment(targets, value, node)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import numbers
+import operator
 from collections.abc import Callable
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..ir.operate import as_condition, as_int64, operate, power, select, with_gr
 from ..ir.types import Refusal, cast
 from .access import count, number
 from .language import WORDS, Word
+from .rejected_syntax import is_dtype_test
 from .row_access import RowAccess
 from .rows import Row, Value
 
@@ -23,6 +25,9 @@ BINARY = {
     ast.Pow: "pow", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
 }  # fmt: skip
 COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+
+_OF_NUMBERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
+               "!=": operator.ne}  # fmt: skip
 
 
 class Expressions(RowAccess):
@@ -68,17 +73,32 @@ class Expressions(RowAccess):
                 first, *others = values
                 rest = [self.scalar(self.lazy(one), one) for one in others]
                 return self.logic(isinstance(op, ast.And), [self.expression(first), *rest])
-            case ast.Compare(left=left, ops=[op], comparators=[right]):
-                compared = functools.partial(operate, COMPARE[type(op)])
-                return self.lift(node, compared, self.value(left), self.value(right))
-            case ast.Compare(left=left, ops=ops, comparators=others):
-                items = [self.expression(left), *map(self.expression, others)]
-                pairs = zip(ops, items, items[1:], strict=False)
-                return self.logic(True, [operate(COMPARE[type(op)], a, b) for op, a, b in pairs])
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                return self.lift(node, select, self.condition(test), self.lazy(body), self.lazy(orelse))
+            case ast.Compare():
+                return self.compared(node)
+            case ast.IfExp():
+                return self.chosen(node)
             case _:
                 return self.fail(f"a tuple is not a number: {ast.unparse(node)}", node)
+
+    def compared(self, node: ast.Compare) -> Value:
+        """Return a comparison: of dtypes a constant, ``a < b < c`` as ``a < b and b < c``."""
+        items = [node.left, *node.comparators]
+        if is_dtype_test(node):
+            equal = self.dtype(items[0]) == self.dtype(items[1])
+            return Const(equal == isinstance(node.ops[0], ast.Eq), BOOL)
+        functions = [functools.partial(_comparison, COMPARE[type(op)]) for op in node.ops]
+        if len(functions) == 1:
+            return self.lift(node, functions[0], *map(self.value, items))
+        numbers = [self.expression(item) for item in items]
+        pairs = zip(functions, numbers, numbers[1:], strict=False)
+        return self.logic(True, [function(a, b) for function, a, b in pairs])
+
+    def chosen(self, node: ast.IfExp) -> Value:
+        """Return ``a if c else b``; if c is a constant, the other value is not compiled."""
+        condition = self.condition(node.test)
+        if isinstance(condition, Const):
+            return self.value(node.body if condition.value else node.orelse)
+        return self.lift(node, select, condition, self.lazy(node.body), self.lazy(node.orelse))
 
     def lazy(self, node: ast.expr) -> Value:
         """Return a value that is computed only where it is needed, so no loop can run before it."""
@@ -92,6 +112,8 @@ class Expressions(RowAccess):
     def unary(self, op: ast.unaryop, operand: Expr) -> Expr:
         """Return ``-x``, ``+x``, ``not x`` or ``~x``."""
         if isinstance(op, ast.Not):
+            if isinstance(operand, Const) and operand.type == BOOL:
+                return Const(not operand.value, BOOL)
             return operate("not", as_condition(operand))
         if isinstance(op, ast.UAdd):
             return operand
@@ -109,6 +131,8 @@ class Expressions(RowAccess):
         if not rest:
             return first
         other = self.logic(both, rest)
+        if isinstance(first, Const) and first.type == BOOL:
+            return other if first.value == both else first
         if first.type == other.type == BOOL:
             return operate("and" if both else "or", first, other)
         return select(first, other, first) if both else select(first, first, other)
@@ -188,6 +212,13 @@ class Expressions(RowAccess):
             self.fail(rule, node, hint="pass a part of a tensor, such as x[i]")
         assert self.reduce is not None
         return self.reduce(node, word.reduces, row)
+
+
+def _comparison(name: str, left: Expr, right: Expr) -> Expr:
+    """Return a comparison; that of two whole numbers, as in ``x.ndim == 2``, is a constant."""
+    if isinstance(left, Const) and isinstance(right, Const) and left.type == right.type == INT:
+        return Const(bool(_OF_NUMBERS[name](left.value, right.value)), BOOL)
+    return operate(name, left, right)
 
 
 def binary(op: ast.operator) -> Callable[..., Expr]:

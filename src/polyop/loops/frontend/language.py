@@ -138,6 +138,7 @@ def _cast(name: str) -> Callable[[Any], Any]:
         return np.asarray(x).astype(dtype(name).numpy)[()]
 
     cast.__name__ = name  # also a dtype, by its name: output_tensor(x.shape, float32)
+    cast.dtype = dtype(name).numpy  # type: ignore[attr-defined]  # NumPy reads it: x.dtype == float32
     return cast
 
 

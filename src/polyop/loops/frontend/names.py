@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 from ...core.errors import ArgumentValueError, PolyopError
 from .language import WORDS, is_word
+from .rejected_syntax import is_dtype_test
 from .source import Source
 from .suggestions import ATTRIBUTES
 
@@ -152,18 +153,15 @@ class Names:
         match node:
             case ast.Name():
                 self.load(node)
-            case ast.Call(func=func, args=args):
-                if isinstance(func, ast.Name) and (self.lookup(func.id) or func.id in self.bound):
-                    rule = f"function call id [{func.id}] not in intrinsics list of the Hybrid DSL"
-                    self.fail(rule, node, f"{func.id} is a variable here")
-                for item in args:
-                    self.expression(item)
-                if isinstance(func, ast.Name) and (word := WORDS.get(func.id)) is not None:
-                    rows = args if word.kind == "reduction" or (word.reduces and len(args) == 1) else []
-                    names = {item.id for item in rows if isinstance(item, ast.Name)}
-                    self.scopes.tensors |= {n for n in names if self.scopes.kinds.get(n) == "parameter"}
+            case ast.Call():
+                self.call(node)
             case ast.Attribute():
                 self.attribute(node)
+            case ast.Compare(left=left, comparators=[right]) if is_dtype_test(node):
+                self.expression(left)
+                root = root_of(right)
+                if root is not None and self.lookup(root.id) is not None:
+                    self.expression(right)
             case _:
                 if isinstance(node, ast.Subscript):
                     root = root_of(node)
@@ -172,6 +170,19 @@ class Names:
                 for inner in ast.iter_child_nodes(node):
                     if isinstance(inner, ast.expr):
                         self.expression(inner)
+
+    def call(self, node: ast.Call) -> None:
+        """Resolve the names in the inputs of a word."""
+        func, args = node.func, node.args
+        if isinstance(func, ast.Name) and (self.lookup(func.id) or func.id in self.bound):
+            rule = f"function call id [{func.id}] not in intrinsics list of the Hybrid DSL"
+            self.fail(rule, node, f"{func.id} is a variable here")
+        for item in args:
+            self.expression(item)
+        if isinstance(func, ast.Name) and (word := WORDS.get(func.id)) is not None:
+            rows = args if word.kind == "reduction" or (word.reduces and len(args) == 1) else []
+            names = {item.id for item in rows if isinstance(item, ast.Name)}
+            self.scopes.tensors |= {n for n in names if self.scopes.kinds.get(n) == "parameter"}
 
     def attribute(self, node: ast.Attribute) -> None:
         """Check ``tensor.shape`` and ``tensor.dtype``, or a number of a module such as ``math.pi``."""

@@ -9,6 +9,7 @@ from .source import Source
 
 Rule = tuple[type[PolyopError], str, str]
 
+NEVER_NONE = "compare numbers with == or !=; a parameter of a loop kernel is never None"
 ELEMENTS = "write for loops over the elements"
 REJECTED: dict[type[ast.AST], Rule] = {
     ast.Lambda: (UnsupportedError, "a lambda is not compiled", "write the expression where it is used"),
@@ -36,11 +37,24 @@ REJECTED: dict[type[ast.AST], Rule] = {
     ast.RShift: (UnsupportedError, "the operator '>>' is not compiled", "write x // 2**k"),
     ast.In: (UnsupportedError, "the operator 'in' is not compiled", "compare with == and or"),
     ast.NotIn: (UnsupportedError, "the operator 'not in' is not compiled", "compare with != and and"),
-    ast.Is: (UnsupportedError, "the operator 'is' is not compiled", "write =="),
-    ast.IsNot: (UnsupportedError, "the operator 'is not' is not compiled", "write !="),
+    ast.Is: (UnsupportedError, "the operator 'is' is not compiled", NEVER_NONE),
+    ast.IsNot: (UnsupportedError, "the operator 'is not' is not compiled", NEVER_NONE),
 }
 """Syntax that is rejected everywhere in a kernel."""
 
+OUTSIDE = "check arguments before you call the operator: compiled code raises no errors"
+STATEMENT_HINTS: dict[str, str] = {
+    "raise": OUTSIDE,
+    "try": OUTSIDE,
+    "match": "write if and elif",
+    "delete": "remove it",
+    "import": "import at the top of the file",
+    "importfrom": "import at the top of the file",
+    "global": "return the value in a tensor",
+    "nonlocal": "return the value in a tensor",
+    "classdef": "pass numbers as attributes, one parameter each",
+}
+"""What to write instead of a statement that is not part of the language, by its name."""
 STATEMENTS = (
     ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.If, ast.With, ast.Return, ast.Pass, ast.Expr,
 )  # fmt: skip
@@ -55,6 +69,14 @@ ALLOWED_USE = {
 }
 """How words that do not give a number may be used, by their kind."""
 TVM_NAMES = ("tvm", "ir_builder", "te", "topi")
+
+
+def is_dtype_test(node: ast.expr) -> bool:
+    """Whether an expression is ``x.dtype == ...`` or ``x.dtype != ...``: known at compile time."""
+    match node:
+        case ast.Compare(left=ast.Attribute(value=ast.Name(), attr="dtype"), ops=[ast.Eq() | ast.NotEq()]):
+            return True
+    return False
 
 
 def reject_tvm(source: Source) -> None:

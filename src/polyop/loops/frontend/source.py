@@ -203,5 +203,7 @@ def _parse(function: FunctionType, lines: list[str], first: int) -> Source:
     rejected += [(a, f"**{a.arg}") for a in (arguments.kwarg,) if a is not None]
     if rejected:
         argument, seen = rejected[0]
-        raise source.error(ArgumentTypeError, "parameters must be named and positional", argument, seen)
+        rule = "parameters must be named and positional"
+        hint = "write every parameter by its name, without * and **; a call may still use keywords"
+        raise source.error(ArgumentTypeError, rule, argument, seen, hint)
     return source

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
-from ...core.dtypes import dtype
-from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
+from ...core.errors import ArgumentValueError
 from ..ir.grammar import (
     BOOL,
     INT,
@@ -29,7 +27,7 @@ from ..ir.types import Refusal, cast, converted, join
 from .access import count
 from .desugar.nodes import Undefined
 from .expressions import Expressions, binary
-from .language import BUFFERS, DTYPES, WORDS
+from .language import BUFFERS
 from .loop_heads import size_text
 from .row_statements import RowStatements
 from .rows import Row
@@ -64,6 +62,10 @@ class Statements(RowStatements):
                 return self.update(target, value, op, node)
             case ast.If(test=test, body=body, orelse=orelse):
                 condition = self.state.condition(test)
+                if isinstance(
+                    condition, Const
+                ):  # a choice by dtype or rank: the other branch is not compiled
+                    return list(self.block(body if condition.value else orelse))
                 return [If(condition, self.block(body), self.block(orelse), node.lineno)]
             case ast.For():
                 return self.loop(node)
@@ -160,7 +162,7 @@ class Statements(RowStatements):
             state.fail("a shape must be a tuple", node, ast.unparse(call.args[0]), hint)
         shape = tuple(self.symbolic(size, node, size_text(call.args[0], k)) for k, size in enumerate(sizes))
         role = "output" if call.func.id == "output_tensor" else "local"
-        buffer = Buffer(name, self.dtype(call.args[1]), shape, role, node.lineno, zeroed=True)
+        buffer = Buffer(name, state.dtype(call.args[1]), shape, role, node.lineno, zeroed=True)
         state.buffers[name] = buffer
         if name not in state.scopes.inner:
             return []
@@ -181,34 +183,6 @@ class Statements(RowStatements):
         if isinstance(size, Const) and size.value < 0:
             self.state.fail("a size cannot be negative", node, size.value, kind=ArgumentValueError)
         return size
-
-    def dtype(self, node: ast.expr) -> str:
-        """Return the name of the dtype that ``"float32"``, ``x.dtype`` or ``np.float32`` means."""
-        state = self.state
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value in self.names:
-            owner = self.names[node.value]
-            if owner not in state.buffers or node.attr != "dtype":
-                state.fail(f"{ast.unparse(node)} is not a dtype", node)
-            return state.buffers[owner].dtype
-        try:
-            value: Any = node.value if isinstance(node, ast.Constant) else None
-            if isinstance(node, ast.Name) and node.id in WORDS and WORDS[node.id].type is not None:
-                value = str(WORDS[node.id].type.dtype)  # type: ignore[union-attr]
-            elif isinstance(node, (ast.Attribute, ast.Name)):
-                value = state.outside(node)
-            name = dtype(value).name
-        except (PolyopError, KeyError, AttributeError, AssertionError):
-            name = ast.unparse(node)
-        if name not in DTYPES:
-            unsupported = "complex" in name
-            state.fail(
-                f"the dtype of a tensor must be one of {', '.join(DTYPES)}",
-                node,
-                name,
-                'write x.dtype or a name such as "float32"',
-                UnsupportedError if unsupported else ArgumentTypeError,
-            )
-        return name
 
 
 def _retyped(value: Expr, to: Type) -> Expr:
