@@ -1,4 +1,4 @@
-# ruff: noqa: F821 - kernels, whose words are no names here
+# ruff: noqa: F821, PLR1714 - kernels, whose words are no names here
 """Rows, slices, sums of rows and tables: each kernel beside the same function in plain Python."""
 
 import re
