@@ -17,13 +17,25 @@ from ..testing.frameworks.base import FRAMEWORKS, DemoRow, absent, load
 CODE = """
 #include "polyop/abi.h"
 
+static int64_t count(int ndim, const int64_t *shape) {
+  int64_t n = 1;
+  for (int i = 0; i < ndim; ++i) n *= shape[i];
+  return n;
+}
+
 int leaky(int nparam, void **params, int *ndims, int64_t **shapes, const char **dtypes,
           void *stream, void *extra) {
   const float *x = params[0];
   float *y = params[1];
-  int64_t n = 1;
-  for (int i = 0; i < ndims[0]; ++i) n *= shapes[0][i];
-  for (int64_t i = 0; i < n; ++i) y[i] = x[i] > 0 ? x[i] : 0.01f * x[i];
+  for (int64_t i = 0, n = count(ndims[0], shapes[0]); i < n; ++i) y[i] = x[i] > 0 ? x[i] : 0.01f * x[i];
+  return 0;
+}
+
+int leaky_backward(int nparam, void **params, int *ndims, int64_t **shapes, const char **dtypes,
+                   void *stream, void *extra) {
+  const float *x = params[0], *dy = params[1];
+  float *dx = params[2];
+  for (int64_t i = 0, n = count(ndims[0], shapes[0]); i < n; ++i) dx[i] = x[i] > 0 ? dy[i] : 0.01f * dy[i];
   return 0;
 }
 """
@@ -40,10 +52,15 @@ def run(options: argparse.Namespace) -> int:
     started = time.perf_counter()
     kernel = source(function="leaky", code=CODE, language="c")
     built = time.perf_counter() - started
+    backward = operator(
+        "demo::leaky_backward(Tensor x, Tensor dy) -> Tensor",
+        source(function="leaky_backward", code=CODE, language="c"),
+        batch="elementwise",
+    )
     leaky = operator(
         "demo::leaky(Tensor x) -> Tensor",
         kernel,
-        gradient=lambda x, out, dout: (dout * (x > 0) + 0.01 * dout * (x <= 0),),
+        gradient=lambda x, out, dout: (backward(x, dout),),
         batch="elementwise",
     )
     print(f"{leaky.schema}\n  C kernel built or found in the cache in {built * 1e3:.0f} ms\n")
