@@ -29,6 +29,7 @@ collect_ignore = [  # programs, and modules that define operators: their doctest
     "support/chunked_operators.py",
     "support/measured_operators.py",
     "support/opinfo",
+    "support/torch_packages",
 ]
 
 

@@ -19,7 +19,7 @@ import tempfile
 import time
 
 import numpy as np
-from rows import PACKAGES
+from packages import PACKAGES
 
 
 def main():

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from rows import PACKAGES
+from packages import PACKAGES
 
 RUN = pathlib.Path(__file__).parent / "run.py"
 HOSTS = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX", "mindspore": "MindSpore"}
