@@ -283,3 +283,19 @@ def test_a_test_of_dtype_or_rank_compiles_one_branch(x):
     expected = plain(by_rank)(x)
     assert result.dtype == expected.dtype
     np.testing.assert_array_equal(result, expected)
+
+
+def moving(x):
+    y = output_tensor((2,), x.dtype)
+    k = 0
+    for i in range(2):
+        k += i
+        row = x[k]
+        k = 2
+        y[i] = row[0] + sum(row)
+        k = 0
+    return y
+
+
+def test_a_named_row_stays_where_it_was_when_its_index_changes():
+    np.testing.assert_allclose(polyop.kernel(name="rows::moving")(moving)(X), plain(moving)(X))

@@ -6,7 +6,22 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ...core.errors import ArgumentValueError
-from ..ir.grammar import FLOAT, INT, Assign, Buffer, Const, Expr, For, Stmt, Store, Type, Var
+from ..ir.grammar import (
+    FLOAT,
+    INT,
+    Assign,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Load,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    substitute,
+    walk,
+)
 from ..ir.operate import operate
 from ..ir.reductions import reduction
 from ..ir.types import cast, converted, join, kind
@@ -72,10 +87,24 @@ class RowStatements(Loops):
             hint = "use another name, or write into it: name[:] = ..."
             self.state.fail(f"{target.id} is a row, and is assigned once", node, hint=hint)
         if value.view is not None:
-            self.state.rows[unique] = value
-            return []
+            before, self.state.rows[unique] = self.fixed_place(node, value, value.view)
+            return before
         statements, self.state.rows[unique] = self.materialised(node, unique, value)
         return statements
+
+    def fixed_place(self, node: ast.stmt, value: Row, view: View) -> tuple[list[Stmt], Row]:
+        """Return assignments that keep the scalars in a view's index, and the view with these."""
+        leaves = [e for i in view.index([Const(0, INT)] * len(value.sizes)) for e in walk(i)]
+        for leaf in leaves:
+            if isinstance(leaf, Load) and self.state.buffers[leaf.buffer].role != "input":
+                rule = f"the place of this row is read from {leaf.buffer}, which the kernel writes"
+                self.state.fail(rule, node, hint="assign the index to a scalar before, and use that")
+        kinds = self.state.scopes.kinds
+        names = dict.fromkeys(e for e in leaves if isinstance(e, Var) and kinds.get(e.name) == "scalar")
+        kept = {scalar.name: Var(self.new("place"), scalar.type) for scalar in names}
+        before: list[Stmt] = [Assign(kept[s.name].name, s, line=node.lineno) for s in names]
+        fixed = View(view.buffer, lambda index: tuple(substitute(i, kept) for i in view.index(index)))
+        return before, Row(value.sizes, lambda index: substitute(value.element(index), kept), fixed)
 
     def materialised(self, node: ast.stmt, name: str, value: Row) -> tuple[list[Stmt], Row]:
         """Return the statements that compute a row into a temporary of that name, and the temporary."""
