@@ -12,17 +12,21 @@ from ...core.errors import ArgumentValueError
 from ..ir.grammar import INT, Assign, Const, Expr, For, Load, Stmt, Store, Var, statements, walk
 from ..ir.operate import operate
 from .access import count
+from .desugar.nodes import Unused
 from .expressions import Expressions
 
 
 class Loops(ABC):
-    """Translates for statements; ``assigned`` are the scalars in order of their first assignment."""
+    """Translates for statements.
+
+    ``assigned`` are the scalars in order of their first assignment. ``new`` gives a name that is not used.
+    """
 
     def __init__(self, state: Expressions) -> None:
         self.state = state
         self.names = state.scopes.names
         self.assigned: list[str] = []
-        self.used_names = {*state.scopes.kinds, *(n.id for n in state.scopes.names)}
+        self.new = Unused({*state.scopes.kinds, *(n.id for n in state.scopes.names)}).new
 
     @abstractmethod
     def block(self, body: list[ast.stmt]) -> tuple[Stmt, ...]:
@@ -105,15 +109,6 @@ class Loops(ABC):
         name = self.new("end")
         before.append(Assign(name, end, line=node.lineno))
         return Var(name, end.type)
-
-    def new(self, base: str) -> str:
-        """Return a name that the function does not use."""
-        number, name = 0, base
-        while name in self.used_names:
-            number += 1
-            name = f"{base}_{number}"
-        self.used_names.add(name)
-        return name
 
     def bound(self, item: ast.expr, node: ast.For) -> Expr:
         """Return an argument of range as an int64."""

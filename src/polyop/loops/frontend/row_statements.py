@@ -112,7 +112,7 @@ class RowStatements(Loops):
         if not all(map(state.is_symbolic, value.sizes)):
             rule = "the size of this row differs between iterations, so it has no memory of its own"
             state.fail(rule, node, hint="write a loop over the elements", kind=ArgumentValueError)
-        of = value.element([Const(0, INT)] * len(value.sizes)).type
+        of = value.first.type
         none = Const(0, INT)
         sizes = tuple(s if state.is_natural(s) else operate("max", s, none) for s in value.sizes)
         buffer = Buffer(name, of.dtype, sizes, "local", node.lineno)
@@ -142,14 +142,14 @@ class RowStatements(Loops):
     def reduce(self, node: ast.expr, operator: str, row: Row) -> Expr:
         """Return a variable to which ``state.before`` assigns the combined elements of a row."""
         state = self.state
-        of = row.element([Const(0, INT)] * len(row.sizes)).type
+        of = row.first.type
         to = _summed(of) if operator in FILLED else of
         name = self.new({"+": "total", "*": "product", "max": "greatest", "min": "least"}[operator])
         state.variables[name] = to
         if operator in FILLED:
             start: Expr = cast(Const(FILLED[operator], INT), to)
         else:
-            start = row.element([Const(0, INT)] * len(row.sizes))
+            start = row.first
         start = start if start.type == to else cast(start, to)
         line = node.lineno
         state.before.append(Assign(name, start, line=line))

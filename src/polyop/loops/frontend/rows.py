@@ -35,9 +35,9 @@ class Row:
     view: View | None = None
 
     @property
-    def type(self) -> object:
-        """The type of the elements."""
-        return self.element([Const(0, INT)] * len(self.sizes)).type
+    def first(self) -> Expr:
+        """The first element."""
+        return self.element([Const(0, INT)] * len(self.sizes))
 
 
 Value = Expr | Row
