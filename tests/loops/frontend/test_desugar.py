@@ -334,6 +334,7 @@ def test_numbers_of_a_loop_do_not_count_iterations_after_it_has_ended():
 ERRORS = [  # lines of a kernel, the kind of error, words of its text
     (("y[0] = calls_itself(x[0])",), UnsupportedError, "calls_itself calls itself, and recursion is not compiled.*write a loop"),
     (("y[0] = returns_nothing(x[0])",), UnsupportedError, "the helper returns_nothing returns nothing.*in a line of its own"),
+    (("y[0] = x[0] + add_row(y, 0, x[0])",), UnsupportedError, "add_row writes into a tensor, so it is called in a line"),
     (("y[0] = squared()",), UnsupportedError, "the helper squared needs v"),
     (("y[0] = squared(x[0], 1)",), UnsupportedError, "the helper squared takes 1 arguments?, but got 2"),
     (("y[0] = squared(w=x[0])",), UnsupportedError, "the helper squared has no parameter w"),

@@ -60,9 +60,10 @@ class Helpers:
         elif isinstance(node, ast.While):
             lowered = self._while(node)
         else:
+            alone = node.value if isinstance(node, ast.Assign) else None  # nothing is computed beside it
             for name, value in ast.iter_fields(node):
                 if isinstance(value, ast.expr):
-                    setattr(node, name, self.expression(value))
+                    setattr(node, name, self.expression(value, alone=value is alone))
             lowered = [*self.before, node]
             for name in ("body", "orelse"):
                 if isinstance(inner := getattr(node, name, None), list):
@@ -82,8 +83,11 @@ class Helpers:
         node.body = body
         return [node]
 
-    def expression(self, node: ast.expr) -> ast.expr:
-        """Return the expression without calls of helpers; ``before`` gets the statements of these."""
+    def expression(self, node: ast.expr, *, alone: bool = False) -> ast.expr:
+        """Return the expression without calls of helpers; ``before`` gets the statements of these.
+
+        ``alone``: the expression is all that its statement computes, so a helper may write into tensors.
+        """
         match node:
             case ast.IfExp():
                 return self._choice(node)
@@ -101,6 +105,9 @@ class Helpers:
         if found is None:
             return node
         assert isinstance(node, ast.Call)
+        if not alone and _writes(found):
+            rule = f"the helper {found.name} writes into a tensor, so it is called in a line of its own"
+            self._fail(node, rule, f"write result = {ast.unparse(node)} in the line before")
         result = self.inline(node, found)
         if result is None:
             self._fail(node, f"the helper {found.name} returns nothing", "call it in a line of its own")
@@ -296,6 +303,11 @@ def _constant(value: Any, source: Source, place: ast.AST | str) -> ast.expr:
     rule = "only numbers can be read from outside the function"
     shown = place if isinstance(place, str) else ast.unparse(place)
     raise source.error(ArgumentTypeError, rule, node, f"{shown} is of type {type(value).__name__}")
+
+
+def _writes(helper: Source) -> bool:
+    """Whether a helper writes into a tensor that it gets."""
+    return any(isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) for n in ast.walk(helper.tree))
 
 
 def _is_plain(value: ast.expr) -> bool:
