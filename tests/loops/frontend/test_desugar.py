@@ -331,6 +331,28 @@ def test_numbers_of_a_loop_do_not_count_iterations_after_it_has_ended():
     assert polyop.kernel(name="desugar::search")(search)(np.array([4.0]), 2**40) == [4]
 
 
+def test_a_tangent_leaves_the_loops_that_the_kernel_leaves():
+    """The flag of the outer loop is tested after the inner one, so it stays in memory."""
+
+    def doubled_until(x, limit: int):
+        y = output_tensor((1,), x.dtype)
+        for i in range(limit):
+            while y[0] < limit and x[0] == i:
+                y[0] += x[1] * x[1]
+                if y[0] > 10:
+                    break
+            if x[0] <= i:
+                break
+        return y
+
+    operator = polyop.kernel(name="desugar::doubled_until")(doubled_until)
+    with torch.autograd.forward_ad.dual_level():
+        point = torch.tensor([1.0, 2.0])
+        dual = torch.autograd.forward_ad.make_dual(point, torch.tensor([0.0, 1.0]))
+        value, tangent = torch.autograd.forward_ad.unpack_dual(operator(dual, 2**40))
+    assert (value, tangent) == (12.0, 12.0)
+
+
 ERRORS = [  # lines of a kernel, the kind of error, words of its text
     (("y[0] = calls_itself(x[0])",), UnsupportedError, "calls_itself calls itself, and recursion is not compiled.*write a loop"),
     (("y[0] = returns_nothing(x[0])",), UnsupportedError, "the helper returns_nothing returns nothing.*in a line of its own"),

@@ -110,11 +110,11 @@ class _Machine:
     def loop(self, node: For) -> Callable[[Values], None]:
         lo, hi, body = self.expression(node.lo), self.expression(node.hi), self.block(node.body)
 
-        flags = stop_flags(node)
+        flags = [self.expression(flag) for flag in stop_flags(node)]
 
         def run(values: Values) -> None:
             for number in range(int(lo(values)), int(hi(values))):
-                if any(values[flag] for flag in flags):
+                if any(flag(values) for flag in flags):
                     break
                 values[node.var] = np.int64(number)
                 body(values)

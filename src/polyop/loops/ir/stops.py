@@ -1,22 +1,23 @@
 """Loops that end before their bound: one ``if`` around the whole body, which a flag makes false for good.
 
 A flag that is true when an iteration starts stays true, because only the body could change it. So the other
-iterations have no effect, and running none of them is the same.
+iterations have no effect, and running none of them is the same. A flag is a scalar, or an element of a tensor
+whose index is the same in all iterations: derived kernels keep it in memory.
 """
 
 from __future__ import annotations
 
-from .grammar import Const, Expr, For, If, Op, Var
+from .grammar import Assign, Const, Expr, For, If, Load, Op, Var, statements, walk
 
 UNBOUNDED = 2**62
 """The bound of a ``while``: such a loop must end by its flag."""
 
 
-def stop_flags(loop: For) -> list[str]:
-    """Return the scalars that end a loop as soon as one of them is true."""
+def stop_flags(loop: For) -> list[Var | Load]:
+    """Return the flags that end a loop as soon as one of them is true."""
     if len(loop.body) != 1 or not isinstance(guard := loop.body[0], If) or guard.orelse:
         return []
-    return [flag.name for flag in map(_negated, _conjuncts(guard.condition)) if flag is not None]
+    return [flag for flag in map(_negated, _conjuncts(guard.condition)) if flag and _is_fixed(flag, loop)]
 
 
 def is_unbounded(loop: For) -> bool:
@@ -30,8 +31,21 @@ def _conjuncts(condition: Expr) -> list[Expr]:
     return [condition]
 
 
-def _negated(condition: Expr) -> Var | None:
-    """Return the scalar of ``not scalar``, or None."""
-    if isinstance(condition, Op) and condition.name == "not" and isinstance(condition.args[0], Var):
-        return condition.args[0]
+def _negated(condition: Expr) -> Var | Load | None:
+    """Return the flag of ``not flag``, or None."""
+    if isinstance(condition, Op) and condition.name == "not":
+        (flag,) = condition.args
+        return flag if isinstance(flag, (Var, Load)) else None
     return None
+
+
+def _is_fixed(flag: Var | Load, loop: For) -> bool:
+    """Whether a flag is one place in memory, whichever the iteration."""
+    if isinstance(flag, Var):
+        return True
+    inside = statements(loop.body)
+    varying = {loop.var} | {
+        s.var if isinstance(s, For) else s.name for s in inside if isinstance(s, (For, Assign))
+    }
+    parts = [part for index in flag.index for part in walk(index)]
+    return not any(isinstance(p, Load) or (isinstance(p, Var) and p.name in varying) for p in parts)

@@ -21,6 +21,7 @@ from .grammar import (
     Var,
     walk,
 )
+from .stops import is_unbounded, stop_flags
 from .types import kind
 
 
@@ -110,6 +111,8 @@ def _statement(kernel: Kernel, statement: Stmt, bound: set[str]) -> Iterator[str
     match statement:
         case For(lo=lo, hi=hi):
             yield from (f"a bound is {e.type}" for e in (lo, hi) if e.type.dtype != "int64")
+            if is_unbounded(statement) and not stop_flags(statement):
+                yield f"nothing ends loop {statement.var}"
         case If(condition=condition) if condition.type.dtype != "bool":
             yield f"a condition is {condition.type}"
         case Store(buffer=name, value=value, op=op):

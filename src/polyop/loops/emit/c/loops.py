@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...analysis.cost import HEAVY, slow_chain
-from ...ir.grammar import BOOL, Assign, For, Kernel, Op, Stmt, Store, Var, statements, walk
+from ...ir.grammar import Assign, For, Kernel, Op, Stmt, Store, statements, walk
 from ...ir.plan import Plan
 from ...ir.stops import stop_flags
 from ..common.copies import LANE, Copies, Copy, differing, lanes_for, width_of
@@ -125,7 +125,7 @@ class Loops:
         quick = copies.items[0].scope.lanes is not None or len(copies.items) > 1
         with self.stops.loop(node, lo, hi, quick=quick):
             for flag in stop_flags(node):
-                test = self.expressions.scalar(Var(flag, BOOL), copies.items[0].scope)
+                test = self.expressions.scalar(flag, copies.items[0].scope)
                 with self.out.block(f"if ({test})"):
                     self.out.line(f"{var} = {var}_end;")  # it ends the loop around a stretch, too
                     self.out.line("break;")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...analysis.bounds import Bounds
-from ...ir.grammar import BOOL, Assign, For, Kernel, Op, Store, Type, Var
+from ...ir.grammar import Assign, For, Kernel, Op, Store, Type
 from ...ir.stops import stop_flags
 from ..common.copies import Copies, Copy
 from ..common.ctypes import HALVES, computed, identifier, memory
@@ -64,7 +64,7 @@ class Body(Statements):
         var = identifier(node.var)
         with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
             for flag in stop_flags(node):
-                self.out.line(f"if ({self.expressions.scalar(Var(flag, BOOL), scope)}) break;")
+                self.out.line(f"if ({self.expressions.scalar(flag, scope)}) break;")
             self.body(node.body, copies)
 
     def _assign(self, node: Assign, copies: Copies, copy: Copy) -> None:
