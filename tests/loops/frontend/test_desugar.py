@@ -383,3 +383,15 @@ def test_errors_name_the_line_and_the_way_out(lines, kind, words, tmp_path):
         run_static_checks(space["f"])
         parse(space["f"], [("float64", 1)], {})
     assert re.search(words, str(caught.value), re.DOTALL), caught.value
+
+
+def test_a_number_is_looked_up_among_numbers():
+    def among(x):
+        y = output_tensor(x.shape, "int32")
+        for i in range(x.shape[0]):
+            y[i] = 2 * (x[i] in (1, x[0], 5)) + (x[i] not in [2, 5])
+        return y
+
+    x = np.array([7, 1, 2, 5, 4, 7])
+    typed = parse(among, [("int64", 1)], {})
+    np.testing.assert_array_equal(interpret(typed, [x], {})[0], plain(among)(x))

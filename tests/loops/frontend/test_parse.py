@@ -13,6 +13,7 @@ import pytest
 
 import polyop
 from polyop import custom_info_register
+from polyop.loops.frontend.language import WORDS
 from polyop.loops.frontend.parse import outline, parse, run_static_checks
 from polyop.loops.ir.grammar import (
     FLOAT,
@@ -283,3 +284,24 @@ def test_the_verifier_rejects(statement, words):
     buffers = {n: Buffer(n, "float32", (N,), r) for n, r in (("x", "input"), ("y", "output"))}
     violation = violations(Kernel("f", ("x",), {}, buffers, ("y",), (statement,)))[0]
     assert re.search(words, violation), violation
+
+
+DTYPE_CHOICES = [  # a condition, and the dtypes for which it holds
+    ("x.dtype == np.float64", {"float64"}),
+    ("np.float64 == x.dtype", {"float64"}),
+    ("x.dtype != float64", {"float32", "int32"}),
+    ('x.dtype == np.dtype("float64")', {"float64"}),
+    ("x.dtype in (np.float32, float64)", {"float32", "float64"}),
+    ('x.dtype not in ("float32", np.float64)', {"int32"}),
+    ("x.dtype == np.float32 and x.ndim == 1", {"float32"}),
+]
+
+
+@pytest.mark.parametrize(("condition", "dtypes"), DTYPE_CHOICES, ids=[c for c, _ in DTYPE_CHOICES])
+def test_a_choice_by_dtype_is_made_when_the_kernel_is_compiled(condition, dtypes):
+    lines = [f"if {condition}:", "    y[0] = 1", "else:", "    y[0] = 2"]
+    for name in ("float32", "float64", "int32"):
+        (store,) = body(*lines, dtype=name)  # one branch
+        assert store.value.value == (1 if name in dtypes else 2)
+        chosen = eval(condition, {"x": np.zeros(1, name), "np": np, "float64": WORDS["float64"].meaning})
+        assert chosen == (name in dtypes)  # as in Python

@@ -4,6 +4,7 @@ import ast
 import itertools
 import linecache
 import math
+import pathlib
 import re
 
 import numpy as np
@@ -49,7 +50,7 @@ CHECKS = [
     ((LOOP, "    pass", "y[0] = i"), 5, V, "there is a variable used out of the scope it is defined: i.*keep its last value: last = 0 before the loop of line 3, and last = i in it"),
     ((LOOP, "    t = x[i]", "y[0] = t"), 5, V, "used out of the scope it is defined: t.*assign t before the loop of line 3"),
     (("y[0] = flor(x[0])",), 3, V, r"function call id \[flor\] not in intrinsics list of the Hybrid DSL.*did you mean floor"),
-    (("y[0] = helper(x[0])",), 3, V, r"function call id \[helper\].*\n  a kernel can call only the words of the language: write out what the function computes$"),
+    (("y[0] = helper(x[0])",), 3, V, r"function call id \[helper\].*\n  a kernel can call only the words of the language and functions made by def: write out what it computes$"),
     (("y[0] = sin()",), 3, T, r"function \[sin\] expects one input, but get 0"),
     (("y[0] = sin(1, 2)",), 3, T, r"function \[sin\] expects one input, but get 2"),
     (("y[0] = float16(1, 2)",), 3, T, r"function \[float16\] expects one input, but get 2"),
@@ -76,7 +77,8 @@ CHECKS = [
     (("y[0] = (x + 1).shape[0]",), 3, V, "getattr is only supported for a tensor object, not for the object with type: BinOp"),
     (("t = 1", "y[0] = t.shape[0]"), 4, V, "getattr is only supported for a tensor variable after its declaration, not for: t"),
     (("y[0] = t.shape[0]", "t = allocate(x.shape, x.dtype)"), 3, V, "after its declaration, not for: t"),
-    (("y[0] = x.strides",), 3, V, "no attribute called strides.*has shape, dtype, ndim, size"),
+    (("y[0] = x.strides",), 3, V, r"no attribute called strides.*x\[i, j\] is right for all strides"),
+    (("y[0] = x.grad",), 3, V, "no attribute called grad.*has shape, dtype, ndim, size"),
     # what that checker does not look at
     (("y = output_tensor(x.shape[foo(1):], x.dtype)",), 3, V, r"function call id \[foo\] not in intrinsics"),
     (("y[0] = exp(**x)",), 3, T, r"function \[exp\] takes no keyword arguments, but got \*\*"),
@@ -102,21 +104,45 @@ CHECKS = [
     (("y[0] = float('-inf')",), 3, T, "values are numbers, but got '-inf'.*write -math.inf, with import math"),
     (("y[0] = float('nan')",), 3, T, "write math.nan"),
     (("y[0] = float('2.5')",), 3, T, "write 2.5"),
+    (("y[0] = int('3')",), 3, T, "write 3$"),
     (("y[0] = -math.inf",), None, None, ""),
     (("y[0] = 1j",), 3, U, "complex numbers are not compiled"),
     (("y[0] = 2**70",), 3, T, r"an integer must fit into 64 bits.*1180591620717411303424.*write a float: 2.0\*\*64"),
     (("y[0] = 20000000000000000000",), 3, V, "an integer must fit into 64 bits"),
-    (("y[0] = {}",), 3, U, r"Dict \({}\) is not part of the language"),
-    (("y[0] = x[0] in (1, 2)",), 3, U, "the operator 'in' is not compiled"),
-    (("y[0] = x[0] not in (1, 2)",), 3, U, "the operator 'not in' is not compiled"),
+    (("y[0] = {}",), 3, U, "a dict is not compiled.*a table of numbers is a list"),
+    (("y[0] = 3 in x",), 3, U, r"the operator 'in' is not compiled.*numbers: x\[i\] in \(1, 2\); for a tensor"),
+    (("y[0] = 3 not in x",), 3, U, "the operator 'not in' is not compiled.*in a loop"),
     (("y[0] = x[0] is None",), 3, U, "the operator 'is' is not compiled"),
     (("y[0] = x[0] is not None",), 3, U, "the operator 'is not' is not compiled.*never None"),
     (("y[0] = x @ x",), 3, U, "whole-tensor maths is not compiled: @"),
     (("y[0] <<= 1",), 3, U, r"the operator '<<' is not compiled.*write x \* 2\*\*k"),
     (("y[0] = 8 >> 1",), 3, U, "the operator '>>' is not compiled"),
-    (("def g():", "    pass"), 3, U, "a function inside is not compiled"),
+    # each says what to write instead
+    (("def g(t):", "    return t + 1", "y[0] = g(x[0])"), 3, U, "a function inside is not compiled, but got g.*with def, outside of the kernel"),
+    (("async def g(t):", "    return t + 1"), 3, U, "a function inside is not compiled, but got g"),
+    (("class A:", "    pass"), 3, U, "a class is not compiled, but got A.*pass numbers as attributes"),
+    (("y[0] = {1, 2}",), 3, U, "a set is not compiled.*a table of numbers is a list"),
+    (("with np.errstate(all='ignore'):", "    pass"), 3, V, "Unsupported function in With scope.*remove it"),
+    (("global G",), 3, U, "the statement global .*return the value in a tensor"),
+    (("from math import sin",), 3, U, "the statement import is not.*at the top of the file"),
+    (("...",), 3, U, r"... is not part of the language.*write pass"),
+    (("y[0] = None",), 3, T, "values are numbers, but got None.*a number that stands for it"),
+    (("if x.dtype.kind == 'f':", "    pass"), 3, U, "x.dtype.kind is not compiled.*compare the dtype"),
+    (("y[0] = x[0].real",), 3, V, "getattr is only supported .*the real and the imaginary part as two tensors"),
+    (("y[0] = x.T[0]",), 3, V, r"no attribute called T.*swap the indices: x\[j, i\]"),
+    (("y[0] = x[[0, 1]]",), 3, U, r"an index is a number or a slice, but got \[0, 1\].*write a loop: y\[i\] = x\[index\[i\]\]"),
+    (("y[x > 0] = 1",), 3, U, r"an index is a number or a slice, but got x > 0.*write a loop with an if"),
+    (("y[0] = x[np.newaxis]",), 3, U, r"\[np.newaxis\] is not compiled.*write a : for each dimension"),
+    (("y[0] = sum(x, 1)",), 3, T, r"function \[sum\] expects one input, but get 2.*write the row: sum\(x\[i\]\)"),
+    (("y[0] = round(x[0], 2)",), 3, T, r"function \[round\] expects one input, .*round\(x \* 100\) / 100"),
+    (("y.shape = (3,)",), 3, V, "only names and elements of tensors can be assigned.*given once, by output_tensor"),
+    (("for i in 10:", "    pass"), 3, V, r"a for loop runs over .*write for i in range\(10\)"),
+    (("for i in x.shape:", "    pass"), 3, V, r"a for loop runs over .*one by one, as x.shape\[0\]"),
+    (("for i in np.arange(2, 3):", "    pass"), 3, V, r"write for i in range\(2, 3\)"),
+    (("for i in np.prange(3):", "    pass"), 3, V, r"write for i in parallel\(n\)"),
+    (("if MODE == 'a':", "    pass"), 3, T, "values are numbers, but got 'a'.*a choice is a number, too"),
     (("assert x[0] > 0",), 3, U, "assert is not compiled"),
-    (("del y",), 3, U, "the statement delete is not part of the language"),
+    (("del y",), 3, U, "the statement del is not part of the language"),
     (("import os",), 3, U, "the statement import is not part of the language"),
     (("try:", "    pass", "finally:", "    pass"), 3, U, "the statement try is not part of the language"),
     (("raise ValueError",), 3, U, "the statement raise is not part of the language.*check arguments before you call"),
@@ -136,7 +162,7 @@ CHECKS = [
     ((LOOP, "    if i > 0:", "        t = t + 1", "    else:", "        t = 1"), 5, V, "t is assigned only later|undeclared variable: t"),
     ((LOOP, "    t = output_tensor((2,), 'int8')"), 4, V, "output_tensor inside a loop or an if is not compiled: t"),
     ((LOOP, "    t = allocate((2,), 'int8')", "y[0] = t[0]"), 5, V, "used out of the scope it is defined: t"),
-    (("y[0] = TEXT",), 3, V, "only numbers can be read from outside the function: TEXT is of type str.*make TEXT a parameter"),
+    (("y[0] = TEXT",), 3, V, "only numbers can be read from outside the function: TEXT is of type str.*compare it outside of the kernel, and pass a number"),
     (("y[0] = WEIGHTS[0]",), 3, V, "outside the function: WEIGHTS is of type ndarray.*make WEIGHTS a parameter"),
     (("y[0] = WEIGHTS.shape[0]",), 3, V, "outside the function: WEIGHTS is of type ndarray.*make WEIGHTS a parameter"),
     (("y[0] = math",), 3, T, "only numbers can be read from outside the function, but got module"),
@@ -147,6 +173,12 @@ CHECKS = [
     (("y[0] = x + 1",), 3, T, r"x \+ 1 has 1 dimension, where a number is needed.*write its elements, in a loop"),
     (("y[0] = x",), 3, T, r"x has 1 dimension, where a number is needed.*write x\[i\], in a loop"),
     (("y[0] = max(x[0])",), 3, T, r"max takes a row: x\[0\] is a number.*pass a part of a tensor"),
+    (("while x:", "    pass"), 3, T, "x has 1 dimension, where a number is needed"),
+    (("y[0] = not x",), 3, T, "x has 1 dimension, where a number is needed"),
+    (("y[0:1, 0] = 1",), 3, V, r"y\[0:1, 0\] has more indices than there are dimensions, but got 2 for 1 dimension"),
+    (("t = [0] * 3",), 3, T, r"a tuple is not a number: \[0\].*zeros are allocate"),
+    (("s = x.shape", "s[0] = 3"), 4, T, "s is not a tensor and has no elements.*it is a tuple"),
+    (("if x.dtype == np.floating:", "    pass"), 3, T, "the dtype of a tensor must be one of .*but got np.floating"),
     (("y[0] = x[1:2]",), 3, T, r"x\[1:2\] has 1 dimension, where a number is needed.*store it into a row"),
     (("y[0, 1] = 1",), 3, V, "y has 1 dimension and needs as many indices, but got 2"),
     (("y[0] = x[0][1]",), 3, V, "x has 1 dimension and needs as many indices, but got 2"),
@@ -248,20 +280,20 @@ SUGGESTIONS = [  # an expression, what to write instead of it
     ("x.astype(int)", r"write int\(x\[i\]\)"),
     ("x.astype(WEIGHTS)", r"write float32\(x\[i\]\)"),
     ("print(x[0])", "remove it"),
-    ("np.convolve(x, x)", "a kernel can call only the words of the language"),
+    ("np.convolve(x, x)", "a kernel can call only the words .* functions made by def"),
     ("np.zeros(3)", r"declare it: output_tensor\(shape, dtype\) is returned"),
 ]
 
 
 # hints that are loops, or words about tensors
-TENSORS = ("arange", "amax", "amin", "argmax", "argmin", "any", "all", "append", "where", "select")
+TENSORS = ("arange", "amax", "amin", "argmax", "argmin", "any", "all", "append", "where", "select", "ndindex", "divmod")
 
 
 @pytest.mark.parametrize(("text", "words"), SUGGESTIONS, ids=[row[0] for row in SUGGESTIONS])
 def test_a_call_that_is_not_compiled_says_what_to_write(text, words):
     with pytest.raises(ArgumentValueError, match=r"(?s)function call id \[.*\n  " + words) as caught:
         run_static_checks(kernel(f"y[0] = {text}"))
-    assert len(str(caught.value).splitlines()[-1].split()) < 20
+    assert len(str(caught.value).splitlines()[-1].split()) < 25
 
 
 def test_the_words_in_the_hints_are_compiled():
@@ -385,3 +417,30 @@ def refuses(rejected, kind):
     except PolyopError as error:
         return isinstance(error, kind)
     return False
+
+
+PAGE = pathlib.Path(__file__).parents[3] / "docs" / "reference" / "not-compiled.md"
+TABLE = re.compile(r"(<!-- not compiled -->\n)(.*?)(<!-- /not compiled -->)", re.S)
+
+
+def row_of_page(lines, kind):
+    """Return the row of a table for a construct: what is written, the rule, and what to write instead."""
+    rejected = kernel(*lines)
+    with pytest.raises(kind) as caught:
+        parse(rejected, [("float32", 1)], {})
+    message, _, _, *way_out = str(caught.value).splitlines()
+    assert way_out, f"{text_of(lines)}: the error says no way out"
+    rule = message.removeprefix("the function f written in the Hybrid DSL: ")
+    written = text_of(lines).replace(":; ", ": ")
+    cells = [f"`{written}`", rule, *map(str.strip, way_out)]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def test_the_page_has_a_row_for_each_construct_that_is_not_compiled(request):
+    rows = "".join(row_of_page(lines, kind) for lines, _, kind, _ in CHECKS if kind is U)
+    table = f"| written | error | write |\n| --- | --- | --- |\n{rows}"
+    text = PAGE.read_text()
+    if request.config.getoption("--update-golden"):
+        text = TABLE.sub(lambda m: m[1] + table + m[3], text)
+        PAGE.write_text(text)
+    assert TABLE.search(text)[2] == table, "docs/reference/not-compiled.md: run 'make golden'"

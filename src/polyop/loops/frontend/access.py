@@ -147,6 +147,8 @@ class Access(ABC):
         if not isinstance(value, ast.Name) or self.scopes.names.get(value) not in self.buffers:
             attribute = isinstance(value, ast.Name) and self.scopes.names.get(value) in self.attributes
             hint = "an attribute is a number" if attribute else None
+            if self.tuple_of(value) is not None:
+                hint = "it is a tuple, which cannot be written: a tensor of allocate can"
             self.fail(f"{ast.unparse(value)} is not a tensor and has no elements", node, hint=hint)
         buffer = self.buffers[self.scopes.names[value]]
         index: list[tuple[Expr, ast.expr]] = []
@@ -158,7 +160,7 @@ class Access(ABC):
             index += [(item, part) for item in ((self.expression(part),) if items is None else items)]
         if len(index) != len(buffer.shape):
             rule = f"{buffer.name} has {count(buffer.shape, 'dimension')} and needs as many indices"
-            hint = "index one element; slices and whole rows are not compiled"
+            hint = f"write {buffer.name}[{', '.join('ijklmn'[: len(buffer.shape)]) or '()'}]"
             self.fail(rule, node, f"{len(index)} in {ast.unparse(node)}", hint, ArgumentValueError)
         return buffer, tuple(self.position(item, k, buffer, part) for k, (item, part) in enumerate(index))
 

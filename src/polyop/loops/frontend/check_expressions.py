@@ -11,7 +11,13 @@ from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, U
 from .language import WORDS, Word
 from .rejected_syntax import ALLOWED_USE, EXPRESSIONS, REJECTED, is_dtype_test
 from .source import Source
-from .suggestions import suggestion_for_call, suggestion_for_text
+from .suggestions import (
+    INDICES,
+    INPUTS,
+    suggestion_for_attribute,
+    suggestion_for_call,
+    suggestion_for_constant,
+)
 
 
 class ExpressionChecker:
@@ -45,10 +51,8 @@ class ExpressionChecker:
                 word = self.call(node)
                 if word.kind in ALLOWED_USE:
                     self.fail(ArgumentValueError, f"{word.name} {ALLOWED_USE[word.kind]}", node)
-            case ast.Attribute(value=value):
-                if not isinstance(value, (ast.Name, ast.Attribute)):
-                    rule = "getattr is only supported for a tensor object, not for the object with type"
-                    self.fail(ArgumentValueError, f"{rule}: {type(value).__name__}", node)
+            case ast.Attribute():
+                self.attribute(node)
             case ast.Compare(left=left) if is_dtype_test(node):
                 self.expression(left)  # what it is compared with is a dtype, not an expression
             case ast.Subscript(value=value, slice=index):
@@ -61,13 +65,24 @@ class ExpressionChecker:
                     else:
                         self.reject(inner, node)
 
+    def attribute(self, node: ast.Attribute) -> None:
+        """Check that an attribute is one of a name: of a tensor or a module."""
+        value = node.value
+        if not isinstance(value, (ast.Name, ast.Attribute)):
+            rule = "getattr is only supported for a tensor object, not for the object with type"
+            hint = suggestion_for_attribute(node)
+            self.fail(ArgumentValueError, f"{rule}: {type(value).__name__}", node, hint=hint)
+        if isinstance(value, ast.Attribute) and value.attr == "dtype":
+            rule = f"{ast.unparse(node)} is not compiled"
+            self.fail(UnsupportedError, rule, node, hint=suggestion_for_attribute(node))
+
     def constant(self, node: ast.expr, value: object) -> None:
         """Check that a literal is a number."""
         if isinstance(value, complex):
             rule = "complex numbers are not compiled"
             self.fail(UnsupportedError, rule, node, hint="keep the real and imaginary parts in two tensors")
         if not isinstance(value, (bool, int, float, np.generic)):  # of NumPy: a constant of a helper's module
-            hint = suggestion_for_text(value) if isinstance(value, str) else None
+            hint = suggestion_for_constant(value)
             self.fail(ArgumentTypeError, "values are numbers", node, f"{value!r}", hint)
         if isinstance(value, int) and value >= 2**64:
             self.fail(ArgumentValueError, "an integer must fit into 64 bits", node, value)
@@ -80,7 +95,13 @@ class ExpressionChecker:
                     if bound is not None:
                         self.expression(bound)
                 continue
-            if isinstance(item, ast.Constant) and (item.value is None or item.value is ...):
+            if isinstance(item, (ast.List, ast.Compare)):
+                seen = f"{ast.unparse(item)} as an index"
+                self.fail(
+                    UnsupportedError, "an index is a number or a slice", node, seen, INDICES[type(item)]
+                )
+            newaxis = isinstance(item, ast.Attribute) and item.attr == "newaxis"
+            if newaxis or (isinstance(item, ast.Constant) and (item.value is None or item.value is ...)):
                 rule = f"[{ast.unparse(item)}] is not compiled"
                 self.fail(UnsupportedError, rule, node, hint="write a : for each dimension")
             self.expression(item)
@@ -128,7 +149,7 @@ class ExpressionChecker:
             return f"write {word.name}(value, x, slope): the derivative by x is slope"
         if word.name in ("max", "min") and len(node.args) == 1:
             return f"for a whole tensor, write a loop: best = {word.name}(best, x[i])"
-        return None
+        return INPUTS.get(word.name)
 
     def example(self, node: ast.Call | None = None) -> str:
         """Return a tensor for a suggestion: the one whose shape the call reads, else the first parameter."""

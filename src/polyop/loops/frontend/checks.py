@@ -11,8 +11,9 @@ from ...core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedErr
 from .check_expressions import ExpressionChecker, called
 from .language import BUFFERS, LOOPS, WORDS
 from .limits import check_limits
-from .rejected_syntax import STATEMENT_HINTS, STATEMENTS
+from .rejected_syntax import STATEMENT_HINTS, STATEMENT_WORDS, STATEMENTS
 from .source import Source
+from .suggestions import suggestion_for_loop, suggestion_for_target
 
 COMPUTATIONS = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Compare, ast.BoolOp, ast.IfExp, ast.Subscript)
 WHOLE_TENSOR_HINT = (
@@ -60,7 +61,7 @@ class Checker(ExpressionChecker):
         self.reject(node)
         if not isinstance(node, STATEMENTS):
             name = type(node).__name__.lower()
-            rule = f"the statement {name} is not part of the language"
+            rule = f"the statement {STATEMENT_WORDS.get(name, name)} is not part of the language"
             self.fail(UnsupportedError, rule, node, hint=STATEMENT_HINTS.get(name))
         match node:
             case ast.Assign(targets=targets, value=value):
@@ -82,12 +83,20 @@ class Checker(ExpressionChecker):
             case ast.Return():
                 self.returned(node)
             case ast.Expr(value=value):
-                if not (isinstance(value, ast.Constant) and isinstance(value.value, str)):
-                    self.expression(value)
-                    hint = "assign it to a name, or to an element: y[i] = ..."
-                    self.fail(ArgumentValueError, "the value of this line is not used", node, hint=hint)
+                self.unused(value, node)
         for inner in (*getattr(node, "body", ()), *getattr(node, "orelse", ())):
             self.statement(inner)
+
+    def unused(self, value: ast.expr, node: ast.stmt) -> None:
+        """Check a line that is only an expression: it is a text."""
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            return
+        if isinstance(value, ast.Constant) and value.value is ...:
+            rule = "... is not part of the language"
+            self.fail(UnsupportedError, rule, node, hint="write pass, or the statements")
+        self.expression(value)
+        hint = "assign it to a name, or to an element: y[i] = ..."
+        self.fail(ArgumentValueError, "the value of this line is not used", node, hint=hint)
 
     def assignment(self, targets: list[ast.expr], value: ast.expr, node: ast.stmt) -> None:
         """Check ``a = ..`` and ``n, m = x.shape``."""
@@ -103,7 +112,7 @@ class Checker(ExpressionChecker):
                 ArgumentValueError,
                 rule,
                 node,
-                hint="write each assignment in its own line; n, m = x.shape is allowed",
+                hint="write each assignment in its own line; n, m = x.shape and a, b = b, a are allowed",
             )
         self.target(target)
         if isinstance(value, ast.Call) and called(value) in BUFFERS:
@@ -118,19 +127,22 @@ class Checker(ExpressionChecker):
         if isinstance(node, ast.Subscript):
             self.expression(node)
         elif not isinstance(node, ast.Name):
-            self.fail(ArgumentValueError, "only names and elements of tensors can be assigned", node)
+            hint = suggestion_for_target(node)
+            self.fail(
+                ArgumentValueError, "only names and elements of tensors can be assigned", node, hint=hint
+            )
 
     def loop(self, node: ast.For) -> None:
         """Check the head of a for loop."""
         if node.orelse:
-            self.fail(UnsupportedError, "else after a for is not compiled", node.orelse[0])
+            hint = "set a flag before the break, and write an if after the loop"
+            self.fail(UnsupportedError, "else after a for is not compiled", node.orelse[0], hint=hint)
         word = called(node.iter) if isinstance(node.iter, ast.Call) else None
         if word not in LOOPS:
             if word is not None and word not in WORDS:
                 self.call(node.iter)  # type: ignore[arg-type]
             rule = f"a for loop runs over {', '.join(LOOPS)}"
-            over = f"{node.iter.id}.shape[0]" if isinstance(node.iter, ast.Name) else "n"
-            self.fail(ArgumentValueError, rule, node, ast.unparse(node.iter), f"write for i in range({over})")
+            self.fail(ArgumentValueError, rule, node, ast.unparse(node.iter), suggestion_for_loop(node.iter))
         names = node.target.elts if isinstance(node.target, (ast.Tuple, ast.List)) else [node.target]
         if not all(isinstance(name, ast.Name) for name in names):
             self.fail(
@@ -147,7 +159,12 @@ class Checker(ExpressionChecker):
             word = called(call) if isinstance(call, ast.Call) else None
             if not isinstance(call, ast.Call) or word not in ("attr", "block_realize") or item.optional_vars:
                 rule = "Unsupported function in With scope"
-                self.fail(ArgumentValueError, rule, node, hint="write with attr(name, value)")
+                self.fail(
+                    ArgumentValueError,
+                    rule,
+                    node,
+                    hint="remove it: only attr and block_realize can stand here, without effect",
+                )
             inputs = call.args
             if word == "attr":
                 if len(inputs) != 2:

@@ -67,6 +67,8 @@ class Expressions(RowAccess):
                 return self.call(node)
             case ast.BinOp(left=left, op=op, right=right):
                 return self.lift(node, binary(op), self.value(left), self.value(right))
+            case ast.UnaryOp(op=ast.Not() as sign, operand=operand):
+                return self.unary(sign, self.expression(operand))  # of a row, as of an array, it has no value
             case ast.UnaryOp(op=sign, operand=operand):
                 return self.lift(node, functools.partial(self.unary, sign), self.value(operand))
             case ast.BoolOp(op=op, values=values):
@@ -78,7 +80,8 @@ class Expressions(RowAccess):
             case ast.IfExp():
                 return self.chosen(node)
             case _:
-                return self.fail(f"a tuple is not a number: {ast.unparse(node)}", node)
+                hint = "a table has a name: w = [1.0, 2.0], and w[k]; zeros are allocate((3,), x.dtype)"
+                return self.fail(f"a tuple is not a number: {ast.unparse(node)}", node, hint=hint)
 
     def compared(self, node: ast.Compare) -> Value:
         """Return a comparison: of dtypes a constant, ``a < b < c`` as ``a < b and b < c``."""

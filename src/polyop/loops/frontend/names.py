@@ -22,7 +22,7 @@ from ...core.errors import ArgumentValueError, PolyopError
 from .language import WORDS, is_word
 from .rejected_syntax import is_dtype_test
 from .source import Source
-from .suggestions import ATTRIBUTES
+from .suggestions import ATTRIBUTES, suggestion_for_outside
 
 TENSOR_ATTRIBUTES = ("shape", "dtype", "ndim", "size")
 
@@ -145,7 +145,7 @@ class Names:
         if array or not readable:
             rule = "only numbers can be read from outside the function"
             rule = f"{rule}: {node.id} is of type {type(value).__name__}"
-            self.fail(rule, node, f"make {node.id} a parameter")
+            self.fail(rule, node, suggestion_for_outside(node.id, value))
         return value
 
     def expression(self, node: ast.expr) -> None:

@@ -11,9 +11,21 @@ Rule = tuple[type[PolyopError], str, str]
 
 NEVER_NONE = "compare numbers with == or !=; a parameter of a loop kernel is never None"
 ELEMENTS = "write for loops over the elements"
+OUTSIDE_KERNEL = "write it with def, outside of the kernel: a call of it is inlined"
+IN_NUMBERS = "it takes numbers: x[i] in (1, 2); for a tensor write found = found or x[i] == a, in a loop"
+TABLE = "a table of numbers is a list: w = [1.0, 2.0], and w[k]; or pass a tensor"
 REJECTED: dict[type[ast.AST], Rule] = {
-    ast.Lambda: (UnsupportedError, "a lambda is not compiled", "write the expression where it is used"),
-    ast.FunctionDef: (UnsupportedError, "a function inside is not compiled", "write its statements here"),
+    ast.Lambda: (UnsupportedError, "a lambda is not compiled", OUTSIDE_KERNEL),
+    ast.FunctionDef: (UnsupportedError, "a function inside is not compiled", OUTSIDE_KERNEL),
+    ast.AsyncFunctionDef: (UnsupportedError, "a function inside is not compiled", OUTSIDE_KERNEL),
+    ast.ClassDef: (
+        UnsupportedError,
+        "a class is not compiled",
+        "pass numbers as attributes, one parameter each",
+    ),
+    ast.Dict: (UnsupportedError, "a dict is not compiled", TABLE),
+    ast.Set: (UnsupportedError, "a set is not compiled", TABLE),
+    ast.Await: (UnsupportedError, "await is not compiled", "remove it: a kernel waits for nothing"),
     ast.ListComp: (UnsupportedError, "a comprehension is not compiled", ELEMENTS),
     ast.SetComp: (UnsupportedError, "a comprehension is not compiled", ELEMENTS),
     ast.DictComp: (UnsupportedError, "a comprehension is not compiled", ELEMENTS),
@@ -24,19 +36,23 @@ REJECTED: dict[type[ast.AST], Rule] = {
         "write the assignment in a separate line",
     ),
     ast.Assert: (UnsupportedError, "assert is not compiled", "check arguments before you call the operator"),
-    ast.JoinedStr: (ArgumentTypeError, "strings are not values of a kernel", "use numbers"),
+    ast.JoinedStr: (
+        ArgumentTypeError,
+        "strings are not values of a kernel",
+        "remove it: numbers are stored in a tensor",
+    ),
     ast.Starred: (
         UnsupportedError,
         "'*' before an argument is not compiled",
-        "write the elements one by one",
+        "write them one by one: max(x[0], x[1]), range(x.shape[0])",
     ),
     ast.Yield: (UnsupportedError, "yield is not compiled", "return the tensors at the end"),
     ast.YieldFrom: (UnsupportedError, "yield is not compiled", "return the tensors at the end"),
     ast.MatMult: (UnsupportedError, "whole-tensor maths is not compiled: @", ELEMENTS),
     ast.LShift: (UnsupportedError, "the operator '<<' is not compiled", "write x * 2**k"),
     ast.RShift: (UnsupportedError, "the operator '>>' is not compiled", "write x // 2**k"),
-    ast.In: (UnsupportedError, "the operator 'in' is not compiled", "compare with == and or"),
-    ast.NotIn: (UnsupportedError, "the operator 'not in' is not compiled", "compare with != and and"),
+    ast.In: (UnsupportedError, "the operator 'in' is not compiled", IN_NUMBERS),
+    ast.NotIn: (UnsupportedError, "the operator 'not in' is not compiled", IN_NUMBERS),
     ast.Is: (UnsupportedError, "the operator 'is' is not compiled", NEVER_NONE),
     ast.IsNot: (UnsupportedError, "the operator 'is not' is not compiled", NEVER_NONE),
 }
@@ -46,15 +62,22 @@ OUTSIDE = "check arguments before you call the operator: compiled code raises no
 STATEMENT_HINTS: dict[str, str] = {
     "raise": OUTSIDE,
     "try": OUTSIDE,
+    "trystar": OUTSIDE,
     "match": "write if and elif",
-    "delete": "remove it",
+    "delete": "remove it: a tensor of allocate needs no end",
+    "asyncfor": "write for",
+    "asyncwith": "remove it",
     "import": "import at the top of the file",
     "importfrom": "import at the top of the file",
     "global": "return the value in a tensor",
     "nonlocal": "return the value in a tensor",
-    "classdef": "pass numbers as attributes, one parameter each",
 }
 """What to write instead of a statement that is not part of the language, by its name."""
+STATEMENT_WORDS = {
+    "delete": "del", "importfrom": "import", "trystar": "try", "asyncfor": "async for",
+    "asyncwith": "async with",
+}  # fmt: skip
+"""What Python calls a statement, where the name in its syntax tree is another one."""
 STATEMENTS = (
     ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.If, ast.With, ast.Return, ast.Pass, ast.Expr,
 )  # fmt: skip
@@ -77,6 +100,15 @@ def is_dtype_test(node: ast.expr) -> bool:
         case ast.Compare(left=ast.Attribute(value=ast.Name(), attr="dtype"), ops=[ast.Eq() | ast.NotEq()]):
             return True
     return False
+
+
+def reject_functions_inside(source: Source) -> None:
+    """Raise for a function or a class in a kernel, before its returns are taken for those of the kernel."""
+    inside = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    for node in (one for top in source.tree.body for one in ast.walk(top)):
+        if isinstance(node, inside):
+            kind, rule, hint = REJECTED[type(node)]
+            raise source.error(kind, rule, node, node.name, hint)
 
 
 def reject_tvm(source: Source) -> None:

@@ -62,8 +62,9 @@ class RowAccess(Access):
         assert found is not None
         row, parts = found
         if len(parts) > len(row.sizes):
-            rule = f"{ast.unparse(node)} has {count(parts, 'index')}".replace("indexs", "indices")
-            self.fail(rule, node, count(row.sizes, "dimension"), kind=ArgumentValueError)
+            rule = f"{ast.unparse(node)} has more indices than there are dimensions"
+            seen = f"{len(parts)} for {count(row.sizes, 'dimension')}"
+            self.fail(rule, node, seen, "write one index or : for each dimension", ArgumentValueError)
         sizes: list[Expr] = []
         places: list[Callable[[Index], Expr]] = []
         for axis, size in enumerate(row.sizes):

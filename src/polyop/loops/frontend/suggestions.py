@@ -55,9 +55,52 @@ FUNCTIONS = {
     "append": "write y[i] = ..., where y has its whole size from the start",
 }
 """What to write, by the name of a function or method of Python, NumPy or PyTorch."""
+FUNCTIONS |= {
+    "list": "a table of numbers is [1.0, 2.0]; a tensor of its own is allocate(shape, dtype)",
+    "str": "remove it: strings are not values of a kernel",
+    "complex": "pass the real and the imaginary part as two tensors",
+    "divmod": "write a // b and a % b",
+    "sorted": "sort outside of the kernel, or write the loops of a sort",
+    "map": "write a loop, and the call in it",
+    "type": 'compare the dtype: if x.dtype == "float32"',
+    "slice": "write x[a:b]",
+    "tqdm": "write its range: for i in range(n)",
+    "prange": "write for i in parallel(n)",
+    "ndindex": "write for i, j in grid(x.shape)",
+    "issubdtype": 'compare the dtype: if x.dtype == "float32"',
+    "breakpoint": "call .python(...) of the kernel, which runs it as Python",
+    "newaxis": "write a : for each dimension",
+}
+for _name in ("tuple", "set", "dict", "frozenset"):
+    FUNCTIONS[_name] = FUNCTIONS["list"]
+for _name in ("filter", "iter", "next", "reduce"):
+    FUNCTIONS[_name] = FUNCTIONS["map"]
+FUNCTIONS["trange"] = FUNCTIONS["tqdm"]
+for _name in ("repr", "format", "bytes"):
+    FUNCTIONS[_name] = FUNCTIONS["str"]
+INDICES: dict[type[ast.AST], str] = {
+    ast.List: "write a loop: y[i] = x[index[i]]",
+    ast.Compare: "write a loop with an if: if x[i] > 0: y[i] = ...",
+}
+"""What to write for an index that picks several elements."""
+INPUTS = {
+    "sum": "of a part along an axis write the row: sum(x[i]), sum(x[:, j])",
+    "prod": "of a part along an axis write the row: prod(x[i]), prod(x[:, j])",
+    "round": "for two digits write round(x * 100) / 100",
+    "pow": "write pow(x, y) % n",
+    "dot": "a third tensor is written after it",
+}
+"""What to write for a call with too many inputs, by the word."""
 for _name in ("empty", "ones", "full", "zeros_like", "empty_like", "ones_like", "full_like"):
     FUNCTIONS[_name] = FUNCTIONS["zeros"]
 METHODS = {
+    "size": "write x.shape[k], or x.size for the number of elements",
+    "dim": "write x.ndim",
+    "numel": "write x.size",
+    "view": "index the elements where they are: x[i * n + j]",
+    "flatten": "write a loop for each dimension",
+    "ravel": "write a loop for each dimension",
+    "T": "swap the indices: x[j, i]",
     "sum": "write sum(x[i]), of a row",
     "prod": "write prod(x[i]), of a row",
     "dot": "write dot(x[i], w[:]), of two rows",
@@ -73,9 +116,20 @@ METHODS = {
 """What to write for a method, where the function of the same name means something else, or there is none."""
 ATTRIBUTES = {
     "T": "swap the indices: x[j, i]",
+    "mT": "swap the indices: x[j, i]",
+    "real": "complex tensors are not compiled: pass the real and the imaginary part as two tensors",
+    "imag": "complex tensors are not compiled: pass the real and the imaginary part as two tensors",
+    "flat": "write a loop for each dimension",
+    "device": "remove it: a kernel runs where its tensors are",
+    "kind": 'compare the dtype: if x.dtype == "float32"',
+    "name": 'compare the dtype: if x.dtype == "float32"',
+    "itemsize": 'compare the dtype: if x.dtype == "float32"',
+    "strides": "index the elements: x[i, j] is right for all strides",
 }
 """What to write, by the name of an attribute of a tensor."""
-_NO_SUGGESTION = "a kernel can call only the words of the language: write out what the function computes"
+_NO_SUGGESTION = (
+    "a kernel can call only the words of the language and functions made by def: write out what it computes"
+)
 
 
 def suggestion_for_call(node: ast.Call, bound: set[str]) -> str:
@@ -110,14 +164,71 @@ def _cast(owner: ast.expr, to: ast.expr) -> str:
     return f"write {word.name if word and word.kind == 'cast' else 'float32'}({element})"
 
 
+def suggestion_for_loop(over: ast.expr) -> str:
+    """Return what to write for what a for loop runs over."""
+    function = over.func if isinstance(over, ast.Call) else None
+    name = function.attr if isinstance(function, ast.Attribute) else ""
+    if name in ("prange", "ndindex"):
+        return FUNCTIONS[name]
+    if isinstance(over, ast.Attribute) and over.attr == "shape":
+        shape = ast.unparse(over)
+        return f"write the sizes one by one, as {shape}[0]; for all elements: in grid({shape})"
+    end = "n"
+    if isinstance(over, ast.Name):
+        end = f"{over.id}.shape[0]"
+    elif _is_number(over):
+        end = ast.unparse(over)
+    elif name == "arange" and isinstance(over, ast.Call):
+        end = ", ".join(map(ast.unparse, over.args))
+    return f"write for i in range({end})"
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether an expression is a number or a size, such as 10 or ``x.shape[0]``."""
+    if isinstance(node, ast.Constant):
+        return not isinstance(node.value, str)
+    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute)
+
+
+def suggestion_for_target(node: ast.expr) -> str | None:
+    """Return what to write for the left side of an assignment that is neither a name nor an element."""
+    if isinstance(node, ast.Attribute):
+        return "the shape and dtype of a tensor are given once, by output_tensor(shape, dtype)"
+    return "write a, b = x[0], x[1]: one name for each value" if isinstance(node, ast.Starred) else None
+
+
+def suggestion_for_attribute(node: ast.Attribute) -> str:
+    """Return what to write for an attribute of an element or of ``x.dtype``."""
+    return ATTRIBUTES.get(node.attr, "write the element itself: x[i]")
+
+
+def suggestion_for_outside(name: str, value: object) -> str:
+    """Return what to write for a value of the module or the function around that is not a number."""
+    if isinstance(value, str) or value is None:
+        return f"compare it outside of the kernel, and pass a number: {_CHOICE}"
+    if isinstance(value, (dict, set)):
+        return f"pass its numbers as attributes or in a tensor; {name} as a tuple of numbers could be read"
+    return f"make {name} a parameter"
+
+
+_CHOICE = "a parameter reflect: bool, and if reflect:"
+
+
+def suggestion_for_constant(value: object) -> str | None:
+    """Return what to write for a literal that is not a number."""
+    if isinstance(value, str):
+        return suggestion_for_text(value) or f"a choice is a number, too: {_CHOICE}"
+    return "write a number that stands for it, such as 0.0 or math.nan" if value is None else None
+
+
 def suggestion_for_text(text: str) -> str | None:
     """Return what to write for a number in a string, as in ``float("-inf")``; None if it is not a number.
 
-    >>> suggestion_for_text("-inf"), suggestion_for_text("2.5"), suggestion_for_text("a")
-    ('write -math.inf, with import math in the file', 'write 2.5', None)
+    >>> [suggestion_for_text(text) for text in ("-inf", "2.5", "3", "a")]
+    ['write -math.inf, with import math in the file', 'write 2.5', 'write 3', None]
     """
     try:
-        value = repr(float(text))
+        value = repr(int(text)) if text.isdecimal() else repr(float(text))
     except ValueError:
         return None
     if value.strip("-") in ("inf", "nan"):

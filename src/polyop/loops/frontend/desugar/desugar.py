@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ....core.errors import ArgumentValueError
-from ..rejected_syntax import reject_tvm
+from ..rejected_syntax import reject_functions_inside, reject_tvm
 from ..source import Source
 from .assignments import single_assignments
 from .exits import Exits, leaves_all
@@ -24,6 +24,7 @@ def desugar(source: Source) -> Source:
     Helper functions are inlined first, so what follows rewrites their statements too.
     """
     reject_tvm(source)
+    reject_functions_inside(source)
     tree = copy.deepcopy(source.tree)
     names = Unused({*all_names(tree.body), *source.parameters})
     lines = dict(source.lines)

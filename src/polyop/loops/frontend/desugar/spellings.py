@@ -1,8 +1,14 @@
-"""Replace ``np.exp`` and ``math.exp`` by the word ``exp``."""
+"""Replace ``np.exp`` by the word ``exp``, and comparisons by those of the core.
+
+np.exp(x[i])                     exp(x[i])
+np.float32 == x.dtype            x.dtype == np.float32
+x.dtype in (float32, float64)    x.dtype == float32 or x.dtype == float64
+"""
 
 from __future__ import annotations
 
 import ast
+import copy
 import math
 from types import ModuleType
 from typing import Any
@@ -11,6 +17,7 @@ import numpy as np
 
 from ..language import WORDS
 from ..source import Source
+from .nodes import at
 
 OTHER_NAMES = {
     "maximum": "max",
@@ -32,6 +39,10 @@ def word_of(module: Any, name: str) -> str | None:
     return word if word in WORDS and WORDS[word].kind in ("math", "cast", "reduction") else None
 
 
+def _is_dtype(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr == "dtype"
+
+
 class Spellings(ast.NodeTransformer):
     """Rewrites the calls of one function; ``bound`` are the names that it binds itself."""
 
@@ -48,6 +59,52 @@ class Spellings(ast.NodeTransformer):
             of_axis = function.attr in ("max", "min") and len(node.args) != 1  # np.max(x, axis)
             if word is not None and word not in self.bound and not of_axis:
                 node.func = ast.copy_location(ast.Name(word, ast.Load()), function)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        if len(node.ops) != 1:
+            return node
+        left, op, right = node.left, node.ops[0], node.comparators[0]
+        if isinstance(op, (ast.In, ast.NotIn)):
+            return self._one_of(node, left, right) or node
+        if _is_dtype(right) and not _is_dtype(left):
+            left, right = right, left
+        if _is_dtype(left) and isinstance(op, (ast.Eq, ast.NotEq)):
+            return at(node, ast.Compare(left, [op], [self._without_call(right)]))
+        return node
+
+    def _one_of(self, node: ast.Compare, left: ast.expr, right: ast.expr) -> ast.expr | None:
+        """Return ``a == x or a == y`` for ``a in (x, y)``; None for what is computed more than once then."""
+        if not isinstance(right, (ast.Tuple, ast.List, ast.Set)) or not right.elts:
+            return None
+        parts = [*ast.walk(left), *(one for item in right.elts for one in ast.walk(item))]
+        if any(isinstance(one, ast.Starred) for one in parts) or any(
+            isinstance(n, ast.Call) for n in ast.walk(left)
+        ):
+            return None
+        within = isinstance(node.ops[0], ast.In)
+        tests: list[ast.expr] = []
+        for item in right.elts:
+            op: ast.cmpop = ast.Eq() if within else ast.NotEq()
+            test = ast.Compare(
+                copy.deepcopy(left), [op], [self._without_call(item) if _is_dtype(left) else item]
+            )
+            tests.append(at(node, test))
+        return tests[0] if len(tests) == 1 else at(node, ast.BoolOp(ast.Or() if within else ast.And(), tests))
+
+    def _without_call(self, node: ast.expr) -> ast.expr:
+        """Return what ``np.dtype`` is called with, for a dtype."""
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "dtype"
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id not in self.bound
+            and self._value(node.func.value.id) is np
+            and len(node.args) == 1
+        ):
+            return node.args[0]
         return node
 
     def _value(self, name: str) -> Any:
