@@ -69,7 +69,6 @@ FUNCTIONS |= {
     "ndindex": "write for i, j in grid(x.shape)",
     "issubdtype": 'compare the dtype: if x.dtype == "float32"',
     "breakpoint": "call .python(...) of the kernel, which runs it as Python",
-    "newaxis": "write a : for each dimension",
 }
 for _name in ("tuple", "set", "dict", "frozenset"):
     FUNCTIONS[_name] = FUNCTIONS["list"]
