@@ -48,6 +48,7 @@ typedef double f64;
 
 #include "device_group.h"
 #include "device_math.h"
+#include "philox.h"
 
 /* Device memory, freed by the destructor. `wrong` is the error when there is none, else null. */
 struct polyop_taken {

@@ -104,7 +104,7 @@ def test_the_table_of_words():
     assert LOOPS == ("range", "serial", "vectorize", "parallel", "reduce", "grid")
     assert list(WORDS["grid"].meaning((2, 2))) == list(itertools.product((0, 1), (0, 1)))
     for row in WORDS.values():
-        assert row.kind in ("buffer", "loop", "with", "cast", "size", "math", "reduction")
+        assert row.kind in ("buffer", "loop", "with", "cast", "size", "math", "reduction", "random")
         assert (row.kind == "math") == bool(row.operator) and (row.kind == "cast") == (row.type is not None)
         assert not row.operator or row.operator in OPERATORS
     for name in DTYPES:

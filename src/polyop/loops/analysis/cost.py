@@ -41,7 +41,7 @@ HEAVY = dict.fromkeys(
         "%",
     ),
     8.0,
-)
+) | dict.fromkeys(("philox_low", "philox_high"), 24.0)
 """Operators that cost more than the half unit of an addition."""
 
 

@@ -110,8 +110,9 @@ class ExpressionChecker:
         """Return the word that is called, after checks of its inputs and their number."""
         word = self.word(node)
         inputs = node.args
-        if node.keywords:
-            names = ", ".join(f"{k.arg}=" if k.arg else "**" for k in node.keywords)
+        others = [k for k in node.keywords if word.kind != "random" or k.arg != "dtype"]
+        if others:
+            names = ", ".join(f"{k.arg}=" if k.arg else "**" for k in others)
             rule = f"function [{word.name}] takes no keyword arguments"
             self.fail(ArgumentTypeError, rule, node, names, "pass its inputs by position")
         for item in inputs:
@@ -145,6 +146,8 @@ class ExpressionChecker:
         if word.kind == "buffer":
             shape = ast.unparse(node.args[0]) if node.args else f"{self.example()}.shape"
             return f"write {word.name}({shape}, {self.example(node)}.dtype)"
+        if word.kind == "random":
+            return f"write {word.name}(key, i): a key, and one to four integers"
         if word.pairs:
             return f"write {word.name}(value, x, slope): the derivative by x is slope"
         if word.name in ("max", "min") and len(node.args) == 1:

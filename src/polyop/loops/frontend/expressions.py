@@ -11,11 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ...core.dtypes import dtype
-from ..ir.grammar import BOOL, INT, Const, Expr, Load, Op, Type, Var
+from ..ir.grammar import BOOL, INT, Const, Demand, Expr, Load, Op, Type, Var
 from ..ir.operate import as_condition, as_int64, operate, power, select, with_gradient
 from ..ir.types import Refusal, cast
 from .access import count, number
 from .language import WORDS, Word
+from .random_numbers import check, normal, uniform
 from .rejected_syntax import is_dtype_test
 from .row_access import RowAccess
 from .rows import Row, Value
@@ -198,10 +199,32 @@ class Expressions(RowAccess):
                 hint = "write x.shape[k]"
                 self.fail("len takes a tensor or a shape", node, ast.unparse(node.args[0]), hint)
             return self.shape(node.args[0])[0]
+        if word.kind == "random":
+            return self.drawn(node, word)
         inputs = [self.value(item) for item in node.args]
         if word.kind == "reduction" or (word.reduces and len(inputs) == 1):
             return self.reduced(node, word, inputs)
         return self.lift(node, functools.partial(_apply, word), *inputs)
+
+    def drawn(self, node: ast.Call, word: Word) -> Expr:
+        """Return a random number; each call of the kernel checks that the key has two items."""
+        key, counters = self.value(node.args[0]), [self.expression(item) for item in node.args[1:]]
+        text = ast.unparse(node.args[0])
+        if not isinstance(key, Row) or len(key.sizes) != 1:
+            seen = count(key.sizes, "dimension") if isinstance(key, Row) else "a number"
+            hint = "pass two integers: np.array([seed, 0], np.uint32), or a row of several keys, keys[i]"
+            self.fail(f"{word.name} takes a key of one dimension, {text}", node, seen, hint)
+        of = self.dtype(node.keywords[0].value) if node.keywords else "float32"
+        low, high = (key.element([Const(at, INT)]) for at in range(2))
+        check(low.type.dtype, counters, of)
+        (size,), two = key.sizes, Const(2, INT)
+        rule, hint = f"the key {text} must have two items", "np.array([seed, 0], np.uint32)"
+        if isinstance(size, Const) and size != two:
+            self.fail(rule, node, size.value, f"write {hint}")
+        if not isinstance(size, Const) and self.is_symbolic(size):
+            demand = Demand(operate("==", size, two), f"line {node.lineno}: {rule}, as {hint}")
+            self.demands.setdefault((size, two), demand)
+        return (uniform if word.name == "random" else normal)((low, high), counters, of)
 
     def reduced(self, node: ast.Call, word: Word, inputs: list[Value]) -> Expr:
         """Return what a reduction of a row gives; ``before`` gets the loops that compute it."""

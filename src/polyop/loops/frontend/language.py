@@ -21,6 +21,7 @@ import numpy as np
 
 from ...core.dtypes import dtype
 from ..ir.grammar import BOOL, FLOAT, INT, Type
+from .random_numbers import MOST, random, random_normal
 
 DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -33,9 +34,9 @@ DTYPES = (
 class Word:
     """A row: a name, how many inputs it takes, and what it computes.
 
-    ``kind`` is "buffer", "loop", "with", "cast", "size", "math" or "reduction". ``max_inputs`` is None if
-    there is no limit. ``operator`` is a row of ``OPERATORS``, for "math"; ``type`` is the result's, for
-    "cast".
+    ``kind`` is "buffer", "loop", "with", "cast", "size", "math", "reduction" or "random". ``max_inputs`` is
+    None if there is no limit. ``operator`` is a row of ``OPERATORS``, for "math"; ``type`` is the result's,
+    for "cast".
     """
 
     name: str
@@ -53,7 +54,7 @@ class Word:
     @property
     def is_soft(self) -> bool:
         """Whether a kernel may give the name to a variable or to a helper of its own."""
-        return self.kind == "reduction" or self.name == "where"
+        return self.kind in ("reduction", "random") or self.name == "where"
 
     def takes(self, count: int) -> bool:
         """Whether it can be called with ``count`` inputs."""
@@ -62,7 +63,7 @@ class Word:
 
     def counts(self) -> str:
         """Return how many inputs it takes, in words, for an error."""
-        names = ("no", "one", "two", "three")
+        names = ("no", "one", "two", "three", "four", "five")
         if self.pairs:
             return f"{names[self.min_inputs]} inputs, and two for each further pair"
         if self.max_inputs is None:
@@ -220,6 +221,8 @@ _ROWS = (
     Word("sum", "reduction", 1, 1, np.sum, reduces="+"),
     Word("prod", "reduction", 1, 1, np.prod, reduces="*"),
     Word("dot", "reduction", 2, 2, lambda x, y: np.sum(x * y), reduces="+"),
+    Word("random", "random", 2, 1 + MOST, random),  # (key, counter, ...), and dtype= by keyword
+    Word("random_normal", "random", 2, 1 + MOST, random_normal),
 )
 
 WORDS: dict[str, Word] = {row.name: row for row in _ROWS}

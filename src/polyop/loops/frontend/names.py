@@ -180,7 +180,13 @@ class Names:
         for item in args:
             self.expression(item)
         if isinstance(func, ast.Name) and (word := WORDS.get(func.id)) is not None:
-            rows = args if word.kind == "reduction" or (word.reduces and len(args) == 1) else []
+            for keyword in node.keywords:
+                root = root_of(keyword.value)  # dtype=x.dtype
+                if root is not None and self.lookup(root.id) is not None:
+                    self.expression(keyword.value)
+            if word.kind == "random":
+                args = args[:1]
+            rows = args if word.kind in ("reduction", "random") or (word.reduces and len(args) == 1) else []
             names = {item.id for item in rows if isinstance(item, ast.Name)}
             self.scopes.tensors |= {n for n in names if self.scopes.kinds.get(n) == "parameter"}
 

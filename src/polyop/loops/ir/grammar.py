@@ -262,6 +262,8 @@ OPERATORS: dict[str, Operator] = {
         Operator("isnan", 1, "bool"),
         Operator("isinf", 1, "bool"),
         Operator("isfinite", 1, "bool"),
+        Operator("philox_low", 3, "same", "u"),
+        Operator("philox_high", 3, "same", "u"),
         Operator("cast", 1, "cast"),
         Operator("select", 3, "select"),
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.dtypes import dtype
 from .grammar import Type
+from .philox import high_words, low_words
 
 
 def _erf(x: Any) -> Any:
@@ -36,6 +37,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "stop_gradient": lambda x: x, "with_gradient": lambda value, *_: value,
     "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x), "tanh": np.tanh, "erf": _erf, "sin": np.sin,
     "cos": np.cos, "atan": np.arctan, "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
+    "philox_low": low_words, "philox_high": high_words,
 }  # fmt: skip
 """By operator; ``and``, ``or``, ``cast`` and ``select`` are not functions of their values."""
 

@@ -470,13 +470,14 @@ class Expressions:
         if name == "sign":
             zero = f"bcast_{kind}(0)" if vec else "0"
             if vec:
-                one = f"({x} > {zero}) & 1"
-                return f"(({kind})({one}) - ({kind})(({x} < {zero}) & 1))"
+                return f"(({kind})(({x} > {zero}) & 1) - ({kind})(({x} < {zero}) & 1))"
             return f"({elem})(({x} > 0) - ({x} < 0))"
         if name == "pow":
             self.used.functions.add("ipow")
             return f"polyop_ipow_{kind}({', '.join(texts)})"
-        raise NotImplementedError(f"{name} of {elem}")
+        assert name in ("philox_low", "philox_high"), f"{name} of {elem}"
+        self.used.headers.add("philox.h")
+        return f"pl_{name}_{kind}({', '.join(texts)})"
 
 
 _SPECIAL = {"nan": '__builtin_nan("")', "inf": "__builtin_inf()", "-inf": "(-__builtin_inf())"}

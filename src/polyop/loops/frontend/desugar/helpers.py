@@ -277,6 +277,8 @@ class _Outside(ast.NodeTransformer):
         if isinstance(value, FunctionType):
             node.function = value  # type: ignore[attr-defined]
             return node
+        if node.id in WORDS and isinstance(value, ModuleType):
+            return node  # the module random of Python has the name of a word
         return ast.copy_location(_constant(value, self.source, node), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
