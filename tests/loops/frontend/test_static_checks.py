@@ -286,7 +286,20 @@ SUGGESTIONS = [  # an expression, what to write instead of it
 
 
 # hints that are loops, or words about tensors
-TENSORS = ("arange", "amax", "amin", "argmax", "argmin", "any", "all", "append", "where", "select", "ndindex", "divmod")
+TENSORS = (
+    "arange",
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "any",
+    "all",
+    "append",
+    "where",
+    "select",
+    "ndindex",
+    "divmod",
+)
 
 
 @pytest.mark.parametrize(("text", "words"), SUGGESTIONS, ids=[row[0] for row in SUGGESTIONS])
