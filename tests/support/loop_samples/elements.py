@@ -33,6 +33,15 @@ def nested_ifs(x, m):
     return y
 
 
+def drawn(x, key):
+    y = output_tensor(x.shape, float32)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            if random(key, j, -i) < 0.5:
+                y[i, j] = random(key, i, j, 2, dtype=x.dtype) + random_normal(key, i) * x[i, j]
+    return y
+
+
 def guarded(x):
     y = output_tensor(x.shape, x.dtype)
     n = x.shape[0]

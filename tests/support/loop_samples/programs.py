@@ -136,6 +136,7 @@ PROGRAMS = (
     Program(elements.nested_ifs, "float32 n m, bool m"),
     Program(elements.nested_ifs, "int64 n m, bool m"),
     Program(elements.guarded, "float32 n"),
+    Program(elements.drawn, "float64 n m, uint32 2", rough=1e-5),
     Program(elements.guarded, "uint8 n"),
     Program(elements.shifted_under_if, "float32 n m"),
     Program(elements.diagonal, "float64 n n"),
