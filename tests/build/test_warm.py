@@ -38,6 +38,27 @@ operator = polyop.operator("warm::doubled(Tensor a) -> Tensor", doubled)
 assert operator(np.arange(3.0)).tolist() == [0.0, 2.0, 4.0]
 print(*sys.modules)
 """
+DERIVED = """
+import sys
+import polyop
+import torch
+
+@polyop.kernel
+def decayed(a):
+    h = output_tensor(a.shape, a.dtype)
+    h[0] = a[0]
+    for i in range(1, a.shape[0]):
+        h[i] = h[i - 1] * a[i]
+    return h
+
+x = torch.tensor([2.0, 3.0, 4.0])
+def last(v):
+    return decayed(v)[2]
+assert torch.func.grad(last)(x).tolist() == [12.0, 8.0, 6.0]
+assert torch.func.jvp(last, (x,), (torch.ones(3),))[1] == 26.0
+assert torch.func.vmap(torch.func.grad(last))(torch.stack([x, x]))[1].tolist() == [12.0, 8.0, 6.0]
+print(*sys.modules)
+"""
 BUILDING = {
     "subprocess", "filelock", "tempfile", "shutil", "lzma", "platformdirs",
     "polyop.build.cache", "polyop.build.make", "polyop.build.run",
@@ -51,6 +72,7 @@ PASSES = {
     "polyop.loops.pipeline",
     "polyop.loops.library.make",
     "polyop.loops.analysis.polyhedra",
+    "polyop.loops.derive.pipelines",
 }
 
 
@@ -84,6 +106,12 @@ def test_imports_for_a_source_that_is_built(imported):
 def test_imports_for_a_loop_kernel_that_is_built(imported):
     assert imported(LOOPS) >= {"islpy", "polyop.build.make"}
     assert imported(LOOPS) & (BUILDING | PASSES) == set()
+
+
+def test_derived_kernels_that_are_built_are_not_derived_again(imported):
+    assert imported(DERIVED) >= PASSES
+    assert imported(DERIVED) & PASSES == set()
+    assert imported(DERIVED.replace("h[i - 1] * a[i]", "a[i] * h[i - 1]")) >= PASSES
 
 
 @pytest.mark.parametrize("program", [SOURCE, LOOPS])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .ir.grammar import Kernel
+from .ir.note import Note
 from .ir.verify import unowned
 from .passes.array_privatisation import array_privatisation
 from .passes.assume_sizes import assume_sizes
@@ -24,7 +25,7 @@ from .passes.remove_empty_loops import remove_empty_loops
 from .passes.scalar_replacement import scalar_replacement
 from .passes.strip_gradient_marks import strip_gradient_marks, without_marks
 from .passes.unroll import unroll
-from .program import Note, Program
+from .program import Program
 from .runner import Pass, Watch, run_passes, verify
 from .schedule.plan_loops import plan_loops
 from .schedule.shift_and_peel import shift_and_peel

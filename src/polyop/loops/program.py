@@ -12,6 +12,7 @@ from .analysis.dependence import Conflict, Kind, classify, conflicts
 from .analysis.polyhedra import Model
 from .analysis.session import IslSession
 from .ir.grammar import Kernel
+from .ir.note import Note
 from .ir.plan import Plan
 
 if TYPE_CHECKING:
@@ -19,20 +20,6 @@ if TYPE_CHECKING:
 
 AnyProgram = TypeVar("AnyProgram", bound="Program")
 """Program or a subclass: what a pass returns has the type of what it takes."""
-
-
-@dataclass(frozen=True, order=True)
-class Note:
-    """What a pass did or decided, for the author of the line. Code tests ``kind``, never the text.
-
-    ``kind`` is the name of a pass, or "interchange", "fuse", "plan", "check" (an index that is not proved),
-    "fallback", "debug". ``subject`` is the tensor of a check.
-    """
-
-    line: int
-    text: str
-    kind: str = ""
-    subject: str = ""
 
 
 @dataclass(frozen=True)

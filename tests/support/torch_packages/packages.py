@@ -29,7 +29,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Package:
-    """A package: its sources (globs), flags, and the places where its Python expects the library."""
+    """A package: its sources (globs), flags, and the places where its Python expects the library.
+
+    ``left_out`` are files of the archive that describe the build of its author.
+    """
 
     name: str
     version: str
@@ -41,6 +44,7 @@ class Package:
     links: Sequence[str] = ()
     module: str = ""
     folder: str = "."
+    left_out: Sequence[str] = ()
 
 
 def _numbers(*shape: int, dtype: str = "float32") -> Any:
@@ -105,14 +109,9 @@ def _spline() -> Sequence[Call]:
 
 
 def _cluster() -> Sequence[Call]:
-    import torch
     import torch_cluster as package
 
-    x, y = _numbers(8, 2), _numbers(3, 2) + np.float32(0.05)
-    ptr_x, ptr_y = np.array([0, 8]), np.array([0, 3])
-
-    def nearest(x: Any, y: Any, *_: Any) -> Any:
-        return torch.cdist(x, y).argmin(1)
+    x, y, starts = _numbers(8, 2), _numbers(3, 2) + np.float32(0.05), np.array([0, 8])
 
     def cells(pos: Any, size: Any, start: Any, end: Any) -> Any:
         number = ((pos - start) / size).long()
@@ -120,10 +119,9 @@ def _cluster() -> Sequence[Call]:
 
     half, zero, one = (np.array([v, v], np.float32) for v in (0.3, 0.0, 1.0))
     return [
-        Call("nearest", [x, y, ptr_x, ptr_y], nearest, infer=lambda x, *_: _spec(x.shape[:1], "int64")),
         Call("grid", [x, half, zero, one], cells, infer=lambda x, *_: _spec(x.shape[:1], "int64")),
         Call("knn", [x, y, None, None, 2, False, 1], lambda x, y, *_: package.knn(x, y, 2), jit=DATA),
-        Call("fps", [x, ptr_x, np.array([0.5], np.float32), False],
+        Call("fps", [x, starts, np.array([0.5], np.float32), False],
              lambda x, *_: package.fps(x, ratio=0.5, random_start=False), jit=DATA),
     ]  # fmt: skip
 
@@ -229,7 +227,8 @@ PACKAGES = (
             ["include", "sphericart/include"], "-fopenmp", "-fopenmp", module="sphericart.torch", folder="python",
             links=["python/sphericart/torch/torch-{torch}/lib/libsphericart_torch.so"]),
     Package("beamgrad", "2.3.0", ["python/csrc/cpu_ops.cpp", "src/*.cpp"], _beam, ["include", "src"],
-            "-ffp-contract=off", module="beamgrad", folder="python", links=["python/beamgrad/_C.abi3.so"]),
+            "-ffp-contract=off", module="beamgrad", folder="python", links=["python/beamgrad/_C.abi3.so"],
+            left_out=["python/beamgrad/_build_info.py"]),
     Package("torch-cluster", "1.6.3", ["csrc/*.cpp", "csrc/cpu/*.cpp"], _cluster, ["csrc"], module="torch_cluster",
             links=[f"torch_cluster/_{one}_cpu.so" for one in (
                 "version", "grid", "graclus", "fps", "rw", "sampler", "nearest", "knn", "radius")]),

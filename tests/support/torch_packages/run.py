@@ -118,6 +118,8 @@ def prepare(package, root, library):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         path.symlink_to(library)
+    for file in package.left_out:
+        (root / file).unlink(missing_ok=True)
     sys.path.insert(0, str(root / package.folder))
     if package.module:
         importlib.import_module(package.module)

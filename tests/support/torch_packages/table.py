@@ -13,6 +13,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 
 from packages import PACKAGES
 
@@ -43,12 +44,9 @@ def outcome(python, package, folder, hosts, *options):
 
 
 def cell(calls, host):
-    """Return what works in a host: the checks that all operators passed, or how many of them."""
-    found = [result for where, _, result in calls if where == host]
-    if not found:
-        return ""
-    checks = dict.fromkeys(result.split()[0] if "FAILED" in result else result for result in found)
-    return ", ".join(f"{check} {found.count(check)}" for check in checks)
+    """Return how many calls passed each check in a host, were refused as they should be, or failed."""
+    found = Counter(result.partition(":")[0] for where, _, result in calls if where == host)
+    return ", ".join(f"{check} {count}" for check, count in found.items())
 
 
 def main():

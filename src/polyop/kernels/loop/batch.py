@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from ...core.spec import Spec
 from ...loops.ir.grammar import Kernel
+from ...loops.library.derivations import derivation
 from ..base import flatten
 from .derived import DerivedKernel, own_attribute
 
@@ -54,13 +55,11 @@ class BatchedKernel(DerivedKernel):
 
     def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
         """Return the kernel for these specs. Raises what the checks of ``base`` raise."""
-        from ...loops.derive.batch import batched
-
         axes = parse_axes(attributes[self.key_attribute])
         kernel = self.base.typed(
             _samples(inputs, axes), attributes
         )  # the sizes of one sample decide on checkpointing
-        return self.derived((id(kernel), axes), lambda: batched(kernel, axes))
+        return self.derived((id(kernel), axes), lambda: derivation("batched", kernel, axes))
 
     def check_tapes(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> None:
         """Raise ``GradientError`` if the tapes of one sample take more than ``tape_bytes``."""

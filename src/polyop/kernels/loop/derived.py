@@ -18,6 +18,7 @@ from ...core.spec_key import SpecKey
 from ...loops.analysis.sizes import bytes_of, size_of
 from ...loops.ir.grammar import Kernel, Size, walk
 from ...loops.ir.types import is_real
+from ...loops.library.derivations import derivation
 from ..base import Accepts, flatten
 from .kernel import LoopKernel, tensors_of
 from .temporaries import temporaries
@@ -25,7 +26,7 @@ from .temporaries import temporaries
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from ...loops.derive.adjoint import Adjoint
+    from ...loops.derive.gradient_kernel import Adjoint
 
 
 def own_attribute(name: str, base: Any) -> str:
@@ -252,8 +253,6 @@ class BackwardKernel(DerivedKernel):
         ``wanted`` tells of which inputs a gradient is made; of all, where it is empty. ``segments``: see
         :func:`polyop.loops.derive.adjoint.adjoint`.
         """
-        from ...loops.derive.adjoint import PATIENCE, adjoint
-
         kernel = self.base.form(inputs, attributes)
         real = self.once(("real", id(kernel)), lambda: tuple(is_real(kernel, n) for n in kernel.outputs))
         present = tuple(there or not of for there, of in zip(present, real, strict=True))
@@ -262,11 +261,13 @@ class BackwardKernel(DerivedKernel):
 
         def first() -> Adjoint:
             kept = self._known_residuals(kernel)
-            patience = 1 if kept is None else PATIENCE
+            sure = kept is not None
             if kept is None:  # the whole gradient tells
                 whole = all(present) and not wanted and not segments
                 kept = frozenset() if whole else self._residuals(inputs, attributes)
-            found = adjoint(kernel, present, wanted, kept, segments=segments, patience=patience)
+            found: Adjoint = derivation(
+                "adjoint", kernel, present, wanted, kept, segments=segments, keeps_residuals=sure
+            )
             self._typed[key] = found.kernel
             return found
 
@@ -275,10 +276,8 @@ class BackwardKernel(DerivedKernel):
 
     def _known_residuals(self, kernel: Kernel) -> frozenset[str] | None:
         """Return what is known without deriving the gradient; see :mod:`polyop.loops.derive.residuals`."""
-        from ...loops.derive.residuals import residuals
-
         found: frozenset[str] | None = self.once(
-            ("residuals", id(kernel)), lambda: residuals(kernel, self.base.own_results)
+            ("residuals", id(kernel)), lambda: derivation("residuals", kernel, self.base.own_results)
         )
         return found
 

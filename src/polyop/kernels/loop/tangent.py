@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from ...core.spec_key import SpecKey
 from ...loops.ir.grammar import Kernel
 from ...loops.ir.types import is_real
+from ...loops.library.derivations import derivation
 from ..base import flatten
 from .derived import DerivedKernel, own_attribute
 from .kernel import tensors_of
@@ -50,12 +51,10 @@ class TangentKernel(DerivedKernel):
         self, inputs: Sequence[Any], attributes: Mapping[str, Any], present: tuple[bool, ...]
     ) -> Kernel:
         """Return the kernel for inputs of ``base``; ``present`` tells which of them have a tangent."""
-        from ...loops.derive.tangent import tangent
-
         kernel = self.base.form(inputs, attributes)
         rows = zip(present, tensors_of(kernel), strict=True)
         active = tuple(flag and is_real(kernel, name) for flag, name in rows)
-        return self.derived((id(kernel), active), lambda: tangent(kernel, active))
+        return self.derived((id(kernel), active), lambda: derivation("tangent", kernel, active))
 
     def reads(
         self, inputs: Sequence[Any], attributes: Mapping[str, Any], present: tuple[bool, ...]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ...loops.analysis.sizes import bytes_of
 from ...loops.ir.grammar import Kernel
+from ...loops.library.derivations import derivation
 from .kernel import LoopKernel, tensors_of
 
 Names = frozenset[str]
@@ -29,10 +30,8 @@ def saving_form(
     kernel = base.form(inputs, attributes)
     if is_simple(kernel):  # it has no temporaries
         return None
-    from ...loops.derive.saving import saving  # late: a simple kernel needs no isl
-
     form: Kernel | None = base.once(
-        ("saving", id(kernel), omitted), lambda: saving(kernel, base.tape, omitted)
+        ("saving", id(kernel), omitted), lambda: derivation("saving", kernel, base.tape, omitted)
     )
     return form
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ...core.errors import FallbackWarning, GradientError
 from ..analysis.session import IslSession
 from ..ir.grammar import Kernel
+from ..ir.note import Note
 from ..ir.types import is_real
-from ..program import Note
 from ..runner import Watch, run_passes
 from .derivation import Derivation
+from .gradient_kernel import Adjoint
 from .in_place import refuse_in_place
 from .pipelines import BACKWARD, CHECKPOINTED
 
@@ -50,15 +50,6 @@ def _first(kernel: Kernel) -> int:
     return min(kernel.source, default=0)
 
 
-@dataclass(frozen=True)
-class Adjoint:
-    """The gradient of a kernel, where the values that it reads come from, and what each tape keeps."""
-
-    kernel: Kernel
-    notes: tuple[Note, ...]
-    tapes: Mapping[str, str] = field(default_factory=dict)
-
-
 def adjoint(
     kernel: Kernel,
     present: Sequence[bool],
@@ -66,7 +57,7 @@ def adjoint(
     kept: frozenset[str] = frozenset(),
     *,
     segments: bool = False,
-    patience: int = 1,
+    keeps_residuals: bool = False,
     watch: Watch | None = None,
 ) -> Adjoint:
     """Return the gradient of a typed kernel; ``present``: which outputs have one to start from.
@@ -75,11 +66,12 @@ def adjoint(
     no dimensions. ``kept`` are inputs and outputs that are there in any case. Outputs: a gradient for
     each of the kernel's tensors, of its shape and dtype where it holds real numbers and is ``wanted`` (all
     are, where that is empty), else of one element. ``segments``: what iterations overwrite is taped for a
-    segment of them at a time. ``patience``: how many times
-    ``OPERATIONS`` isl may spend. Raises ``GradientError`` with the line for what has none.
+    segment of them at a time. ``keeps_residuals``: what it reads was said already, so isl may spend
+    ``PATIENCE`` times as much on proofs. Raises ``GradientError`` with the line for what has none.
     """
     passes = CHECKPOINTED if segments else BACKWARD
     begin = start(kernel, present, wanted).with_(required=kept)
+    patience = PATIENCE if keeps_residuals else 1
     derivation, sure = proved(kernel, lambda s: run_passes(begin.with_(session=s), passes, watch), patience)
     tapes = {n: source for n, source in derivation.tapes.items() if n in derivation.kernel.buffers}
     notes = tuple(sorted(set(derivation.notes)))

@@ -35,9 +35,9 @@ from ..ir.grammar import (
     substitute,
     unused,
 )
+from ..ir.note import Note
 from ..ir.operate import operate
 from ..ir.stops import is_unbounded
-from ..program import Note
 from .derivation import Derivation
 from .recorded_values import RecordedValues
 from .scopes import Scopes

@@ -9,9 +9,12 @@ an input that it needs anyway has the same size, that size is read instead:
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ..ir.grammar import Buffer, Expr, Kernel, Load, Size, Stmt, rewrite, statements, walk, with_sizes
-from .derivation import Derivation
+
+if TYPE_CHECKING:
+    from .derivation import Derivation  # late: a process whose kernels are all built needs no pass
 
 
 def dead_inputs(derivation: Derivation) -> Derivation:

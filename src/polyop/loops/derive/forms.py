@@ -1,14 +1,26 @@
-"""Derived forms by name, as the whole kernel has them: for tools that show a derivation."""
+"""Derivations by name, and the derived forms as the whole kernel has them, for tools that show one."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ..ir.grammar import Kernel
 from ..ir.types import is_real
 from ..runner import Watch
 from .adjoint import adjoint
 from .batch import batched
+from .residuals import residuals
 from .saving import saving
 from .tangent import tangent
+
+DERIVATIONS: Mapping[str, Callable[..., Any]] = {
+    "adjoint": adjoint,
+    "batched": batched,
+    "residuals": residuals,
+    "saving": saving,
+    "tangent": tangent,
+}
 
 
 def derive(kernel: Kernel, form: str, tape: str = "auto", watch: Watch | None = None) -> Kernel | None:

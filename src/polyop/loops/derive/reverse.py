@@ -45,10 +45,10 @@ from ..ir.grammar import (
     substitute,
     walk,
 )
+from ..ir.note import Note
 from ..ir.operate import operate
 from ..ir.stops import is_unbounded
 from ..ir.types import cast
-from ..program import Note
 from .derivation import Derivation
 from .names import summed_as
 from .order import heads

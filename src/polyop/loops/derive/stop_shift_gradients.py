@@ -38,8 +38,8 @@ from ..ir.grammar import (
     statements,
     walk,
 )
+from ..ir.note import Note
 from ..ir.types import is_real, kind
-from ..program import Note
 from .derivation import Derivation
 from .order import Order
 from .scopes import scopes_of

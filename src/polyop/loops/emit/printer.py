@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..analysis.bounds import describe
 from ..ir.grammar import For, statements
-from ..program import Note, Program
+from ..ir.note import Note
+from ..program import Program
 from ..targets.cuda import CUDA
 from ..targets.table import TARGETS
 from .c.program import CFile, print_program

@@ -7,7 +7,8 @@ the call. Any other, such as ``x[index[i]]``, is checked when the element is acc
 from __future__ import annotations
 
 from ..analysis.bounds import describe, find_bounds
-from ..program import Note, Program
+from ..ir.note import Note
+from ..program import Program
 
 
 def bound_checks(program: Program) -> Program:

@@ -40,8 +40,9 @@ from ..ir.grammar import (
     walk,
     with_buffers,
 )
+from ..ir.note import Note
 from ..ir.operate import operate
-from ..program import Note, Program
+from ..program import Program
 from .remove_empty_loops import without_empty
 
 TRUE = Const(value=True, type=BOOL)

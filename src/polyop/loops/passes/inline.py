@@ -40,7 +40,8 @@ from ..ir.grammar import (
     unused,
     walk,
 )
-from ..program import Note, Program
+from ..ir.note import Note
+from ..program import Program
 
 MAX_COPIED_NODES = 240
 """The most operators and loads of all copies together; more would cost more than the memory they save."""

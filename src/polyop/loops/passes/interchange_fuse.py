@@ -38,7 +38,8 @@ from ..analysis.tree import (
     statements_of,
 )
 from ..ir.grammar import INT, Expr, For, Load, Store, Var, children, walk
-from ..program import Note, Program
+from ..ir.note import Note
+from ..program import Program
 
 
 def interchange_fuse(program: Program) -> Program:

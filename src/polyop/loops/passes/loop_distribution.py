@@ -40,7 +40,8 @@ from ..ir.grammar import (
     unused,
     walk,
 )
-from ..program import Note, Program
+from ..ir.note import Note
+from ..program import Program
 
 MIN_LOOPS = 3
 """The fewest loops of a contraction: with fewer, no operand is used several times."""

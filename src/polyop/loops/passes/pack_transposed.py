@@ -31,7 +31,8 @@ from ..ir.grammar import (
     unused,
     walk,
 )
-from ..program import Note, Program
+from ..ir.note import Note
+from ..program import Program
 
 
 @dataclass(frozen=True)

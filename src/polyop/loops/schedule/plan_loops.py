@@ -21,9 +21,10 @@ from ..analysis.cost import arithmetic, work
 from ..analysis.dependence import Kind
 from ..analysis.strides import COSTS, UNIT, depends, stride
 from ..ir.grammar import INT, Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, statements, walk
+from ..ir.note import Note
 from ..ir.plan import Plan, Tile
 from ..ir.stops import stop_flags
-from ..program import Note, Program
+from ..program import Program
 from .thread_partition import ThreadPartition, thread_partition
 
 LANES = 8

@@ -17,8 +17,9 @@ from ..analysis import affine
 from ..analysis.dependence import Conflict, Paths, common, paths
 from ..analysis.polyhedra import Model
 from ..ir.grammar import For, If, Load, Stmt, Store, statements, walk
+from ..ir.note import Note
 from ..ir.plan import Member, Plan
-from ..program import Note, Program
+from ..program import Program
 
 MAX_MEMBERS = 8
 """The most loops of a band: POLYOP_MEMBERS of bands.h."""

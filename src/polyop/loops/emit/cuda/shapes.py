@@ -20,8 +20,8 @@ from dataclasses import replace
 from ...analysis.dependence import Kind
 from ...analysis.strides import depends
 from ...ir.grammar import Assign, Expr, For, If, Kernel, Load, Stmt, Store, Var, statements, walk
+from ...ir.note import Note
 from ...ir.plan import Plan
-from ...program import Note
 from .contractions import fits, stageable
 from .pieces import Alone, Branch, Each, Piece, Rows, Sums, Threads, Tiles
 
