@@ -17,6 +17,9 @@
 #define POLYOP_WANT_LOG2
 #define POLYOP_WANT_SIN
 #define POLYOP_WANT_COS
+#define POLYOP_WANT_TAN
+#define POLYOP_WANT_SIGMOID
+#define POLYOP_WANT_ERFC
 #define POLYOP_WANT_TANH
 #define POLYOP_WANT_SINH
 #define POLYOP_WANT_COSH
@@ -35,6 +38,8 @@ static double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x; }
 static wide signl(wide x) { return x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x; }
 static double rsqrt(double x) { return 1 / sqrt(x); }
 static wide rsqrtl(wide x) { return 1 / sqrtl(x); }
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+static wide sigmoidl(wide x) { return 1 / (1 + expl(-x)); }
 #define abs fabs
 #define absl fabsl
 #define round rint
@@ -205,18 +210,19 @@ static int same(const void* a, const void* b, long n, int size, int isnan_both) 
     printf("%s %s %.3f %a,%a %ld\n", #name, #E, worst, at, at2, differ);                               \
   }
 /* name, 80-bit name, range where it lives */
-#define UNARY(X)                                                                                         \
-  X(exp, expl, -105, 90)                                                                                 \
-  X(expm1, expm1l, -20, 90)                                                                              \
-  X(exp2, exp2l, -150, 128)                                                                              \
-  X(log, logl, 0.2, 4)                                                                                   \
-  X(log1p, log1pl, -1, 3)                                                                                \
-  X(log2, log2l, 0.2, 4)                                                                                 \
-  X(sin, sinl, -30, 30) X(cos, cosl, -30, 30) X(tanh, tanhl, -10, 10) X(sinh, sinhl, -5, 5)              \
-      X(cosh, coshl, -5, 5) X(atan, atanl, -3, 3) X(asin, asinl, -1, 1) X(acos, acosl, -1, 1)            \
-          X(erf, erfl, -6, 6) X(rsqrt, rsqrtl, 0, 9) X(sqrt, sqrtl, 0, 9) X(abs, fabsl, -1, 1)           \
-              X(sign, signl, -1, 1) X(round, rintl, -9, 9) X(floor, floorl, -9, 9) X(ceil, ceill, -9, 9) \
-                  X(trunc, truncl, -9, 9)
+#define UNARY(X)                                                                                     \
+  X(exp, expl, -105, 90)                                                                             \
+  X(expm1, expm1l, -20, 90)                                                                          \
+  X(exp2, exp2l, -150, 128)                                                                          \
+  X(log, logl, 0.2, 4)                                                                               \
+  X(log1p, log1pl, -1, 3)                                                                            \
+  X(log2, log2l, 0.2, 4)                                                                             \
+  X(sin, sinl, -30, 30)                                                                              \
+  X(cos, cosl, -30, 30) X(tan, tanl, -30, 30) X(sigmoid, sigmoidl, -105, 20) X(erfc, erfcl, -6, 27)  \
+      X(tanh, tanhl, -10, 10) X(sinh, sinhl, -5, 5) X(cosh, coshl, -5, 5) X(atan, atanl, -3, 3)      \
+          X(asin, asinl, -1, 1) X(acos, acosl, -1, 1) X(erf, erfl, -6, 6) X(rsqrt, rsqrtl, 0, 9)     \
+              X(sqrt, sqrtl, 0, 9) X(abs, fabsl, -1, 1) X(sign, signl, -1, 1) X(round, rintl, -9, 9) \
+                  X(floor, floorl, -9, 9) X(ceil, ceill, -9, 9) X(trunc, truncl, -9, 9)
 #define BINARY(X) X(atan2, atan2l, -9, 9) X(pow, powl, -40, 40)
 #undef abs
 #undef round
@@ -230,6 +236,9 @@ static double (*const abs_)(double) = fabs;
 #define REF_log2 log2
 #define REF_sin sin
 #define REF_cos cos
+#define REF_tan tan
+#define REF_sigmoid sigmoid
+#define REF_erfc erfc
 #define REF_tanh tanh
 #define REF_sinh sinh
 #define REF_cosh cosh

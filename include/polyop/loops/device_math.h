@@ -1,38 +1,41 @@
 /* Scalars of loop kernels on a GPU; included by device.h. Compiled, but not run on hardware. */
 
 /* Integers: as in integer.h. wrap_*: arithmetic that wraps around; signed overflow would be undefined. */
-#define POLYOP_SIGNED_ROW(E, U)                                 \
-  POLYOP_FN E floordiv_##E(E a, E b) {                          \
-    if (b == 0) return 0;                                       \
-    if (b == (E) - 1) return (E)((U)0 - (U)a);                  \
-    E q = (E)(a / b);                                           \
-    return (E)(q - ((a % b != 0) & ((a ^ b) < 0)));             \
-  }                                                             \
-  POLYOP_FN E mod_##E(E a, E b) {                               \
-    if (b == 0 || b == (E) - 1) return 0;                       \
-    E r = (E)(a % b);                                           \
-    return (E)(r + (r != 0 && (r ^ b) < 0 ? b : 0));            \
-  }                                                             \
-  POLYOP_FN E wrap_neg_##E(E a) { return (E)(U)(0u - (u64)a); } \
+#define POLYOP_SIGNED_ROW(E, U)                                                                        \
+  POLYOP_FN E floordiv_##E(E a, E b) {                                                                 \
+    if (b == 0) return 0;                                                                              \
+    if (b == (E) - 1) return (E)((U)0 - (U)a);                                                         \
+    E q = (E)(a / b);                                                                                  \
+    return (E)(q - ((a % b != 0) & ((a ^ b) < 0)));                                                    \
+  }                                                                                                    \
+  POLYOP_FN E mod_##E(E a, E b) {                                                                      \
+    if (b == 0 || b == (E) - 1) return 0;                                                              \
+    E r = (E)(a % b);                                                                                  \
+    return (E)(r + (r != 0 && (r ^ b) < 0 ? b : 0));                                                   \
+  }                                                                                                    \
+  POLYOP_FN E shr_##E(E a, E n) { return a >> ((u64)n < 8 * sizeof(E) ? n : (E)(8 * sizeof(E) - 1)); } \
+  POLYOP_FN E wrap_neg_##E(E a) { return (E)(U)(0u - (u64)a); }                                        \
   POLYOP_WHOLE_ROW(E, if (n < 0) return x == 1 || (x == (E) - 1 && n % 2) ? x : x == (E) - 1;)
-#define POLYOP_UNSIGNED_ROW(E)                                      \
-  POLYOP_FN E floordiv_##E(E a, E b) { return b ? (E)(a / b) : 0; } \
-  POLYOP_FN E mod_##E(E a, E b) { return b ? (E)(a % b) : 0; }      \
-  POLYOP_FN E wrap_neg_##E(E a) { return (E)(0u - (u64)a); }        \
+#define POLYOP_UNSIGNED_ROW(E)                                                     \
+  POLYOP_FN E floordiv_##E(E a, E b) { return b ? (E)(a / b) : 0; }                \
+  POLYOP_FN E mod_##E(E a, E b) { return b ? (E)(a % b) : 0; }                     \
+  POLYOP_FN E shr_##E(E a, E n) { return n < 8 * sizeof(E) ? (E)(a >> n) : (E)0; } \
+  POLYOP_FN E wrap_neg_##E(E a) { return (E)(0u - (u64)a); }                       \
   POLYOP_WHOLE_ROW(E, )
-#define POLYOP_WHOLE_ROW(E, NEGATIVE)                                 \
-  POLYOP_FN E wrap_add_##E(E a, E b) { return (E)((u64)a + (u64)b); } \
-  POLYOP_FN E wrap_sub_##E(E a, E b) { return (E)((u64)a - (u64)b); } \
-  POLYOP_FN E wrap_mul_##E(E a, E b) { return (E)((u64)a * (u64)b); } \
-  POLYOP_FN E max_##E(E a, E b) { return a >= b ? a : b; }            \
-  POLYOP_FN E min_##E(E a, E b) { return a <= b ? a : b; }            \
-  POLYOP_FN E polyop_ipow_##E(E x, E n) {                             \
-    NEGATIVE E power = 1;                                             \
-    for (u64 bits = (u64)n; bits; bits >>= 1) {                       \
-      if (bits & 1) power = wrap_mul_##E(power, x);                   \
-      x = wrap_mul_##E(x, x);                                         \
-    }                                                                 \
-    return power;                                                     \
+#define POLYOP_WHOLE_ROW(E, NEGATIVE)                                                        \
+  POLYOP_FN E wrap_add_##E(E a, E b) { return (E)((u64)a + (u64)b); }                        \
+  POLYOP_FN E wrap_sub_##E(E a, E b) { return (E)((u64)a - (u64)b); }                        \
+  POLYOP_FN E wrap_mul_##E(E a, E b) { return (E)((u64)a * (u64)b); }                        \
+  POLYOP_FN E shl_##E(E a, E n) { return (u64)n < 8 * sizeof(E) ? (E)((u64)a << n) : (E)0; } \
+  POLYOP_FN E max_##E(E a, E b) { return a >= b ? a : b; }                                   \
+  POLYOP_FN E min_##E(E a, E b) { return a <= b ? a : b; }                                   \
+  POLYOP_FN E polyop_ipow_##E(E x, E n) {                                                    \
+    NEGATIVE E power = 1;                                                                    \
+    for (u64 bits = (u64)n; bits; bits >>= 1) {                                              \
+      if (bits & 1) power = wrap_mul_##E(power, x);                                          \
+      x = wrap_mul_##E(x, x);                                                                \
+    }                                                                                        \
+    return power;                                                                            \
   }
 POLYOP_SIGNED_ROW(i8, u8)
 POLYOP_SIGNED_ROW(i16, u16)
@@ -54,6 +57,10 @@ POLYOP_UNSIGNED_ROW(u64)
   POLYOP_FN int pl_isfinite_##E(E x) { return fabs##F(x) < (E)INFINITY; } \
   POLYOP_FN E pl_sign_##E(E x) { return x != x ? x : (x > 0) - (x < 0); } \
   POLYOP_FN E pl_rsqrt_##E(E x) { return 1 / sqrt##F(x); }                \
+  POLYOP_FN E pl_sigmoid_##E(E x) {                                       \
+    const E e = exp##F(-fabs##F(x));                                      \
+    return (x < 0 ? e : (E)1) / (1 + e);                                  \
+  }                                                                       \
   POLYOP_FN E pl_atan2_##E(E y, E x) { return atan2##F(y, x); }           \
   POLYOP_FN E pl_pow_##E(E x, E y) { return pow##F(x, y); }               \
   POLYOP_FN E mod_##E(E a, E b) {                                         \
@@ -77,6 +84,15 @@ POLYOP_UNSIGNED_ROW(u64)
   POLYOP_ONE(round, rint, E, F)                                           \
   POLYOP_ONE(exp, exp, E, F)                                              \
   POLYOP_ONE(expm1, expm1, E, F)                                          \
+  POLYOP_ONE(exp2, exp2, E, F)                                            \
+  POLYOP_ONE(log1p, log1p, E, F)                                          \
+  POLYOP_ONE(log2, log2, E, F)                                            \
+  POLYOP_ONE(tan, tan, E, F)                                              \
+  POLYOP_ONE(sinh, sinh, E, F)                                            \
+  POLYOP_ONE(cosh, cosh, E, F)                                            \
+  POLYOP_ONE(asin, asin, E, F)                                            \
+  POLYOP_ONE(acos, acos, E, F)                                            \
+  POLYOP_ONE(erfc, erfc, E, F)                                            \
   POLYOP_ONE(log, log, E, F)                                              \
   POLYOP_ONE(sqrt, sqrt, E, F)                                            \
   POLYOP_ONE(tanh, tanh, E, F)                                            \

@@ -3,7 +3,9 @@
  *   floordiv_T(a, b) mod_T(a, b)     rounded towards minus infinity; the remainder has the sign of b
  *   floordiv_i32(a, b) ...           the same for scalars
  *
- *   polyop_ipow_T(a, n)              a to the power n, modulo 2**bits; for n < 0 truncated to 1, -1 or 0
+ *   shl_T(a, n) shr_T(a, n)          a shifted by n bits, for vectors and scalars; shr repeats the sign. As
+ * in NumPy all bits are shifted out if n is negative or not below the bits of a polyop_ipow_T(a, n) a to the
+ * power n, modulo 2**bits; for n < 0 truncated to 1, -1 or 0
  *
  * Division by 0 gives 0 for both. The most negative number divided by -1 wraps around to itself. Neither
  * traps. */
@@ -64,6 +66,46 @@ POLYOP_SIGNED(POLYOP_ROW)
   POLYOP_FN E##v##W mod_##E##v##W(E##v##W a, E##v##W b) {      \
     E##v##W d = b | ((E##v##W)(b == 0) & 1);                   \
     return a - a / d * d;                                      \
+  }
+POLYOP_UNSIGNED(POLYOP_ROW)
+#undef POLYOP_ROW
+
+#define POLYOP_ROW(E, U)                                                                   \
+  POLYOP_FN E shl_##E(E a, E n) { return (U)n < 8 * sizeof(E) ? (E)((u64)(U)a << n) : 0; } \
+  POLYOP_FN E shr_##E(E a, E n) { return a >> ((U)n < 8 * sizeof(E) ? n : (E)(8 * sizeof(E) - 1)); }
+POLYOP_ROW(i8, u8)
+POLYOP_ROW(i16, u16)
+POLYOP_ROW(i32, u32)
+POLYOP_ROW(i64, u64)
+#undef POLYOP_ROW
+#define POLYOP_ROW(E)                                                                \
+  POLYOP_FN E shl_##E(E a, E n) { return n < 8 * sizeof(E) ? (E)((u64)a << n) : 0; } \
+  POLYOP_FN E shr_##E(E a, E n) { return n < 8 * sizeof(E) ? (E)(a >> n) : 0; }
+POLYOP_ROW(u8)
+POLYOP_ROW(u16)
+POLYOP_ROW(u32)
+POLYOP_ROW(u64)
+#undef POLYOP_ROW
+#define POLYOP_ROW(E, W, S, U)                                                 \
+  POLYOP_FN E##v##W shl_##E##v##W(E##v##W a, E##v##W n) {                      \
+    U##v##W bits = (U##v##W)n, most = (U##v##W){0} + (8 * sizeof(E) - 1);      \
+    return (E##v##W)(((U##v##W)a << (bits & most)) & (U##v##W)(bits <= most)); \
+  }                                                                            \
+  POLYOP_FN E##v##W shr_##E##v##W(E##v##W a, E##v##W n) {                      \
+    U##v##W bits = (U##v##W)n, most = (U##v##W){0} + (8 * sizeof(E) - 1);      \
+    U##v##W in = (U##v##W)(bits <= most);                                      \
+    return a >> (E##v##W)((bits & in) | (most & ~in));                         \
+  }
+POLYOP_SIGNED(POLYOP_ROW)
+#undef POLYOP_ROW
+#define POLYOP_ROW(E, W, S, U)                            \
+  POLYOP_FN E##v##W shl_##E##v##W(E##v##W a, E##v##W n) { \
+    E##v##W most = (E##v##W){0} + (8 * sizeof(E) - 1);    \
+    return (a << (n & most)) & (E##v##W)(n <= most);      \
+  }                                                       \
+  POLYOP_FN E##v##W shr_##E##v##W(E##v##W a, E##v##W n) { \
+    E##v##W most = (E##v##W){0} + (8 * sizeof(E) - 1);    \
+    return (a >> (n & most)) & (E##v##W)(n <= most);      \
   }
 POLYOP_UNSIGNED(POLYOP_ROW)
 #undef POLYOP_ROW

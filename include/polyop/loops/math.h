@@ -6,7 +6,7 @@
  * declares. Always declared: abs sign round (half to even) floor ceil trunc sqrt rsqrt and isnan isinf
  * isfinite (a mask; an int for scalars). POLYOP_WANT_FLOORDIV and _MOD declare floordiv_T and mod_T, as
  * numpy.floor_divide and numpy.remainder. POLYOP_WANT_PRECISE adds plp_<name>_<type>: libm, lane by lane, for
- * the functions of the table.
+ * the functions of the table, but not sigmoid: libm has none.
  *
  * Inf, NaN, -0.0, subnormal arguments and results and overflow are as in C (Annex F), except that no
  * exception flags are promised. A scalar is computed as a lane of a vector. With gcc its bits are those of a
@@ -25,13 +25,16 @@
  *     log2        1.40     1.00
  *     sin         2.00     2.00
  *     cos         2.00     2.00
+ *     tan         3.50     3.50
  *     tanh        1.40     1.40
  *     sinh        2.30     2.20
  *     cosh        1.50     1.50
  *     atan        2.00     1.80
  *     asin        2.10     2.10
  *     acos        1.20     1.50
+ *     sigmoid     2.00     2.00
  *     erf         1.40     1.40
+ *     erfc        3.00     3.00
  *     rsqrt       1.60     1.60
  *     sqrt        0.50     0.50
  *     abs         0.00     0.00

@@ -130,6 +130,25 @@ POLYOP_FN V N(sinh)(V x) {
   return N(pick)(a < TINY, x, N(flip)(y, x));
 }
 #endif
+#if defined(POLYOP_WANT_SIGMOID)
+/* 1 / (1 + e) or e / (1 + e), where e = e^-|x|; to the second what was lost when e was rounded is added back
+ */
+POLYOP_FN V N(sigmoid)(V x) {
+  V n, r, tail = N(exp_parts)(N(clamp)(-N(abs)(x), EXP_LOW, 0), &n, &r);
+  V sum = r + tail, one = sum + 1, lost = (r - (one - 1)) + tail, e = N(scale)(one, n);
+  V y = N(pick)((I)x < 0, e, N(splat)(1)) / (1 + e);
+  return N(pick)((I)x < 0, y + y * (lost / (one * (1 + e))), y);
+}
+#endif
+#if defined(POLYOP_WANT_ERFC)
+POLYOP_FN V N(erfc)(V x) {
+  E lane[sizeof(V) / sizeof(E)];
+  __builtin_memcpy(lane, &x, sizeof x);
+  for (int i = 0; i < LANES; i++) lane[i] = LIBM(erfc)(lane[i]);
+  __builtin_memcpy(&x, lane, sizeof x);
+  return x;
+}
+#endif
 #if defined(POLYOP_WANT_ERF)
 /* a polynomial up to ERF_SPLIT, 1 - e^(-a^2) times another beyond */
 POLYOP_FN V N(erf)(V x) {

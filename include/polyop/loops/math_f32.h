@@ -33,14 +33,15 @@ POLYOP_FN V N(log_tail)(V f, V half) { return POLY(f, log) * (half * 2) * f; }
 #endif
 #include "math_log.h"
 
-#if defined(POLYOP_WANT_SIN) || defined(POLYOP_WANT_COS) || defined(POLYOP_WANT_POW)
+#if defined(POLYOP_WANT_SIN) || defined(POLYOP_WANT_COS) || defined(POLYOP_WANT_TAN) || \
+    defined(POLYOP_WANT_POW)
 /* As many doubles: two registers where V fills one, which the compiler splits. */
 typedef f64 N(D) __attribute__((vector_size(2 * sizeof(V))));
 typedef u64 N(M) __attribute__((vector_size(2 * sizeof(V))));
 #define MAGIC_D 0x1.8p52
 #endif
 
-#if defined(POLYOP_WANT_SIN) || defined(POLYOP_WANT_COS)
+#if defined(POLYOP_WANT_SIN) || defined(POLYOP_WANT_COS) || defined(POLYOP_WANT_TAN)
 /* r = x - n pi in double, where 22 bits of n times 31 bits of pi are exact */
 POLYOP_FN V N(reduce)(V x, int cosine, U* odd) {
   const f64 half = cosine ? 0.5 : 0;

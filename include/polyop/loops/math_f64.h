@@ -36,7 +36,7 @@ POLYOP_FN V N(log_tail)(V f, V half) {
 #endif
 #include "math_log.h"
 
-#if defined(POLYOP_WANT_SIN) || defined(POLYOP_WANT_COS)
+#if defined(POLYOP_WANT_SIN) || defined(POLYOP_WANT_COS) || defined(POLYOP_WANT_TAN)
 /* x - n pi, *odd n's last bit; n has at most 23 bits. Where |x| >= 1 all is exact up to the rounding to r:
  * fused, x less n times 53 bits of pi has no bit below 2^-52; else parts of pi have 30 bits. Where |x| < 1 it
  * is n = 0, or r is near pi/2, where its last bit counts for little. The last part counts where r is tiny. */

@@ -81,6 +81,15 @@ POLYOP_UNARY(sin)
 #ifdef POLYOP_WANT_COS
 POLYOP_UNARY(cos)
 #endif
+#ifdef POLYOP_WANT_TAN
+POLYOP_UNARY(tan)
+#endif
+#ifdef POLYOP_WANT_SIGMOID
+POLYOP_SCALARS(sigmoid)
+#endif
+#ifdef POLYOP_WANT_ERFC
+POLYOP_UNARY(erfc)
+#endif
 #ifdef POLYOP_WANT_TANH
 POLYOP_UNARY(tanh)
 #endif

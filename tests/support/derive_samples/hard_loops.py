@@ -316,6 +316,26 @@ def functions(x):
 
 
 @case("float64 5")
+def further_functions(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(5):
+        small = x[i] / 8.0
+        y[i] = (
+            exp2(x[i])
+            + log1p(abs(x[i]))
+            + log2(abs(x[i]) + 0.5)
+            + sinh(x[i])
+            + cosh(x[4 - i])
+            + sigmoid(x[i])
+            + erfc(x[i])
+            + tan(small)
+            + asin(small)
+            - acos(small)
+        )
+    return y
+
+
+@case("float64 5")
 def through_whole_numbers(x):
     y = output_tensor(x.shape, x.dtype)
     for i in range(5):

@@ -151,6 +151,33 @@ def functions(x):
     return y
 
 
+def further_functions(x):
+    y = output_tensor((x.shape[0], 10), x.dtype)
+    for i in range(x.shape[0]):
+        y[i, 0] = exp2(x[i])
+        y[i, 1] = log1p(x[i])
+        y[i, 2] = log2(x[i])
+        y[i, 3] = sinh(x[i] - 1)
+        y[i, 4] = cosh(x[i] - 1)
+        y[i, 5] = sigmoid(x[i] - 1)
+        y[i, 6] = erfc(x[i] - 1)
+        y[i, 7] = tan(x[i] / 9)
+        y[i, 8] = asin(x[i] / 9) - acos(x[i] / 9)
+        y[i, 9] = log2(sigmoid(-x[i]))
+    return y
+
+
+def shifts(x, k):
+    y = output_tensor((x.shape[0], 5), x.dtype)
+    for i in range(x.shape[0]):
+        y[i, 0] = x[i] << k[i]
+        y[i, 1] = x[i] >> k[i]
+        y[i, 2] = x[i] << 3
+        y[i, 3] = x[i] >> 1
+        y[i, 4] = x[i] >> 70
+    return y
+
+
 def whole_powers(x):
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):

@@ -151,6 +151,12 @@ PROGRAMS = (
     Program(elements.casts, "float32 n, int32 n"),
     Program(elements.functions, "float32 n", rough=2e-6, positive=True),
     Program(elements.functions, "float64 n", rough=1e-14, positive=True),
+    Program(elements.further_functions, "float32 n", rough=2e-6, positive=True),
+    Program(elements.further_functions, "float64 n", rough=1e-14, positive=True),
+    *(
+        Program(elements.shifts, f"{dtype} n, {dtype} n")
+        for dtype in ("int8", "int32", "int64", "uint8", "uint16", "uint64")
+    ),
     Program(elements.whole_powers, "int32 n"),
     Program(elements.special, "float32 n"),
     Program(elements.attributes, "float32 n", {"n": 3, "by": 2.0, "flag": True}),

@@ -25,12 +25,21 @@ from ..ir.grammar import (
 HEAVY = dict.fromkeys(
     (
         "exp",
+        "exp2",
         "expm1",
         "log",
+        "log1p",
+        "log2",
+        "sinh",
+        "cosh",
         "tanh",
+        "sigmoid",
         "erf",
         "sin",
         "cos",
+        "tan",
+        "asin",
+        "acos",
         "atan",
         "atan2",
         "pow",
@@ -41,7 +50,7 @@ HEAVY = dict.fromkeys(
         "%",
     ),
     8.0,
-) | dict.fromkeys(("philox_low", "philox_high"), 24.0)
+) | dict.fromkeys(("philox_low", "philox_high", "erfc"), 24.0)
 """Operators that cost more than the half unit of an addition."""
 
 

@@ -25,6 +25,8 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
     "*": lambda a, b: a * b,
     "//": lambda a, b: a // b,
     "%": lambda a, b: a % b,
+    "<<": lambda a, b: a << b,
+    ">>": lambda a, b: a >> b,
     "ceil_div": lambda a, b: (a + b - 1) // b,
     "max": max,
     "min": min,

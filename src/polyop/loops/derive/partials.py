@@ -110,10 +110,34 @@ def _tanh(node: Op, g: Expr) -> Contributions:
     return (operate("*", g, operate("-", one, operate("*", node, node))),)
 
 
-def _erf(node: Op, g: Expr) -> Contributions:
+def _sigmoid(node: Op, g: Expr) -> Contributions:
+    one = number(1.0, node.type)
+    return (operate("*", g, operate("*", node, operate("-", one, node))),)
+
+
+def _tan(node: Op, g: Expr) -> Contributions:
+    one = number(1.0, node.type)
+    return (operate("*", g, operate("+", one, operate("*", node, node))),)
+
+
+def _erf(sign: float) -> Rule:
+    def rule(node: Op, g: Expr) -> Contributions:
+        (a,) = node.args
+        bell = operate("exp", negative(operate("*", a, a)))
+        return (times(g, times(number(sign * 2 / math.sqrt(math.pi), node.type), bell)),)
+
+    return rule
+
+
+def _asin(node: Op, g: Expr) -> Contributions:
     (a,) = node.args
-    bell = operate("exp", negative(operate("*", a, a)))
-    return (times(g, times(number(2 / math.sqrt(math.pi), node.type), bell)),)
+    one = number(1.0, node.type)
+    square = operate("*", operate("-", one, a), operate("+", one, a))  # 1 - a^2 cancels near 1
+    return (operate("/", g, operate("sqrt", square)),)
+
+
+def _acos(node: Op, g: Expr) -> Contributions:
+    return _asin(node, negative(g))
 
 
 def _rsqrt(node: Op, g: Expr) -> Contributions:
@@ -147,13 +171,23 @@ PARTIALS: Mapping[str, Rule] = {
     "abs": lambda node, g: (operate("*", g, operate("sign", node.args[0])),),
     "exp": lambda node, g: (operate("*", g, node),),
     "expm1": lambda node, g: (operate("*", g, operate("+", node, number(1.0, node.type))),),
+    "exp2": lambda node, g: (operate("*", g, times(number(math.log(2), node.type), node)),),
     "log": lambda node, g: (operate("/", g, node.args[0]),),
+    "log1p": lambda node, g: (operate("/", g, operate("+", number(1.0, node.type), node.args[0])),),
+    "log2": lambda node, g: (times(number(1 / math.log(2), node.type), operate("/", g, node.args[0])),),
     "sqrt": lambda node, g: (times(number(0.5, node.type), operate("/", g, node)),),
     "rsqrt": _rsqrt,
+    "sinh": lambda node, g: (operate("*", g, operate("cosh", node.args[0])),),
+    "cosh": lambda node, g: (operate("*", g, operate("sinh", node.args[0])),),
     "tanh": _tanh,
-    "erf": _erf,
+    "sigmoid": _sigmoid,
+    "erf": _erf(1.0),
+    "erfc": _erf(-1.0),
     "sin": lambda node, g: (operate("*", g, operate("cos", node.args[0])),),
     "cos": lambda node, g: (negative(operate("*", g, operate("sin", node.args[0]))),),
+    "tan": _tan,
+    "asin": _asin,
+    "acos": _acos,
     "atan": _atan,
     "cast": lambda node, g: (cast(g, node.args[0].type),),
     "with_gradient": _own,
@@ -161,7 +195,7 @@ PARTIALS: Mapping[str, Rule] = {
 """By operator."""
 CONSTANT = frozenset(
     ("//", "sign", "floor", "ceil", "trunc", "round", "isnan", "isinf", "isfinite", "ceil_div")
-).union(("<", "<=", ">", ">=", "==", "!=", "and", "or", "not", "&", "|", "^"), ("stop_gradient",))
+).union(("<", "<=", ">", ">=", "==", "!=", "and", "or", "not", "&", "|", "^"), ("<<", ">>", "stop_gradient"))
 """Operators that are constant almost everywhere, so that their derivative is 0."""
 
 

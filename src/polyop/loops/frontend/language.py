@@ -30,6 +30,10 @@ DTYPES = (
 """The dtypes that tensors and scalars of a loop kernel can have."""
 
 
+_SOFT = ("where", "exp2", "log1p", "log2", "sinh", "cosh", "sigmoid", "erfc", "tan", "asin", "acos")
+"""Functions that kernels wrote themselves before they were words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """A row: a name, how many inputs it takes, and what it computes.
@@ -54,7 +58,7 @@ class Word:
     @property
     def is_soft(self) -> bool:
         """Whether a kernel may give the name to a variable or to a helper of its own."""
-        return self.kind in ("reduction", "random") or self.name == "where"
+        return self.kind in ("reduction", "random") or self.name in _SOFT
 
     def takes(self, count: int) -> bool:
         """Whether it can be called with ``count`` inputs."""
@@ -115,6 +119,15 @@ def _whole(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _erf(x: Any) -> Any:
     return np.asarray(x).dtype.type(math.erf(float(x)))
+
+
+def _erfc(x: Any) -> Any:
+    return np.asarray(x).dtype.type(math.erfc(float(x)))
+
+
+def _sigmoid(x: Any) -> Any:
+    small = np.exp(-np.abs(x))
+    return np.where(x < 0, small, np.ones_like(small))[()] / (1 + small)
 
 
 def _rsqrt(x: Any) -> Any:
@@ -196,14 +209,24 @@ _ROWS = (
     _math("trunc", _whole(np.trunc)),
     _math("round", _whole(np.rint)),
     _math("exp", np.exp),
+    _math("exp2", np.exp2),
     _math("expm1", np.expm1),
     _math("log", np.log),
+    _math("log1p", np.log1p),
+    _math("log2", np.log2),
     _math("sqrt", np.sqrt),
     _math("rsqrt", _floating(_rsqrt)),
+    _math("sinh", np.sinh),
+    _math("cosh", np.cosh),
     _math("tanh", np.tanh),
+    _math("sigmoid", _floating(_sigmoid)),
     _math("erf", _floating(_erf)),
+    _math("erfc", _floating(_erfc)),
     _math("sin", np.sin),
     _math("cos", np.cos),
+    _math("tan", np.tan),
+    _math("asin", np.arcsin),
+    _math("acos", np.arccos),
     _math("atan", np.arctan),
     _math("atan2", np.arctan2, 2, 2),
     _math("isnan", np.isnan),

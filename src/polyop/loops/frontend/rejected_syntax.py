@@ -49,8 +49,6 @@ REJECTED: dict[type[ast.AST], Rule] = {
     ast.Yield: (UnsupportedError, "yield is not compiled", "return the tensors at the end"),
     ast.YieldFrom: (UnsupportedError, "yield is not compiled", "return the tensors at the end"),
     ast.MatMult: (UnsupportedError, "whole-tensor maths is not compiled: @", ELEMENTS),
-    ast.LShift: (UnsupportedError, "the operator '<<' is not compiled", "write x * 2**k"),
-    ast.RShift: (UnsupportedError, "the operator '>>' is not compiled", "write x // 2**k"),
     ast.In: (UnsupportedError, "the operator 'in' is not compiled", IN_NUMBERS),
     ast.NotIn: (UnsupportedError, "the operator 'not in' is not compiled", IN_NUMBERS),
     ast.Is: (UnsupportedError, "the operator 'is' is not compiled", NEVER_NONE),

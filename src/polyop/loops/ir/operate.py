@@ -42,10 +42,19 @@ _FOLDED: dict[str, Callable[..., int]] = {
     "*": operator.mul,
     "//": operator.floordiv,
     "%": operator.mod,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
     "neg": operator.neg,
 }
 WIDEST = 2**128
 """Limit of constant folding: a power of powers would fill the memory."""
+
+
+def _has_result(name: str, numbers: list[int]) -> bool:
+    """Whether Python computes the operator of these integers, and of a size that is worth it."""
+    if name in ("//", "%"):
+        return numbers[1] != 0
+    return name not in ("<<", ">>") or 0 <= numbers[1] < WIDEST.bit_length()
 
 
 def exact(value: int) -> Const:
@@ -58,7 +67,7 @@ def exact(value: int) -> Const:
 def operate(name: str, *arguments: Expr) -> Expr:
     """Return the operator applied to the arguments, which are converted to its own type."""
     numbers = [int(a.value) for a in arguments if isinstance(a, Const) and a.type == INT]
-    if len(numbers) == len(arguments) and name in _FOLDED and not (name in ("//", "%") and numbers[1] == 0):
+    if len(numbers) == len(arguments) and name in _FOLDED and _has_result(name, numbers):
         return exact(_FOLDED[name](*numbers))
     row = OPERATORS[name]
     common_type = BOOL if row.kinds == "b" else common(arguments)

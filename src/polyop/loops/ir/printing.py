@@ -8,6 +8,7 @@ from .grammar import Assign, Const, Expr, For, If, Kernel, Load, Op, Size, Stmt,
 
 BINDS: Mapping[str, int] = {
     "or": 1, "and": 2, "<": 4, "<=": 4, ">": 4, ">=": 4, "==": 4, "!=": 4, "|": 5, "^": 6, "&": 7,
+    "<<": 8, ">>": 8,
     "+": 9, "-": 9, "*": 10, "/": 10, "//": 10, "%": 10,
 }  # fmt: skip
 """Precedence of the operators, as in Python."""

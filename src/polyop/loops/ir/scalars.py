@@ -13,8 +13,13 @@ from .grammar import Type
 from .philox import high_words, low_words
 
 
-def _erf(x: Any) -> Any:
-    return x.dtype.type(math.erf(float(x)))
+def _by_python(function: Callable[[float], float]) -> Callable[[Any], Any]:
+    return lambda x: x.dtype.type(function(float(x)))
+
+
+def _sigmoid(x: Any) -> Any:
+    small, one = np.exp(-np.abs(x)), x.dtype.type(1)
+    return (small if x < 0 else one) / (one + small)
 
 
 def _ceil_div(x: Any, y: Any) -> Any:
@@ -29,14 +34,18 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide,
     "%": np.remainder, "pow": np.power, "max": np.maximum, "min": np.minimum, "atan2": np.arctan2,
     "ceil_div": _ceil_div, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
+    "<<": np.left_shift, ">>": np.right_shift,
     "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
     "==": np.equal, "!=": np.not_equal, "not": np.logical_not, "neg": np.negative, "abs": np.abs,
     "sign": np.sign, "floor": _whole(np.floor), "ceil": _whole(np.ceil),
     "trunc": _whole(np.trunc), "round": _whole(np.rint),
     "exp": np.exp, "expm1": np.expm1, "log": np.log, "sqrt": np.sqrt,
     "stop_gradient": lambda x: x, "with_gradient": lambda value, *_: value,
-    "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x), "tanh": np.tanh, "erf": _erf, "sin": np.sin,
-    "cos": np.cos, "atan": np.arctan, "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
+    "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x), "tanh": np.tanh,
+    "erf": _by_python(math.erf), "erfc": _by_python(math.erfc), "sin": np.sin, "cos": np.cos, "tan": np.tan,
+    "asin": np.arcsin, "acos": np.arccos, "sinh": np.sinh, "cosh": np.cosh, "exp2": np.exp2,
+    "log1p": np.log1p, "log2": np.log2, "sigmoid": _sigmoid, "atan": np.arctan,
+    "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
     "philox_low": low_words, "philox_high": high_words,
 }  # fmt: skip
 """By operator; ``and``, ``or``, ``cast`` and ``select`` are not functions of their values."""

@@ -11,6 +11,7 @@ from ...analysis import affine
 from ...analysis.bounds import Bounds
 from ...analysis.strides import BACK, STRIDED, UNIFORM, UNIT, depends, stride
 from ...ir.grammar import Const, Expr, Kernel, Load, Op, Size, Store, Type, Var, walk
+from .c_operators import COMPARE, EXACT, INFIX, OF_NO_LIBM, SHIFTS
 from .ctypes import HALVES, SIZES, computed, identifier, memory, signed, size_name
 
 
@@ -62,14 +63,6 @@ class Scope:
     def with_names(self, more: Mapping[str, str]) -> Scope:
         """Return the scope with further names."""
         return replace(self, names={**self.names, **more})
-
-
-INFIX = {"+": "+", "-": "-", "*": "*", "/": "/", "&": "&", "|": "|", "^": "^"}
-COMPARE = ("<", "<=", ">", ">=", "==", "!=")
-EXACT = frozenset(
-    ("abs", "sign", "round", "floor", "ceil", "trunc", "sqrt", "rsqrt", "isnan", "isinf", "isfinite")
-)
-"""Functions of math.h that are always declared and have no separate precise version."""
 
 
 @dataclass
@@ -448,6 +441,8 @@ class Expressions:
             if elem[0] == "f":
                 self.used.functions.add({"//": "floordiv", "%": "mod"}[name])
             return f"{'floordiv' if name == '//' else 'mod'}_{kind}({', '.join(texts)})"
+        if name in SHIFTS:
+            return f"{SHIFTS[name]}_{kind}({', '.join(texts)})"
         if name in ("max", "min"):
             return f"{name}_{kind}({', '.join(texts)})"
         if name == "ceil_div":
@@ -455,7 +450,7 @@ class Expressions:
         if elem[0] != "f":
             return self._integer_function(name, texts, elem, kind, vec)
         self.used.functions.add(name)
-        precise = self.precise and name not in EXACT
+        precise = self.precise and name not in EXACT and name not in OF_NO_LIBM
         if precise:
             self.used.functions.add("precise")
         return f"{'plp' if precise else 'pl'}_{name}_{kind}({', '.join(texts)})"

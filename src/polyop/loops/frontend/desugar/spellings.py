@@ -25,6 +25,8 @@ OTHER_NAMES = {
     "absolute": "abs",
     "fabs": "abs",
     "rint": "round",
+    "arcsin": "asin",
+    "arccos": "acos",
     "arctan": "atan",
     "arctan2": "atan2",
 }
