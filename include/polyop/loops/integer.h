@@ -3,9 +3,12 @@
  *   floordiv_T(a, b) mod_T(a, b)     rounded towards minus infinity; the remainder has the sign of b
  *   floordiv_i32(a, b) ...           the same for scalars
  *
- *   shl_T(a, n) shr_T(a, n)          a shifted by n bits, for vectors and scalars; shr repeats the sign. As
- * in NumPy all bits are shifted out if n is negative or not below the bits of a polyop_ipow_T(a, n) a to the
- * power n, modulo 2**bits; for n < 0 truncated to 1, -1 or 0
+ *   shl_T(a, n) shr_T(a, n)          a shifted by n bits; shr repeats the sign
+ *   shl_i32(a, n) ...                the same for scalars
+ *
+ *   polyop_ipow_T(a, n)              a to the power n, modulo 2**bits; for n < 0 truncated to 1, -1 or 0
+ *
+ * As in NumPy, a shift by a negative n, or by all bits of a and more, shifts all bits out.
  *
  * Division by 0 gives 0 for both. The most negative number divided by -1 wraps around to itself. Neither
  * traps. */
