@@ -58,8 +58,7 @@ def extension_builds() -> tuple[Measured, Measured]:
 
     Both rows read one measurement: it takes minutes, whatever the settings are.
     """
-    ours: dict[str, list[float]] = {"first": [], "second": []}
-    peer: dict[str, list[float]] = {"first": [], "second": []}
+    times: dict[str, tuple[list[float], list[float]]] = {"first": ([], []), "second": ([], [])}
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(2):
             env = {
@@ -67,12 +66,12 @@ def extension_builds() -> tuple[Measured, Measured]:
                 "XDG_CACHE_HOME": str(Path(folder, f"cache_{turn}")),
                 "TORCH_EXTENSIONS_DIR": str(Path(folder, f"peer_{turn}")),
             }
-            for name in ours:
+            for name, (ours, peer) in times.items():
                 file = Path(folder, f"{name}_{turn}.cpp")
                 file.write_text(EXTENSION.replace("SCALE", str(2 + turn)).replace("NAME", file.stem))
-                ours[name].append(fresh_process(LOADED, str(file), env=env))
-                peer[name].append(fresh_process(PEER, str(file), env=env))
-    return summary(ours["first"], peer["first"]), summary(ours["second"], peer["second"])
+                ours.append(fresh_process(LOADED, str(file), env=env))
+                peer.append(fresh_process(PEER, str(file), env=env))
+    return summary(*times["first"]), summary(*times["second"])
 
 
 ROWS = [
