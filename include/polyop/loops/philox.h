@@ -42,9 +42,10 @@ POLYOP_PHILOX(u64, POLYOP_HALVES)
 /* gcc multiplies all 64 bits unless it is told the instruction; clang finds it. */
 #if defined(POLYOP_GCC) && defined(POLYOP_AVX512)
 typedef i32 polyop_words __attribute__((vector_size(64)));
+typedef long long polyop_products __attribute__((vector_size(64)));
 #define POLYOP_HALVES(x, constant)                                                                   \
   ((u64v8)__builtin_ia32_pmuludq512_mask((polyop_words)(x), (polyop_words)((u64v8){0} + (constant)), \
-                                         (i64v8){0}, (u8) - 1))
+                                         (polyop_products){0}, (u8) - 1))
 #elif defined(POLYOP_GCC) && defined(__AVX2__)
 typedef i32 polyop_words __attribute__((vector_size(32)));
 #define POLYOP_HALVES(x, constant) \
