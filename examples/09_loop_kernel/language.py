@@ -40,6 +40,27 @@ assert scale(x, 0.5).tolist() == [2.5] * 3
 assert scale(x, n=1, alpha=0.5).tolist() == [1.5] * 3
 
 
+# [choices]
+@polyop.kernel
+def reduce_rows(x, w: "Tensor | None" = None, mode: str = "mean"):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i] += x[i, j] if w is None else x[i, j] * w[j]
+        if mode == "mean":
+            y[i] /= x.shape[1]
+        elif mode == "norm":
+            y[i] = sqrt(abs(y[i]))
+    return y
+
+
+print(reduce_rows.schema)  # main::reduce_rows(Tensor x, Tensor? w=None, str mode="mean") -> Tensor
+rows = np.ones((2, 4))
+print(reduce_rows(rows), reduce_rows(rows, np.arange(4.0)), reduce_rows(rows, mode="norm"))
+# [/choices]
+assert reduce_rows(rows, np.arange(4.0), "mean").tolist() == [1.5] * 2
+
+
 # [helpers]
 def clamped(v, low, high):
     if v < low:

@@ -224,12 +224,12 @@ def scaled(x, {parameter}):
 BAD_DEFAULTS = [
     ("a: int = 1.5", "a", "the default of the attribute a must be of its type, int, but got 1.5"),
     ("a: bool = 1", "a", "must be of its type, bool, but got 1"),
-    ("a='sum'", "a", "needs a type, but got the default 'sum', which is none of float, int and bool"),
-    ("a=None", "a", "needs a type, but got the default None"),
+    ("a='sum'", "a", "a is a string, which is no value of a kernel"),
+    ("a=None", "a", "a may be None, and this line also runs without it"),
     ("a=float('inf')", "a", "the default of the attribute a must be finite.*, but got inf"),
     ("a=1.0", "a[i]", "the parameter a is used as a tensor.*, but got a=1.0"),
     ("a: float", "a[i]", "the parameter a is used as a tensor.*, but got a: float"),
-    ("a=None", "a[i]", "the parameter a is used as a tensor.*, but got a=None"),
+    ("a=None", "a[i]", "a may be None, and this line also runs without it"),
 ]
 
 

@@ -1,5 +1,6 @@
 """Wheels of loop kernels: the arguments of ``LoopExtension``, the build, and the audit."""
 
+import importlib
 import json
 import re
 import shutil
@@ -9,9 +10,13 @@ import pytest
 from loop_tools import CALLS, FLOAT32, INDEX, ISAS, use
 from wheel_tools import build, contents, install, run
 
+from polyop.core.dtypes import dtype
 from polyop.core.errors import ArgumentTypeError, ArgumentValueError
+from polyop.core.spec import Spec
+from polyop.loops.library import shipped
 from polyop.wheel import LoopExtension
 from polyop.wheel.audit import audit
+from polyop.wheel.loop_build import compile_module
 
 
 def test_audit_lists_the_kernels(loop_wheel):
@@ -241,6 +246,7 @@ def test_options_that_are_refused(options, kind, message):
 
 def test_signatures():
     functions = {"f": ["T[:,:], int64[], float, bool", "bfloat16[:]"], "g": " T[ : , : ,:] "}
+    functions["h"] = ["int8[:], None, 'mean', int", 'None, "sum"']
     signatures = LoopExtension("a.b", functions, dtypes=["int8", "uint8"]).signatures
     assert signatures["f"] == [
         ((("int8", 2), ("int64", 0)), (float, bool)),
@@ -248,3 +254,34 @@ def test_signatures():
         ((("bfloat16", 1),), ()),
     ]
     assert signatures["g"] == [((("int8", 3),), ()), ((("uint8", 3),), ())]
+    assert signatures["h"] == [((("int8", 1), None), ("mean", int)), ((None,), ("sum",))]
+
+
+CHOICES = """
+import polyop
+
+
+@polyop.kernel
+def reduced(x, b=None, mode="mean"):
+    y = output_tensor((1,), x.dtype)
+    for i in range(x.shape[0]):
+        y[0] += x[i] * x[i] if b is None else x[i] * b[i]
+    if mode != "sum":
+        y[0] /= x.shape[0]
+    return y
+"""
+
+
+def test_optional_tensors_and_strings_are_compiled_ahead_of_time(tmp_path):
+    file = tmp_path / "choiceops" / "kernels.py"
+    file.parent.mkdir()
+    file.write_text(CHOICES)
+    texts = ["float64[:], None, 'mean'", "float64[:], float64[:], 'mean'"]
+    extension = LoopExtension("choiceops.kernels", {"reduced": texts}, gradients=["reduced"])
+    assert len(compile_module(extension, file, tmp_path)) == 4
+    kernel = importlib.import_module("choiceops.kernels").reduced.operator.kernels[0]
+    row = Spec((3,), dtype("float64"))
+    calls = (((row, None), "mean", True), ((row, row), "mean", True), ((row, row), "sum", False))
+    for inputs, mode, there in calls:
+        typed = kernel.typed(inputs, {"mode": mode})
+        assert bool(shipped.find(typed, precise=False, checked=False, device="cpu").path) == there

@@ -218,6 +218,8 @@ def _check_order(operator: str, outline: Outline, where: str) -> None:
 def _argument(operator: str, parameter: inspect.Parameter, outline: Outline, where: str) -> str:
     """Return the text of a parameter in the schema."""
     has_default = parameter.default is not parameter.empty
+    if parameter.name in (*outline.optional, *outline.strings):
+        return _choice(operator, parameter, outline, where)
     if parameter.name in outline.tensors:
         if has_default or _annotated(parameter):
             rule = (
@@ -252,6 +254,20 @@ def _argument(operator: str, parameter: inspect.Parameter, outline: Outline, whe
         hint = f"write {parameter.name}: float, and pass it at each call"
         raise SchemaError(operator, rule, repr(default), where=where, hint=hint)
     return f"{kind} {parameter.name}={format_default(default)}"
+
+
+def _choice(operator: str, parameter: inspect.Parameter, outline: Outline, where: str) -> str:
+    """Return the text of an optional tensor or a string in the schema."""
+    has_default, default = parameter.default is not parameter.empty, parameter.default
+    if parameter.name in outline.optional:
+        if has_default and default is not None:
+            rule = f"the default of the optional tensor {parameter.name} is None"
+            raise SchemaError(operator, rule, repr(default), where=where)
+        return f"Tensor? {parameter.name}{'=None' * has_default}"
+    if has_default and not isinstance(default, str):
+        rule = f"the default of the attribute {parameter.name} must be a string"
+        raise SchemaError(operator, rule, repr(default), where=where)
+    return f"str {parameter.name}{f'={format_default(default)}' if has_default else ''}"
 
 
 def _annotated(parameter: inspect.Parameter) -> str | None:

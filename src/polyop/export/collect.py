@@ -94,6 +94,7 @@ def _exported(operator: Operator, texts: Sequence[str], dtypes: Sequence[str]) -
         raise UnsupportedError(operator.name, "runs on CUDA alone, and libraries are exported for the CPU")
     loops = _loop_kernel(operator)
     if loops is not None:
+        _check_choices(operator, loops)
         yield from _loops(operator, loops, _signatures(operator, loops, texts, dtypes))
         return
     other = next((one for one in kernels if not isinstance(one, SourceKernel)), None)
@@ -214,6 +215,16 @@ def _check_schema(operator: Operator) -> None:
         problem = "has no kernel"
     if problem:
         raise UnsupportedError(operator.name, f"{problem}, which an exported library cannot have")
+
+
+def _check_choices(operator: Operator, kernel: LoopKernel) -> None:
+    """Raise ``UnsupportedError`` for a parameter that selects the kernel: a library selects by dtypes."""
+    names = {argument.name for argument in operator.schema.arguments}
+    chosen = [n for n in (*kernel.outline.optional, *kernel.outline.strings) if n in names]
+    if chosen:
+        rule = f"is compiled once for each choice of {chosen[0]}, which an exported library cannot have"
+        hint = "write a kernel for each choice, with the loops in a helper, and export these"
+        raise UnsupportedError(operator.name, rule, where=operator.origin, hint=hint)
 
 
 def _kind(kernel: Any) -> str:

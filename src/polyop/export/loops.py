@@ -140,7 +140,8 @@ def _files(kernel: Kernel, precise: bool) -> list[SourceFile]:
 
 
 def _specs(signature: Signature) -> list[Spec]:
-    return [Spec((0,) * rank, dtype(name)) for name, rank in signature.tensors]
+    rows = [row for row in signature.tensors if row is not None]
+    return [Spec((0,) * rank, dtype(name)) for name, rank in rows]
 
 
 def _numbers(schema: Schema) -> Mapping[str, Any]:

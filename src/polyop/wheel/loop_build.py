@@ -85,7 +85,7 @@ def _kernels(
     parsed, numbers = outline(function), _numbers(extension, function, signature)
     precise = options(function)["precise"]
     base = LoopKernel(function, parsed.parameters[len(signature.tensors) :], precise)
-    specs = [Spec((0,) * rank, dtype(named)) for named, rank in signature.tensors]
+    specs = [None if one is None else Spec((0,) * one[1], dtype(one[0])) for one in signature.tensors]
     yield base.typed(specs, numbers), precise
     if name in extension.gradients:
         adjoint = BackwardKernel.of(base).adjoint(specs, numbers, (True,) * base.results)
@@ -118,8 +118,10 @@ def _compile(extension: LoopExtension, kernel: Kernel, precise: bool, folder: Pa
     }
 
 
-def _numbers(extension: LoopExtension, function: Callable[..., Any], signature: Signature) -> dict[str, type]:
-    """Return the types of the numbers of a signature, by the name of the parameter."""
+def _numbers(
+    extension: LoopExtension, function: Callable[..., Any], signature: Signature
+) -> dict[str, type | str]:
+    """Return the types of the numbers of a signature, and its strings, by the name of the parameter."""
     subject, parsed = f"LoopExtension {extension.name}: {function.__name__}", outline(function)
     names = parsed.parameters[len(signature.tensors) :]
     tensors = [name for name in parsed.parameters if name in parsed.tensors]

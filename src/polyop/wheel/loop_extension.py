@@ -15,14 +15,18 @@ ANY = "T"
 """The dtype in a signature that stands for each of the extension's dtypes."""
 _NUMBERS = {"int": int, "float": float, "bool": bool}
 _TENSOR = re.compile(r"(?P<dtype>\w+)\[(?P<axes>:(,:)*)?\]")
+_TEXT = re.compile(r"'(\w+)'|\"(\w+)\"")
 _FORM = "one word for each parameter, as in 'T[:,:], float32[:], float'"
 
 
 class Signature(NamedTuple):
-    """Dtype and number of dimensions of each tensor, and the types of the numbers behind them."""
+    """Dtype and number of dimensions of each tensor, and the types of the numbers behind them.
 
-    tensors: tuple[tuple[str, int], ...]
-    numbers: tuple[type, ...] = ()
+    None stands for an optional tensor that is missing. A string is given by its value.
+    """
+
+    tensors: tuple[tuple[str, int] | None, ...]
+    numbers: tuple[type | str, ...] = ()
 
 
 class LoopExtension(Extension):  # type: ignore[misc]
@@ -31,8 +35,9 @@ class LoopExtension(Extension):  # type: ignore[misc]
     ``name``       the module, such as ``myops.kernels``. It is imported when the wheel is built.
     ``functions``  a signature, or a list of them, for the name of each function to compile:
                    ``{"scale": "T[:,:], float"}``. A tensor is a dtype with a colon for each dimension, a
-                   number is ``int``, ``float`` or ``bool``. The last numbers may be left out if they
-                   have defaults.
+                   number is ``int``, ``float`` or ``bool``. An optional tensor that is missing is ``None``,
+                   and a string is its value: ``"T[:], None, 'mean'"``. The last numbers may be left out
+                   if they have defaults.
     ``dtypes``     the dtypes that ``T`` stands for.
     ``gradients``  the functions whose derived gradient is compiled too, for every signature.
 
@@ -101,16 +106,20 @@ def signature(subject: str, text: str, dtype: str) -> Signature:
     >>> signature("f", "T[:,:], int64[], bool", "float16").tensors
     (('float16', 2), ('int64', 0))
     """
-    tensors: list[tuple[str, int]] = []
-    numbers: list[type] = []
+    tensors: list[tuple[str, int] | None] = []
+    numbers: list[type | str] = []
     for word in re.split(r",(?![^\[]*\])", re.sub(r"\s", "", text)):
         tensor = _TENSOR.fullmatch(word)
         if tensor is not None and not numbers:
             name = dtype if tensor["dtype"] == ANY else tensor["dtype"]
             check_dtype(subject, name)
             tensors.append((name, (tensor["axes"] or "").count(":")))
+        elif word == "None" and not numbers:
+            tensors.append(None)
         elif word in _NUMBERS:
             numbers.append(_NUMBERS[word])
+        elif text_of := _TEXT.fullmatch(word):
+            numbers.append(text_of[1] or text_of[2])
         else:
             rule = f"its signature must be {_FORM}; tensors come first"
             raise ArgumentValueError(subject, rule, repr(text))

@@ -78,7 +78,8 @@ def _check_names(
         rule = "an attribute is a number, and the function uses this one as a tensor"
         raise InformationError(subject, rule, ", ".join(tensors), where=where)
     for attribute in attributes:
-        if attribute.value_type not in NUMBERS:
+        is_string = attribute.value_type == "str" and attribute.name in outline.strings
+        if attribute.value_type not in NUMBERS and not is_string:
             rule = f"the attribute {attribute.name} of a loop kernel must be an int, a float or a bool"
             raise InformationError(subject, rule, attribute.value_type, where=where)
 
@@ -150,7 +151,7 @@ def definition(kernel: Any, schema: Schema, attributes: Mapping[str, Any]) -> Ca
         values = {**dict(zip((a.name for a in schema.arguments), args, strict=False)), **kwargs}
         arrays = [values.pop(schema.arguments[i].name) for i in schema.tensor_positions]
         if kernel.functional:
-            arrays = [array.copy() for array in arrays]
+            arrays = [None if array is None else array.copy() for array in arrays]
         defaults = {a.name: a.default for _, a in schema.attributes() if a.default is not MISSING}
         numbers = {**attributes, **defaults, **values}
         result = function(**dict(zip(tensors, arrays, strict=True)), **numbers)
@@ -174,7 +175,8 @@ def completed(kernel: Any, information: Sequence[Information], name: str) -> tup
         dataclasses.replace(a, default=outline.defaults.get(a.name, MISSING)) if a.default is MISSING else a
         for a in first.attributes
     )
-    inputs = first.inputs or tuple(TensorInfo(i, n) for i, n in enumerate(tensors))
+    kinds = dict.fromkeys(outline.optional, "optional")
+    inputs = first.inputs or tuple(TensorInfo(i, n, kinds.get(n, "required")) for i, n in enumerate(tensors))
     return (dataclasses.replace(first, inputs=inputs, attributes=tuple(attributes)), *information[1:])
 
 

@@ -125,11 +125,11 @@ class LoopKernel(LoopKernelBase):
 
     def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
         """Return the IR for the dtypes and ranks of these specs. Raises what the front end's checks raise."""
-        specs = [spec for spec in flatten(tuple(inputs)) if spec is not None]
+        specs = flatten(tuple(inputs))
         numbers = self._numbers(attributes)
         key = (
-            tuple((s.dtype.name, len(s.shape)) for s in specs),
-            tuple((n, type(v)) for n, v in numbers.items()),
+            tuple(None if s is None else (s.dtype.name, len(s.shape)) for s in specs),
+            tuple((n, v if isinstance(v, str) else type(v)) for n, v in numbers.items()),
         )
         with self._lock:
             if key not in self._typed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
@@ -14,6 +14,7 @@ from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Kernel, Size, Type
 from ..ir.types import fits
 from .access import number
 from .checks import check_syntax
+from .choices import Choices, read_choices
 from .desugar.desugar import desugar
 from .expressions import Expressions
 from .language import DTYPES
@@ -30,7 +31,8 @@ class Outline:
 
     ``outputs`` are the returned names. ``inplace`` are the outputs that are parameters: pairs of the
     position of the output and that of the parameter. ``tensors`` are the parameters that are used as
-    tensors: indexed, with ``.shape`` or ``.dtype``, or returned.
+    tensors: indexed, with ``.shape`` or ``.dtype``, or returned; ``optional`` are those that may be None.
+    ``strings`` are the parameters that are strings, with their known values.
     """
 
     name: str
@@ -41,20 +43,27 @@ class Outline:
     defaults: Mapping[str, Any]
     file: str
     line: int
+    optional: tuple[str, ...] = ()
+    strings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-_checked: weakref.WeakKeyDictionary[FunctionType, tuple[Source, Scopes]] = weakref.WeakKeyDictionary()
+_checked: weakref.WeakKeyDictionary[FunctionType, dict[Any, tuple[Source, Scopes]]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
-def _check(function: Callable[..., Any]) -> tuple[Source, Scopes]:
-    function = read(function).function()
-    if function not in _checked:
-        source = read(function)
+def _check(function: Callable[..., Any], choices: Choices | None = None) -> tuple[Source, Scopes]:
+    """Return the source and scopes of a function for some choices; without any, for the first of them."""
+    source = read(function)
+    known = _checked.setdefault(source.function(), {})
+    key = None if choices is None else tuple(choices.items())
+    if key not in known:
         check_limits(source)
-        source = desugar(source)
-        check_syntax(source)
-        _checked[function] = (source, resolve(source))
-    return _checked[function]
+        chosen = read_choices(source)
+        lowered = desugar(source, chosen, chosen.first(source.defaults) if choices is None else choices)
+        check_syntax(lowered)
+        known[key] = (lowered, resolve(lowered))
+    return known[key]
 
 
 def run_static_checks(function: Callable[..., Any]) -> None:
@@ -63,12 +72,27 @@ def run_static_checks(function: Callable[..., Any]) -> None:
     Raises ``ArgumentTypeError``, ``ArgumentValueError`` or ``UnsupportedError``; the file, the
     line and its text are in the message.
     """
-    _check(function)
+    outline(function)
 
 
 def outline(function: Callable[..., Any]) -> Outline:
-    """Return the names, outputs and defaults of a kernel, after the static checks."""
+    """Return the names, outputs and defaults of a kernel, after the static checks.
+
+    Each choice of an optional tensor, or of a string, is checked beside the first choices of the others.
+    """
     source, scopes = _check(function)
+    chosen = read_choices(read(function))
+    tensors = {*scopes.tensors, *chosen.optional}
+    if chosen.optional or chosen.strings:
+        for choices in chosen.variants(source.defaults):
+            _, others = _check(function, choices)
+            tensors |= others.tensors
+            if others.outputs != scopes.outputs:
+                rule = "every choice returns the same tensors"
+                seen = f"{', '.join(others.outputs)} where {_described(choices)}"
+                raise source.error(
+                    ArgumentValueError, rule, None, seen, f"return {', '.join(scopes.outputs)}"
+                )
     parameters = source.parameters
     inplace = tuple(
         (k, parameters.index(name)) for k, name in enumerate(scopes.outputs) if name in parameters
@@ -78,31 +102,43 @@ def outline(function: Callable[..., Any]) -> Outline:
         parameters,
         scopes.outputs,
         inplace,
-        tuple(name for name in parameters if name in scopes.tensors),
+        tuple(name for name in parameters if name in tensors),
         source.defaults,
         source.file,
         source.tree.lineno,
+        chosen.optional,
+        chosen.strings,
     )
 
 
+def _described(choices: Choices) -> str:
+    texts = (
+        f"{name} is given" if value is True else f"{name} is {value!r}" for name, value in choices.items()
+    )
+    return " and ".join(texts)
+
+
 def parse(
-    function: Callable[..., Any], tensors: Sequence[tuple[str, int]], attributes: Mapping[str, Any]
+    function: Callable[..., Any], tensors: Sequence[tuple[str, int] | None], attributes: Mapping[str, Any]
 ) -> Kernel:
     """Return the kernel of a function.
 
-    ``tensors`` are the dtype and the number of dimensions of the first parameters. The others
-    are attributes: ``attributes`` has a number for each, or ``int``, ``float`` or ``bool``; a missing one
-    has the type of its default. Numbers from outside the function are read now. Raises what
+    ``tensors`` are the dtype and the number of dimensions of the first parameters; None for an optional
+    tensor that is missing, which is a tensor that the kernel does not read. The others
+    are attributes: ``attributes`` has a number for each, or ``int``, ``float`` or ``bool``, or a string; a
+    missing one has the type of its default. Numbers from outside the function are read now. Raises what
     :func:`run_static_checks` raises, and errors that depend on dtypes and dimensions.
     """
-    source, scopes = _check(function)
-    types = _attributes(source, tensors, attributes)
+    choices = _choices(read(function), tensors, attributes)
+    source, scopes = _check(function, choices)
+    attributes = {name: value for name, value in attributes.items() if name not in choices}
+    types = _attributes(source, tensors, attributes, choices)
     for name in types:
         if name in scopes.outputs:
             rule = "the element in the return value should be either an input tensor or a tensor allocated"
             raise source.error(ArgumentTypeError, f"{rule} by output_tensor, but get name: {name}, a number")
     inputs = {
-        name: _input(source, scopes, name, *tensor)
+        name: _missing(source, name) if tensor is None else _input(source, scopes, name, *tensor)
         for name, tensor in zip(source.parameters, tensors, strict=False)
     }
     variables: dict[str, Type] = {}
@@ -117,7 +153,7 @@ def parse(
             break
     return Kernel(
         source.name,
-        source.parameters,
+        tuple(name for name in source.parameters if name in inputs or name in types),
         types,
         state.buffers,
         scopes.outputs,
@@ -131,10 +167,35 @@ def parse(
 _PYTHON = {bool: BOOL, int: INT, float: FLOAT}
 
 
+def _choices(
+    source: Source, tensors: Sequence[tuple[str, int] | None], attributes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return which optional tensors are given, and the values of the strings."""
+    chosen = read_choices(source)
+    choices: dict[str, Any] = {}
+    for name, tensor in zip(source.parameters, tensors, strict=False):
+        if name in chosen.optional:
+            choices[name] = None if tensor is None else True
+        elif tensor is None:
+            rule = f"the tensor {name} must not be None"
+            hint = f'write {name}: "Tensor | None", and if {name} is not None: where it is read'
+            raise source.error(ArgumentTypeError, rule, hint=hint)
+    choices |= dict.fromkeys(name for name in chosen.optional if name not in choices)
+    for name in chosen.strings:
+        value = attributes.get(name, source.defaults.get(name))
+        if not isinstance(value, str):
+            raise source.error(ArgumentTypeError, f"the attribute {name} is a string", None, repr(value))
+        choices[name] = value
+    return choices
+
+
 def _attributes(
-    source: Source, tensors: Sequence[tuple[str, int]], attributes: Mapping[str, Any]
+    source: Source,
+    tensors: Sequence[tuple[str, int] | None],
+    attributes: Mapping[str, Any],
+    choices: Choices,
 ) -> dict[str, Type]:
-    names = source.parameters[len(tensors) :]
+    names = [name for name in source.parameters[len(tensors) :] if name not in choices]
     if len(tensors) > len(source.parameters):
         seen = f"{len(tensors)} tensors"
         raise source.error(ArgumentTypeError, f"takes {len(source.parameters)} parameters", None, seen)
@@ -167,6 +228,11 @@ def _attributes(
             seen = f"{value!r} for {name}"
             raise source.error(ArgumentTypeError, "attributes are numbers: int, float or bool", None, seen)
     return types
+
+
+def _missing(source: Source, name: str) -> Buffer:
+    """Return the tensor that stands for an optional one that is missing: no gradient reaches a bool."""
+    return Buffer(name, "bool", (), "input", source.tree.lineno)
 
 
 def _input(source: Source, scopes: Scopes, name: str, dtype_like: Any, dimensions: int) -> Buffer:

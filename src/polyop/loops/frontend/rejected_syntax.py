@@ -9,7 +9,7 @@ from .source import Source
 
 Rule = tuple[type[PolyopError], str, str]
 
-NEVER_NONE = "compare numbers with == or !=; a parameter of a loop kernel is never None"
+NEVER_NONE = 'compare numbers with == or !=; only a tensor may be None: b: "Tensor | None" = None'
 ELEMENTS = "write for loops over the elements"
 OUTSIDE_KERNEL = "write it with def, outside of the kernel: a call of it is inlined"
 IN_NUMBERS = "it takes numbers: x[i] in (1, 2); for a tensor write found = found or x[i] == a, in a loop"

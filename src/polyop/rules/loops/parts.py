@@ -13,7 +13,7 @@ from ...call.library_infer import library_halves
 from ...call.operator import Operator
 from ...call.prepare import AttributeValues
 from ...core.infer import ShapeAndDtype
-from ...core.schema import Argument, Return, Schema, Type
+from ...core.schema import MISSING, Argument, Return, Schema, Type
 from ...core.spec import Spec
 from ...kernels.base import LoopKernelBase
 
@@ -42,7 +42,7 @@ def make_part(
     schema = operator.schema
     tensors = [schema.arguments[i] for i in schema.tensor_positions]
     taken = {a.name for a in schema.arguments}
-    arguments = [dataclasses.replace(a, type=_OPTIONAL, keyword_only=False) for a in tensors]
+    arguments = [dataclasses.replace(a, type=_OPTIONAL, keyword_only=False, default=MISSING) for a in tensors]
     arguments += [Argument(_unused(name, taken), _OPTIONAL) for name in more]
     arguments += attributes
     arguments += [dataclasses.replace(a, keyword_only=False) for _, a in schema.attributes()]

@@ -33,13 +33,17 @@ class Savings:
         self.operator, self.kernels, self._complete = operator, kernels, complete
         self._by_call: dict[Any, BoundOperator | None] = {}
         self._cache = PartCache()
+        self._defaults = {a.name: a.default for _, a in operator.schema.attributes()}
         self._attribute_types: dict[tuple[SpecKey, tuple[int, ...]], tuple[type, ...]] = {}
 
     def of(self, inputs: Sequence[Spec | None], attributes: dict[str, Any]) -> BoundOperator | None:
         """Return the operator for calls with these specs and attributes (by the schema's names).
 
-        None where no temporary is worth saving, or where there is no gradient.
+        None where no temporary is worth saving, or where there is no gradient. None also for a string that is
+        not the default: the name of the operator has no place for it.
         """
+        if any(isinstance(value, str) and value != self._defaults.get(n) for n, value in attributes.items()):
+            return None
         key: tuple[Any, ...] = (SpecKey.of(inputs), tuple(map(type, attributes.values())))
         limited = self.kernels[0].tape_bytes is not None and self.kernels[0].tape != "none"
         if limited:

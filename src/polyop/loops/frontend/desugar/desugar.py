@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ....core.errors import ArgumentValueError
+from ..choices import Choices, Chosen
 from ..rejected_syntax import reject_functions_inside, reject_tvm
 from ..source import Source
 from .assignments import single_assignments
+from .decide import Decide
 from .exits import Exits, leaves_all
 from .helpers import Helpers
 from .iterators import Iterators
@@ -18,17 +20,20 @@ from .nodes import Unused, all_names, assigned_names, unshared
 from .spellings import Spellings
 
 
-def desugar(source: Source) -> Source:
+def desugar(source: Source, chosen: Chosen, choices: Choices) -> Source:
     """Return the source with a syntax tree of the core of the language; ``source`` stays as it is.
 
-    Helper functions are inlined first, so what follows rewrites their statements too.
+    Helper functions are inlined first, so what follows rewrites their statements too. ``choices`` decide the
+    conditions on the parameters of ``chosen``. Raises for one that is used as a value.
     """
     reject_tvm(source)
     reject_functions_inside(source)
     tree = copy.deepcopy(source.tree)
     names = Unused({*all_names(tree.body), *source.parameters})
     lines = dict(source.lines)
-    tree.body = Helpers(source, names, lines).body(tree.body)
+    decide = Decide(source, chosen, choices)
+    tree.body = Helpers(source, names, lines, decide).body(decide.body(tree.body))
+    decide.check(tree.body)
     bound = assigned_names(tree.body) | set(source.parameters)
     tree.body = [Spellings(source, bound).visit(node) for node in tree.body]
     tree.body = _without_exits(source, tree.body, names)

@@ -27,6 +27,7 @@ from ....core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedEr
 from ..access import count
 from ..language import WORDS, is_word
 from ..source import Source, read
+from .decide import Decide
 from .exits import Exits, leaves_all
 from .nodes import Undefined, Unused, assign, assigned_names, at, load, substituted
 from .spellings import Spellings
@@ -36,13 +37,14 @@ from .spellings import Spellings
 class Helpers:
     """Inlines into one function.
 
-    ``names`` are those of the function; ``lines`` gets the lines of helpers in the same file. ``open`` are
-    the helpers that are being inlined.
+    ``names`` are those of the function; ``lines`` gets the lines of helpers in the same file. ``decide``
+    removes the branches that are not chosen. ``open`` are the helpers that are being inlined.
     """
 
     source: Source
     names: Unused
     lines: dict[int, str]
+    decide: Decide
     open: tuple[Source, ...] = ()
     before: list[ast.stmt] = field(default_factory=list)
 
@@ -169,16 +171,14 @@ class Helpers:
         body = self._own(helper, node)
         values = self._bind(node, helper, body)
         local = {n: load(self.names.new(f"{helper.name}_{n}")) for n in sorted(assigned_names(body))}
-        inner = Helpers(self.source, self.names, self.lines, (*self.open, helper))
+        inner = Helpers(self.source, self.names, self.lines, self.decide, (*self.open, helper))
+        body = self.decide.body(substituted(body, {**local, **values}))
         if len(body) == 1 and isinstance(body[0], ast.Return) and body[0].value is not None:
-            (only,) = substituted(body, values)
-            assert isinstance(only, ast.Return)
-            result = inner.expression(only.value)  # type: ignore[arg-type]
+            result = inner.expression(body[0].value)
             self.before += inner.before
             return result
         results: list[str] = []
-        lowered = self._single_exit(helper, body, results, node)
-        self.before += inner.body(substituted(lowered, {**local, **values}))
+        self.before += inner.body(self._single_exit(helper, body, results, node))
         if not results:
             return None
         names: list[ast.expr] = [at(node, load(name)) for name in results]
@@ -299,6 +299,8 @@ def _constant(value: Any, source: Source, place: ast.AST | str) -> ast.expr:
     """Return a number, or a tuple of numbers, as a literal."""
     if isinstance(value, (bool, int, float, np.generic)):
         return ast.Constant(value)  # type: ignore[arg-type]  # also a NumPy scalar, which has a dtype
+    if isinstance(place, str) and (value is None or isinstance(value, str)):
+        return ast.Constant(value)  # a default, with which the helper compares
     if isinstance(value, tuple):
         return ast.Tuple([_constant(one, source, place) for one in value], ast.Load())
     node = None if isinstance(place, str) else place
