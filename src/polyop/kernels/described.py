@@ -61,7 +61,7 @@ def _outer(outer: Callable[[str], Any], path: str, inside: set[str], callers: tu
         return
     for name in names:
         constant = getattr(constant, name, None)
-    if isinstance(constant, _CONSTANTS):
+    if isinstance(constant, (*_CONSTANTS, np.ndarray)):
         yield path.encode()
         yield from value(constant)
     elif isinstance(constant, types.FunctionType) and constant not in callers:

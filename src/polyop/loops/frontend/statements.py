@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 from ...core.errors import ArgumentValueError
 from ..ir.grammar import (
@@ -26,6 +27,7 @@ from ..ir.reductions import reduction
 from ..ir.types import Refusal, cast, converted, join
 from .access import count
 from .desugar.nodes import Undefined
+from .desugar.tables import Numbers
 from .expressions import Expressions, binary
 from .language import BUFFERS
 from .loop_heads import size_text
@@ -81,6 +83,23 @@ class Statements(RowStatements):
         updated = binary(op)(self.state.expression(target), self.state.expression(value))
         return self.store(target, updated, node)
 
+    def numbers(self, target: ast.expr, value: Numbers, node: ast.stmt) -> list[Stmt]:
+        """Return a store for each number of a table from outside."""
+        assert isinstance(target, ast.Subscript)
+        assert isinstance(target.value, ast.Name)
+        buffer = self.state.buffers[self.names[target.value]]
+        items = [self.state.expression(item) for item in value.elts]
+        places = itertools.product(*(range(int(size.value)) for size in buffer.shape))  # type: ignore[union-attr]
+        return [
+            Store(
+                buffer.name,
+                tuple(Const(k, INT) for k in place),
+                cast(item, Type(buffer.dtype)),
+                line=node.lineno,
+            )
+            for place, item in zip(places, items, strict=True)
+        ]
+
     def target_row(self, target: ast.expr) -> Row | None:
         """Return the row that a target is, also one of a single element of a named row; None for another."""
         state = self.state
@@ -96,6 +115,8 @@ class Statements(RowStatements):
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in BUFFERS:
             assert isinstance(target, ast.Name)
             return self.declare(self.names[target], value, node)
+        if isinstance(value, Numbers):
+            return self.numbers(target, value, node)
         if isinstance(value, Undefined):
             assert isinstance(target, ast.Name)
             to = state.variables.get(self.names[target])  # unknown until its other assignments have been seen

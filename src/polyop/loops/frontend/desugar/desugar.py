@@ -18,6 +18,7 @@ from .helpers import Helpers
 from .iterators import Iterators
 from .nodes import Unused, all_names, assigned_names, unshared
 from .spellings import Spellings
+from .tables import Tables
 
 
 def desugar(source: Source, chosen: Chosen, choices: Choices) -> Source:
@@ -32,8 +33,10 @@ def desugar(source: Source, chosen: Chosen, choices: Choices) -> Source:
     names = Unused({*all_names(tree.body), *source.parameters})
     lines = dict(source.lines)
     decide = Decide(source, chosen, choices)
-    tree.body = Helpers(source, names, lines, decide).body(decide.body(tree.body))
+    tables = Tables(source, names)
+    tree.body = Helpers(source, names, lines, decide, tables).body(decide.body(tree.body))
     decide.check(tree.body)
+    tree.body = tables.replaced(tree.body)
     bound = assigned_names(tree.body) | set(source.parameters)
     tree.body = [Spellings(source, bound).visit(node) for node in tree.body]
     tree.body = _without_exits(source, tree.body, names)

@@ -31,6 +31,7 @@ from .decide import Decide
 from .exits import Exits, leaves_all
 from .nodes import Undefined, Unused, assign, assigned_names, at, load, substituted
 from .spellings import Spellings
+from .tables import Tables
 
 
 @dataclass
@@ -38,13 +39,15 @@ class Helpers:
     """Inlines into one function.
 
     ``names`` are those of the function; ``lines`` gets the lines of helpers in the same file. ``decide``
-    removes the branches that are not chosen. ``open`` are the helpers that are being inlined.
+    removes the branches that are not chosen, ``tables`` holds the arrays of modules. ``open`` are the helpers
+    that are being inlined.
     """
 
     source: Source
     names: Unused
     lines: dict[int, str]
     decide: Decide
+    tables: Tables
     open: tuple[Source, ...] = ()
     before: list[ast.stmt] = field(default_factory=list)
 
@@ -171,7 +174,7 @@ class Helpers:
         body = self._own(helper, node)
         values = self._bind(node, helper, body)
         local = {n: load(self.names.new(f"{helper.name}_{n}")) for n in sorted(assigned_names(body))}
-        inner = Helpers(self.source, self.names, self.lines, self.decide, (*self.open, helper))
+        inner = Helpers(self.source, self.names, self.lines, self.decide, self.tables, (*self.open, helper))
         body = self.decide.body(substituted(body, {**local, **values}))
         if len(body) == 1 and isinstance(body[0], ast.Return) and body[0].value is not None:
             result = inner.expression(body[0].value)
@@ -191,7 +194,7 @@ class Helpers:
             body = body[1:]  # the docstring
         bound = assigned_names(body) | set(helper.parameters)
         body = [Spellings(helper, bound).visit(one) for one in body]
-        body = [_Outside(helper, bound).visit(one) for one in body]
+        body = [_Outside(helper, bound, self.tables).visit(one) for one in body]
         if helper.file == self.source.file:
             self.lines.update(helper.lines)
         else:
@@ -260,9 +263,10 @@ class Helpers:
 class _Outside(ast.NodeTransformer):
     """Replaces what a helper reads from its module by numbers, and marks the functions that it calls."""
 
-    def __init__(self, source: Source, bound: set[str]) -> None:
+    def __init__(self, source: Source, bound: set[str], tables: Tables) -> None:
         self.source = source
         self.bound = bound
+        self.tables = tables
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in self.bound or is_word(node.id):
@@ -279,6 +283,9 @@ class _Outside(ast.NodeTransformer):
             return node
         if node.id in WORDS and isinstance(value, ModuleType):
             return node  # the module random of Python has the name of a word
+        table = self.tables.use(value, node, self.source)
+        if table is not None:
+            return table
         return ast.copy_location(_constant(value, self.source, node), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
