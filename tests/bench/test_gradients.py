@@ -19,7 +19,8 @@ from polyop.loops.frontend.plain import plain  # noqa: E402 - after the path
 WRITTEN = [name for name, program in PROGRAMS.items() if program.written]
 LISTED = {
     "stencil", "iterated stencil", "scan", "gather", "scatter", "layer norm", "dgamma", "RMS norm", "softmax",
-    "gelu with bias", "matmul", "attention scores", "conv2d",
+    "gelu with bias", "matmul", "attention scores", "conv2d", "max pool", "flash attention", "largest of a row",
+    "conv2d into its result", "clamped border", "embedding",
 }  # fmt: skip
 
 

@@ -165,6 +165,7 @@ def noted(program):
 DERIVING = {
     "scalars_to_memory": ("backward", Sample(small.running_sum, "float32 n")),
     "stop_shift_gradients": ("backward", Sample(small.softmax, "float32 n m")),
+    "stop_running_shifts": ("backward", Sample(small.online_log_sum, "float32 n")),
     "keep_argmax_operands": ("backward", Sample(small.largest_square, "float32 n")),
     "to_be_recorded": ("backward", Sample(small.normalised, "float32 n m")),
     "checkpointing": ("checkpointed", Sample(small.recurrence, "float32 n, float32 1")),

@@ -302,22 +302,9 @@ def so_far(x):
     return y
 
 
-def online(x):
-    y = output_tensor((x.shape[0],), x.dtype)
-    for i in range(x.shape[0]):
-        t = x[i, 0]
-        s = 0.0
-        for j in range(x.shape[1]):
-            before = t
-            t = max(t, x[i, j])
-            s = s * exp(before - t) + exp(x[i, j] - t)
-        y[i] = t + log(s)
-    return y
-
-
 BOUND = (not_divided, partly_divided, sometimes_divided, times_top, log_sum_below_top, with_one_more)
 BOUND += (over_all_rows, over_the_row_before)
-CHANGING = (since_the_start, steps, doubled_between, so_far, online)
+CHANGING = (since_the_start, steps, doubled_between, so_far)
 
 
 @pytest.mark.parametrize("function", [*FREE, *BOUND, *CHANGING])

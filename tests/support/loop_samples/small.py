@@ -263,3 +263,15 @@ def twice_the_sum(x):
         total += x[i]
     y[0] = 2.0 * total
     return y
+
+
+def online_log_sum(x):
+    y = output_tensor((1,), x.dtype)
+    top = x[0]
+    total = float32(0)
+    for i in range(x.shape[0]):
+        new = max(top, x[i])
+        total = total * exp(top - new) + exp(x[i] - new)
+        top = new
+    y[0] = top + log(total)
+    return y

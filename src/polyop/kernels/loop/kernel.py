@@ -18,6 +18,7 @@ from ...core.spec import Spec
 from ...loops.analysis.sizes import check_sizes, is_large, size_of
 from ...loops.frontend.parse import Outline, outline, parse
 from ...loops.ir.grammar import Buffer, Kernel
+from ...loops.library import shipped
 from ...loops.library.library import compiled, origin_and_notes, remarks
 from ...loops.library.options import Options, exported
 from ...loops.targets import isa
@@ -139,7 +140,34 @@ class LoopKernel(LoopKernelBase):
 
                     kernel = functional(kernel)
                 self._typed[key] = kernel
-            return self._typed[key]
+            return self._specialized(key, numbers)
+
+    def _specialized(self, key: Key, numbers: Mapping[str, Any]) -> Kernel:
+        """Return the typed kernel under a key, for the values of the attributes that it cannot prove with.
+
+        What a package ships serves all values, so its kernels stay as they are. Gives a ``FallbackWarning``
+        where there are too many values.
+        """
+        from ...loops.derive.specialize import MOST, VALUES, attributes_to_specialize, specialize
+
+        kernel = self._typed[key]
+        names = self.once(
+            ("to specialize", key),
+            lambda: frozenset() if shipped.lists(kernel) else attributes_to_specialize(kernel),
+        )
+        values = {n: v for n, v in numbers.items() if n in names and type(v) is int and v in VALUES}
+        if not values:
+            return kernel
+        special = (*key, tuple(values.items()))
+        if special not in self._typed:
+            made = [k for k in self._typed if k[:2] == key and len(k) > 2]
+            if len(made) >= MOST:
+                shown = ", ".join(values)
+                text = f"{self}: compiled for {MOST} values of {shown}; others share code that is slower"
+                self.once(("warned", key), lambda: warnings.warn(FallbackWarning(text), stacklevel=4))
+                return kernel
+            self._typed[special] = specialize(kernel, values)
+        return self._typed[special]
 
     def form(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
         """Return the IR from which gradients, tangents and saving forms are derived. It is for all sizes."""
@@ -248,7 +276,9 @@ class LoopKernel(LoopKernelBase):
         origin, notes = origin_and_notes(kernel, options)
         how = "libm's functions" if options.precise else "polyop's own functions"
         how = "CUDA's functions" if options.isa == CUDA.name else how
-        lines = [f"compiled for {options.isa}, with {how}; sizes are symbols: one compile serves all"]
+        fixed = {n: v for n, v in self._numbers(attributes).items() if n not in kernel.attributes}
+        subject = " and ".join([options.isa, *[f"{name}={value}" for name, value in fixed.items()]])
+        lines = [f"compiled for {subject}, with {how}; sizes are symbols: one compile serves all"]
         lines += origin
         last = None
         for line, text in notes:

@@ -33,6 +33,7 @@ from .return_temporaries import initialisation_of_saved, return_temporaries
 from .reverse import reverse
 from .scalars_to_memory import scalars_to_memory
 from .scatter_to_gather import scatter_to_gather
+from .stop_running_shifts import stop_running_shifts
 from .stop_shift_gradients import stop_shift_gradients
 from .to_be_recorded import to_be_recorded
 
@@ -50,6 +51,7 @@ NORMAL_FORM: Passes = (
 
 RECORD: Passes = (
     Pass(stop_shift_gradients, "A maximum that no output depends on, as softmax's, has the gradient 0."),
+    Pass(stop_running_shifts, "Nor has a running maximum, as that of an online softmax."),
     Pass(keep_argmax_operands, "The winner of a maximum is found again by equality.", needed=True),
     Pass(to_be_recorded, "Each value that the gradient reads is given, recomputed or taped.", needed=True),
 )

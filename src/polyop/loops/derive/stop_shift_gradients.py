@@ -4,26 +4,19 @@ A softmax subtracts the maximum ``t`` so that no exponential overflows. Its resu
 
     exp(x - t) / sum(exp(x - t))
 
-The analysis follows how each value depends on one maximum ``t``. With an ``A`` that does not depend on it:
-
-    A                   degree (power 0, slope 0), FREE
-    A + s * t           degree (power 0, slope s)
-    A * exp(p * t)      degree (power p, slope 0)
-
-If every output is FREE, its derivative with respect to ``t`` is exactly zero, for all inputs. Then the
-gradient needs neither the adjoint of ``t`` nor the position of the maximum. A running maximum is not one
-``t``: it changes after it was read, so ``old - t`` is not FREE.
+The analysis follows how each value depends on one maximum ``t``: its degree, by shift_degrees.py. If every
+output is FREE, its derivative with respect to ``t`` is exactly zero, for all inputs. Then the gradient needs
+neither the adjoint of ``t`` nor the position of the maximum. A maximum that changes after it was read is not
+one ``t``: stop_running_shifts.py is about those.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from ..analysis.tree import StatementNode
 from ..ir.grammar import (
-    Const,
     Expr,
     For,
     If,
@@ -43,21 +36,7 @@ from ..ir.types import is_real, kind
 from .derivation import Derivation
 from .order import Order
 from .scopes import scopes_of
-
-
-class Degree(NamedTuple):
-    """The degree of ``A * exp(power * t)``, or of ``A + slope * t``: one of the two numbers is zero."""
-
-    power: float = 0.0
-    slope: float = 0.0
-
-
-FREE = Degree()
-ZERO = Degree(float("inf"), 0.0)
-"""The degree of the number zero, which has any power."""
-UNKNOWN = Degree(float("inf"), float("inf"))
-MaybeDegree = Degree | None
-"""None: no store that reaches the value has a degree yet."""
+from .shift_degrees import FREE, UNKNOWN, ZERO, MaybeDegree, degree_of, joined, shift
 
 
 def stop_shift_gradients(derivation: Derivation) -> Derivation:
@@ -85,7 +64,7 @@ def _without_shifts(derivation: Derivation) -> tuple[Kernel, list[str]]:
         others = [o for o in derivation.outputs if o != name]
         single = _is_single(order, name) and _is_settled(order, name)
         if single and _Degrees(order, name).are_free(others):
-            kernel = replace(kernel, body=tuple(_stopped(s, name) for s in kernel.body))
+            kernel = replace(kernel, body=tuple(with_stopped_reads(s, name) for s in kernel.body))
             stopped.append(name)
     return kernel, stopped
 
@@ -110,7 +89,7 @@ def _is_settled(order: Order, name: str) -> bool:
     return True
 
 
-def _stopped(node: Stmt, name: str) -> Stmt:
+def with_stopped_reads(node: Stmt, name: str) -> Stmt:
     """Return a statement in which ``stop_gradient`` is around each read of a buffer."""
 
     def change(expr: Expr) -> Expr:
@@ -119,10 +98,10 @@ def _stopped(node: Stmt, name: str) -> Stmt:
 
     match node:
         case For():
-            return replace(node, body=tuple(_stopped(s, name) for s in node.body))
+            return replace(node, body=tuple(with_stopped_reads(s, name) for s in node.body))
         case If():
-            then, other = (tuple(_stopped(s, name) for s in body) for body in (node.body, node.orelse))
-            return replace(node, body=then, orelse=other)
+            then = tuple(with_stopped_reads(s, name) for s in node.body)
+            return replace(node, body=then, orelse=tuple(with_stopped_reads(s, name) for s in node.orelse))
         case Store(buffer=buffer) if buffer != name:
             return replace(node, value=rewrite(node.value, change))
     return node
@@ -150,35 +129,22 @@ class _Degrees:
             before = dict(self.degrees)
             for place in stores:
                 leaf = place.leaf.id
-                self.degrees[leaf] = _both(self.degrees.get(leaf), self._stored(place))
+                self.degrees[leaf] = joined(self.degrees.get(leaf), self._stored(place))
             changed = self.degrees != before
         last = [leaf.id for name in outputs for leaf in self.order.written_last(name)]
         return all(self.degrees.get(leaf) in (None, FREE, ZERO) for leaf in last)
 
     def _stored(self, place: StatementNode) -> MaybeDegree:
         node = place.node
-        degree = self._value(node.value, place.leaf.id)
+        degree = degree_of(node.value, lambda load: self._read(load, place.leaf.id))
         if node.op == "*":  # the old value keeps its degree
             return None if degree in (None, FREE, ZERO) else UNKNOWN
         return UNKNOWN if node.op == "+" and degree is not None and degree.slope else degree
 
-    def _value(self, expr: Expr, leaf: str) -> MaybeDegree:
-        match expr:
-            case Const(value=value):
-                return ZERO if value == 0 else FREE
-            case Load():
-                return self._read(expr, leaf)
-            case Op(name=name, args=args) if kind(expr.type) == "f" and name != "stop_gradient":
-                degrees = [self._value(a, leaf) for a in (args[1:] if name == "select" else args)]
-                if any(degree is None for degree in degrees):
-                    return None
-                return _combined(expr, [degree for degree in degrees if degree is not None])
-        return FREE
-
     def _read(self, load: Load, leaf: str) -> MaybeDegree:
         buffer = self.order.kernel.buffers[load.buffer]
         if load.buffer == self.target:
-            return Degree(slope=1.0)
+            return shift(self.target)
         if buffer.role == "input" or kind(Type(buffer.dtype)) != "f":
             return FREE
         key = leaf, load
@@ -186,83 +152,7 @@ class _Degrees:
             self._sources[key] = [x.id for x in self.order.sources(self.order.statements[leaf].leaf, load)]
         degree: MaybeDegree = ZERO if buffer.zeroed else None
         for source in self._sources[key]:
-            degree = _both(degree, self.degrees.get(source))
+            degree = joined(degree, self.degrees.get(source))
         same_scope = self.order.scopes.get(load.buffer, ())[: len(self.scope)] == self.scope
         # outside its scope the value may depend on the t of another iteration
         return degree if same_scope or degree in (None, FREE, ZERO) else UNKNOWN
-
-
-def _both(a: MaybeDegree, b: MaybeDegree) -> MaybeDegree:
-    """Return the degree of a value that has one of two degrees."""
-    if a is None or b is None or a == b:
-        return b if a is None else a
-    for one, other in ((a, b), (b, a)):
-        if one == ZERO and other.slope == 0:
-            return other
-    return UNKNOWN
-
-
-def _combined(node: Op, degrees: Sequence[Degree]) -> Degree:
-    """Return the degree of an operator's result, from those of its arguments."""
-    if UNKNOWN in degrees:
-        return UNKNOWN
-    if node.name in RULES:
-        return RULES[node.name](node, *degrees)
-    return FREE if all(degree in (FREE, ZERO) for degree in degrees) else UNKNOWN
-
-
-def _plus(node: Op, a: Degree, b: Degree) -> Degree:
-    if ZERO in (a, b):
-        return b if a == ZERO else a
-    if a.power == b.power == 0:
-        slope = a.slope + (-b.slope if node.name == "-" else b.slope)
-        return Degree(0.0, slope)
-    return a if a == b else UNKNOWN
-
-
-def _times(node: Op, a: Degree, b: Degree) -> Degree:
-    if ZERO in (a, b):
-        return ZERO
-    for one, other, factor in ((a, b, node.args[1]), (b, a, node.args[0])):
-        if one.slope:
-            value = factor.value if isinstance(factor, Const) else None
-            return UNKNOWN if value is None or other != FREE else Degree(0.0, one.slope * float(value))
-    return Degree(a.power + b.power)
-
-
-def _over(_node: Op, a: Degree, b: Degree) -> Degree:
-    if a.slope or b.slope or b == ZERO:
-        return UNKNOWN
-    return ZERO if a == ZERO else Degree(a.power - b.power)
-
-
-def _either(_node: Op, a: Degree, b: Degree) -> Degree:
-    degree = _both(a, b)
-    assert degree is not None
-    return degree
-
-
-def _scaled(by: float) -> Callable[[Op, Degree], Degree]:
-    def rule(_node: Op, a: Degree) -> Degree:
-        return a if a == ZERO else UNKNOWN if a.slope else Degree(a.power * by)
-
-    return rule
-
-
-RULES: Mapping[str, Callable[..., Degree]] = {
-    "+": _plus,
-    "-": _plus,
-    "*": _times,
-    "/": _over,
-    "neg": lambda node, a: a if a == ZERO else Degree(a.power, -a.slope),
-    "exp": lambda node, a: FREE if a == ZERO else UNKNOWN if a.power else Degree(a.slope),
-    "log": lambda node, a: FREE if a == ZERO else UNKNOWN if a.slope else Degree(0.0, a.power),
-    "abs": _scaled(1.0),
-    "sqrt": _scaled(0.5),
-    "rsqrt": lambda node, a: FREE if a == ZERO else _scaled(-0.5)(node, a),
-    "max": _either,
-    "min": _either,
-    "select": _either,
-    "cast": lambda node, a: a,
-}
-"""By operator. The result of any other operator is FREE if its arguments are, and UNKNOWN otherwise."""

@@ -115,6 +115,17 @@ def find(kernel: Kernel, *, precise: bool, checked: bool, device: str) -> Search
         return Search(why=f"{path} cannot be read ({type(problem).__name__}: {problem})")
 
 
+def lists(kernel: Kernel) -> bool:
+    """Whether a package ships libraries of a kernel's function."""
+    if not os.path.isabs(kernel.file):  # noqa: PTH117 - pathlib is slow to import
+        return False
+    try:
+        index = shipped_index.read(index_file(kernel.file))
+    except (OSError, ValueError):
+        return False
+    return any(row["function"] == kernel.name for row in index["kernels"])
+
+
 def _has_function(kernel: Kernel, index: Any) -> bool:
     """Whether a kernel is a gradient of a function that was compiled ahead of time."""
     name = kernel.name

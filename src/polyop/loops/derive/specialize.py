@@ -1,0 +1,118 @@
+"""Specialise a kernel: replace attributes by their values, where this makes indices and bounds affine.
+
+    for j in range((n - window) // stride + 1):         for j in range((n - 3) // 2 + 1):
+        for k in range(window):                  ->         for k in range(3):
+            y[j] = max(y[j], x[j * stride + k])                 y[j] = max(y[j], x[j * 2 + k])
+
+Nothing can be proved of ``j * stride``: isl knows products with constants only. A short loop with constant
+bounds is unrolled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from ..ir.grammar import (
+    INT,
+    Const,
+    Expr,
+    For,
+    Kernel,
+    Load,
+    Op,
+    Size,
+    Store,
+    Var,
+    statements,
+    substitute,
+    walk,
+)
+
+VALUES = range(1, 65)
+"""The values that are put into a kernel. Strides, dilations and windows are among them."""
+MOST = 16
+"""The most kernels that are specialised from one: the calls with other values share it."""
+
+
+def attributes_to_specialize(kernel: Kernel) -> frozenset[str]:
+    """Return the integer attributes that scale a loop or a size, divide one, or bound a window.
+
+    A window is a loop whose variable is added to that of another loop in an index.
+    """
+    integers = frozenset(name for name, kind in kernel.attributes.items() if kind == INT)
+    if not integers:
+        return integers
+    found: set[str] = set()
+    for expr in _expressions(kernel):
+        found |= _nonlinear(expr, integers)
+    windows = _window_variables(kernel, integers)
+    for loop in statements(kernel.body):
+        if isinstance(loop, For) and loop.var in windows:
+            found |= {*_variables(loop.lo), *_variables(loop.hi)} & integers
+    return frozenset(found)
+
+
+def specialize(kernel: Kernel, values: Mapping[str, int]) -> Kernel:
+    """Return the kernel for these values of attributes; it takes the others only."""
+    constants = {name: Const(value, INT) for name, value in values.items()}
+    buffers = {
+        name: replace(buffer, shape=tuple(substitute(size, constants) for size in buffer.shape))
+        for name, buffer in kernel.buffers.items()
+    }
+    return replace(
+        kernel,
+        parameters=tuple(name for name in kernel.parameters if name not in values),
+        attributes={name: kind for name, kind in kernel.attributes.items() if name not in values},
+        buffers=buffers,
+        body=tuple(substitute(node, constants) for node in kernel.body),
+        demands=tuple(replace(d, condition=substitute(d.condition, constants)) for d in kernel.demands),
+    )
+
+
+def _expressions(kernel: Kernel) -> Iterator[Expr]:
+    """Yield all expressions of the body and of sizes."""
+    for node in statements(kernel.body):
+        yield from walk(node)
+    for buffer in kernel.buffers.values():
+        for size in buffer.shape:
+            yield from walk(size)
+
+
+def _nonlinear(expr: Expr, integers: frozenset[str]) -> frozenset[str]:
+    """Return the attributes in a factor of a loop or a size, or in a divisor."""
+    if not isinstance(expr, Op) or expr.type != INT:
+        return frozenset()
+    if expr.name == "*":
+        first, second = expr.args
+        return _factor(first, second, integers) | _factor(second, first, integers)
+    if expr.name in ("//", "%", "ceil_div"):
+        return _factor(expr.args[1], expr.args[0], integers)
+    return frozenset()
+
+
+def _factor(factor: Expr, other: Expr, integers: frozenset[str]) -> frozenset[str]:
+    """Return the attributes of which alone ``factor`` consists, if ``other`` depends on more than those."""
+    leaves = [e for e in walk(factor) if isinstance(e, (Var, Size, Load))]
+    names = frozenset(e.name for e in leaves if isinstance(e, Var))
+    if len(names) == 0 or not names <= integers or any(not isinstance(e, Var) for e in leaves):
+        return frozenset()
+    rest = [e for e in walk(other) if isinstance(e, (Var, Size))]
+    return names if any(isinstance(e, Size) or e.name not in integers for e in rest) else frozenset()
+
+
+def _window_variables(kernel: Kernel, integers: frozenset[str]) -> frozenset[str]:
+    """Return the variables of loops that an index adds to that of another loop."""
+    loops = frozenset(s.var for s in statements(kernel.body) if isinstance(s, For))
+    found: set[str] = set()
+    for node in statements(kernel.body):
+        accesses = [e for e in walk(node) if isinstance(e, Load)]
+        for access in (*accesses, *((node,) if isinstance(node, Store) else ())):
+            for index in access.index:
+                variables = {*_variables(index)} & loops - integers
+                found |= variables if len(variables) > 1 else set()
+    return frozenset(found)
+
+
+def _variables(expr: Expr) -> Iterator[str]:
+    return (e.name for e in walk(expr) if isinstance(e, Var))

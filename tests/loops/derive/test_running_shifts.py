@@ -1,0 +1,214 @@
+# ruff: noqa: F821 - kernels, whose words are no names here
+"""Running maxima that no output depends on, as those of an online softmax, get no gradient; all others do."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from derive_samples import differences
+from polyop import Custom
+from polyop.call.explain import explain
+from polyop.core.dtypes import dtype
+from polyop.core.spec import Spec
+
+SPEC = Spec((3, 4), dtype("float64"))
+
+
+def online(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        t = x[i, 0]
+        s = 0.0
+        for j in range(x.shape[1]):
+            before = t
+            t = max(t, x[i, j])
+            s = s * exp(before - t) + exp(x[i, j] - t)
+        y[i] = t + log(s)
+    return y
+
+
+def attention(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        top = -math.inf
+        s = 0.0
+        for j in range(x.shape[0]):
+            score = 0.0
+            for k in range(x.shape[1]):
+                score += x[i, k] * x[j, k]
+            new = max(top, score)
+            s = s * exp(top - new) + exp(score - new)
+            for k in range(x.shape[1]):
+                y[i, k] = y[i, k] * exp(top - new) + exp(score - new) * x[j, k]
+            top = new
+        for k in range(x.shape[1]):
+            y[i, k] = y[i, k] / s
+    return y
+
+
+def causal(x):
+    y = output_tensor((x.shape[1],), x.dtype)
+    for i in range(x.shape[1]):
+        top = -math.inf
+        s = 0.0
+        for j in range(x.shape[1]):
+            if j <= i:
+                new = max(top, x[0, j])
+                s = s * exp(top - new) + exp(x[0, j] - new)
+                top = new
+        y[i] = log(s) + top
+    return y
+
+
+def prefixes(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        t = -math.inf
+        s = 0.0
+        for j in range(x.shape[1]):
+            before = t
+            t = max(t, x[i, j])
+            s = s * exp(before - t) + exp(x[i, j] - t)
+            y[i, j] = exp(x[i, j] - t) / s
+    return y
+
+
+def two_in_turn(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        a = x[i, 0]
+        b = x[i, 0]
+        s = 0.0
+        r = 0.0
+        for j in range(x.shape[1]):
+            a_before = a
+            a = max(a, x[i, j])
+            s = s * exp(a_before - a) + exp(x[i, j] - a)
+            b_before = b
+            b = min(b, x[i, j])
+            r = r * exp(b - b_before) + exp(b - x[i, j])
+        y[i] = (a + log(s)) * (log(r) - b)
+    return y
+
+
+def one_sum_not_rescaled(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        top = -math.inf
+        s = 0.0
+        for j in range(x.shape[1]):
+            new = max(top, x[i, j])
+            s = s * exp(top - new) + exp(x[i, j] - new)
+            for k in range(x.shape[1]):
+                y[i, k] = y[i, k] + exp(x[i, j] - new) * x[i, k]
+            top = new
+        for k in range(x.shape[1]):
+            y[i, k] = y[i, k] / s
+    return y
+
+
+def some_elements_not_rescaled(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        top = -math.inf
+        s = 0.0
+        for j in range(x.shape[1]):
+            new = max(top, x[i, j])
+            s = s * exp(top - new) + exp(x[i, j] - new)
+            for k in range(1, x.shape[1]):
+                y[i, k] = y[i, k] * exp(top - new)
+            for k in range(x.shape[1]):
+                y[i, k] = y[i, k] + exp(x[i, j] - new) * x[i, k]
+            top = new
+        for k in range(x.shape[1]):
+            y[i, k] = y[i, k] / s
+    return y
+
+
+def rescaled_one_step_late(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        t = x[i, 0]
+        before = t
+        s = 0.0
+        for j in range(x.shape[1]):
+            s = s * exp(before - t) + exp(x[i, j] - t)
+            before = t
+            t = max(t, x[i, j])
+        y[i] = t + log(s)
+    return y
+
+
+def divided_by_the_last_sum(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        t = -math.inf
+        s = 0.0
+        for j in range(x.shape[1]):
+            before = t
+            t = max(t, x[i, j])
+            s = s * exp(before - t) + exp(x[i, j] - t)
+            y[i, j] = exp(x[i, j] - t)
+        for j in range(x.shape[1]):
+            y[i, j] = y[i, j] / s
+    return y
+
+
+def rescaled_under_a_condition(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        t = x[i, 0]
+        s = 0.0
+        for j in range(x.shape[1]):
+            before = t
+            t = max(t, x[i, j])
+            if j % 2 == 0:
+                s = s * exp(before - t)
+            s += exp(x[i, j] - t)
+        y[i] = t + log(s)
+    return y
+
+
+def over_rows(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    t = x[0, 0]
+    before = x[0, 0]
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            before = t
+            t = max(t, x[i, j])
+            y[i] = y[i] * exp(before - t) + exp(x[i, j] - t)
+    return y
+
+
+FREE = {online: ("before", "t"), attention: ("new", "top"), causal: ("new", "top"), prefixes: ("before", "t")}
+FREE |= {two_in_turn: ("a", "a_before", "b", "b_before")}
+BOUND = (one_sum_not_rescaled, some_elements_not_rescaled, rescaled_one_step_late, divided_by_the_last_sum)
+BOUND += (rescaled_under_a_condition, over_rows)
+
+
+def explained(function):
+    return explain(Custom(function, func_type="hybrid"), (SPEC,))
+
+
+@pytest.mark.parametrize("function", [*FREE, *BOUND])
+def test_gradients(function):
+    for seed in range(3):
+        x = np.random.default_rng(seed).normal(size=(3, 4))
+        differences.check_elements(differences.Derived(function, [x]), [x], rough=1e-5)
+
+
+@pytest.mark.parametrize("function", FREE)
+def test_it_gets_no_gradient(function):
+    text = explained(function)
+    loops = Custom(function, func_type="hybrid").operator.gradient.loops(SPEC)
+    for name in FREE[function]:
+        assert f"no output depends on {name}: it gets no gradient" in text
+        assert not re.search(rf"\bd_{name}\b", loops)
+
+
+@pytest.mark.parametrize("function", BOUND)
+def test_all_others_get_a_gradient(function):
+    assert "no output depends on" not in explained(function)
