@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .kernels.source import source
     from .kernels.threads import get_num_threads, set_num_threads
     from .kernels.xla_ffi import xla_ffi
+    from .loops.ir.schedule import Schedule
     from .providers.aclnn import register as register_aclnn
     from .providers.aclnn import register_library as register_aclnn_library
     from .providers.aten import aten
@@ -37,6 +38,7 @@ __all__ = [
     "FallbackWarning",
     "Library",
     "PolyopError",
+    "Schedule",
     "Schema",
     "Spec",
     "UninitialisedWarning",
@@ -63,6 +65,7 @@ _LAZY = {  # public name -> module[:attribute], imported at first use so that ``
     "CustomRegOp": "define.custom.reg_op",
     "DataType": "core.information.data_types",
     "Library": "define.library.library",
+    "Schedule": "loops.ir.schedule",
     "array_namespace": "call.host",
     "aten": "providers.aten",
     "custom_info_register": "define.custom.reg_op",

@@ -21,6 +21,7 @@ from polyop.loops.derive.tangent import tangent
 from polyop.loops.emit.printer import CUDA, source
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.printing import expression, shown
+from polyop.loops.ir.schedule import Schedule
 from polyop.loops.ir.types import is_real
 from polyop.loops.listing import listing
 from polyop.loops.pipeline import PIPELINE, schedule
@@ -45,6 +46,7 @@ CHANGED = {
     "inline": Sample(small.doubled_then_added, "float32 n"),
     "loop_distribution": Sample(small.attention, "float32 n m, float32 k m"),
     "array_privatisation": Sample(small.exponentials_of_a_row, "float32 n m"),
+    "apply_schedule": Sample(small.column_by_column, "float32 n m"),
     "interchange_fuse": Sample(small.column_by_column, "float32 n m"),
     "pack_transposed": Sample(small.window_weights, "float32 n o i, float32 n c k"),
     "scalar_replacement": Sample(small.row_sum, "float32 n m"),
@@ -55,6 +57,8 @@ CHANGED = {
     "shift_and_peel": Sample(small.blurred, "float32 n m"),
 }
 """By pass: a program that it changes."""
+STEPS = Schedule().tile("j", 16).interchange("j.outer", "i", "j.inner")
+"""The schedule of the program of ``apply_schedule``."""
 OF_GRADIENTS = ("reciprocals",)
 """Passes that change derived kernels only: they are shown on the gradient of the program."""
 
@@ -86,7 +90,7 @@ def change(kernel, name):
         stages.append(described(program))
         rows.append((one.name, one.why, *stages[-2:]))
 
-    schedule(kernel, watch=watch)
+    schedule(kernel, watch=watch, steps=STEPS if name == "apply_schedule" else Schedule())
     return next(row[1:] for row in rows if row[0] == name)
 
 

@@ -99,6 +99,10 @@ class NoKernelError(PolyopError, TypeError):
     """No kernel of the operator takes these inputs; the text has the reason of each kernel."""
 
 
+class ScheduleError(PolyopError, ValueError):
+    """A step of a schedule that is not legal for the loops of its kernel; nothing was compiled."""
+
+
 class GradientError(PolyopError, RuntimeError):
     """A gradient that does not exist, or a gradient rule that broke its contract."""
 

@@ -9,6 +9,7 @@ from typing import Any
 from ..call.host import host_of
 from ..core.errors import ArgumentTypeError
 from ..core.origin import of_function
+from ..loops.ir.schedule import Schedule
 from .kernel_operator import KernelOperator, check_name
 from .kernel_options import check_attrs, compile_attrs_of
 
@@ -19,6 +20,7 @@ def kernel(
     compile_attrs: Mapping[str, Any] | None = None,
     *,
     name: str | None = None,
+    schedule: Schedule | None = None,
 ) -> Any:
     """Return the loop nest as an operator: called with the tensors of any framework, it runs compiled.
 
@@ -35,6 +37,8 @@ def kernel(
                        "all" temporaries or "none"), ``tape_bytes`` (the largest size of that, and of the
                        gradient's tapes, in bytes). Names that only MindSpore's schedulers know have no
                        effect.
+    ``schedule``       what the loops become, partly or wholly: a :class:`polyop.Schedule`. The compiler
+                       chooses the rest. ``polyop explain`` prints what was chosen in this form.
 
     >>> import numpy as np
     >>> @kernel
@@ -51,10 +55,14 @@ def kernel(
     its options, except those given here. Neither the function nor its module is changed.
 
     Raises ``ArgumentTypeError`` and ``ArgumentValueError``; the first call raises ``SchemaError`` if an
-    attribute has no type, and what the loop compiler refuses.
+    attribute has no type, ``ScheduleError`` if a step of the schedule is not legal, and what the loop
+    compiler refuses.
     """
     if name is not None:
         check_name(name)
+    if schedule is not None:
+        check_attrs({"schedule": schedule}, "kernel")
+        compile_attrs = {**(compile_attrs or {}), "schedule": schedule}
     marker = python_kernel(reg_info=reg_info, compile_attrs=compile_attrs)
 
     def decorate(function: Callable[..., Any]) -> Any:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..core.errors import ArgumentTypeError, ArgumentValueError
+from ..loops.ir.schedule import NOTHING, Schedule
 
-COMPILE_ATTRS = ("precise", "debug", "tape", "tape_bytes")
+COMPILE_ATTRS = ("precise", "debug", "tape", "tape_bytes", "schedule", "schedules")
 TAPES = ("auto", "all", "none")
 
 
@@ -20,7 +21,8 @@ def options(function: Callable[..., Any]) -> dict[str, Any]:
     """
     given = compile_attrs_of(function)
     words = {word: bool(given.get(word)) for word in ("precise", "debug")}
-    return {**words, "tape": given.get("tape", "auto"), "tape_bytes": given.get("tape_bytes")}
+    taped = {"tape": given.get("tape", "auto"), "tape_bytes": given.get("tape_bytes")}
+    return {**words, **taped, "schedule": given.get("schedule", NOTHING)}
 
 
 def compile_attrs_of(function: Callable[..., Any]) -> dict[str, Any]:
@@ -53,6 +55,11 @@ def check_attrs(given: Mapping[str, Any], subject: str) -> None:
     for name in ("precise", "debug"):
         if not isinstance(given.get(name, False), bool):
             raise ArgumentTypeError(subject, f"{name!r} must be True or False", repr(given[name]))
+    steps = given.get("schedule", NOTHING)
+    if not isinstance(steps, Schedule):
+        rule = "'schedule' must be a polyop.Schedule"
+        hint = 'as in schedule=polyop.Schedule().parallel("i")'
+        raise ArgumentTypeError(subject, rule, type(steps).__name__, hint=hint)
     tape = given.get("tape", "auto")
     if not isinstance(tape, str) or tape not in TAPES:
         raise ArgumentValueError(subject, f"'tape' must be one of {list(TAPES)}", repr(tape))

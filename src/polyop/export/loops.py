@@ -48,7 +48,7 @@ def compile_loops(
         typed = loops.typed(_specs(signature), _numbers(schema))
         unique = replace(typed, name=f"{schema.qualified_name.replace('::', '_')}_{number}")
         kernels.append(_kernel(unique, schema, tensors_of(typed), checks))
-        files += _files(unique, loops.precise)
+        files += _files(unique, loops)
     return Compiled(schema, tuple(kernels), tuple(files))
 
 
@@ -68,7 +68,7 @@ def compile_gradient(schema: Schema, loops: LoopKernel, signatures: Sequence[Sig
         unique = replace(adjoint, name=f"{gradient.qualified_name.replace('::', '_')}_{number}")
         unread = [not one for one in backward.tensors_read(adjoint)]
         kernels.append(_kernel(unique, gradient, tensors_of(adjoint), (), unread))
-        files += _files(unique, loops.precise)
+        files += _files(unique, backward)
     return Compiled(gradient, tuple(kernels), tuple(files))
 
 
@@ -128,8 +128,8 @@ def _kernel(
     )
 
 
-def _files(kernel: Kernel, precise: bool) -> list[SourceFile]:
-    options = Options(isa.PORTABLE, precise)
+def _files(kernel: Kernel, loops: LoopKernel) -> list[SourceFile]:
+    options = Options(isa.PORTABLE, loops.precise, schedule=loops.schedule)
     placed = replace(kernel, file=kernel.file.rpartition("/")[2])  # messages name no path of the builder
     program = schedule_or_original(placed, options)
     if program.fallback:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .analysis.loop_names import loop_names
 from .ir.grammar import Kernel
 from .ir.note import Note
+from .ir.schedule import NOTHING, Schedule
 from .ir.verify import unowned
+from .passes.apply_schedule import apply_schedule
 from .passes.array_privatisation import array_privatisation
 from .passes.assume_sizes import assume_sizes
 from .passes.bound_checks import bound_checks
@@ -40,6 +43,7 @@ PIPELINE: tuple[Pass[Program], ...] = (
     Pass(inline, "A cheap temporary is computed again instead of loaded from memory."),
     Pass(loop_distribution, "A contraction that is alone in its loops can be tiled."),
     Pass(array_privatisation, "Iterations that share no temporary can run in parallel.", needed=True),
+    Pass(apply_schedule, "The author's steps come before the compiler's own choices.", needed=True),
     Pass(interchange_fuse, "Memory is walked in order, and neighbouring loops share what they load."),
     Pass(pack_transposed, "A tensor that is read across its rows is copied once, transposed."),
     Pass(array_privatisation, "Fusion makes further temporaries private to a loop.", needed=True),
@@ -54,14 +58,18 @@ PIPELINE: tuple[Pass[Program], ...] = (
 
 
 def schedule(
-    kernel: Kernel, watch: Watch | None = None, passes: Sequence[Pass[Program]] = PIPELINE
+    kernel: Kernel,
+    watch: Watch | None = None,
+    passes: Sequence[Pass[Program]] = PIPELINE,
+    steps: Schedule = NOTHING,
 ) -> Program:
-    """Return the program after all passes.
+    """Return the program after all passes; ``steps`` are the author's.
 
-    Raises ``AssertionError`` where a pass broke the program. Private buffers are always verified, at the end;
-    the grammar is verified after each pass where POLYOP_STRICT is 1.
+    Raises ``ScheduleError`` for a step that is not legal, and ``AssertionError`` where a pass broke the
+    program. Private buffers are always verified, at the end; the grammar is verified after each pass where
+    POLYOP_STRICT is 1.
     """
-    program = run_passes(Program(kernel), passes, watch)
+    program = run_passes(Program(kernel, schedule=steps, loops=loop_names(kernel, {})), passes, watch)
     _ = program.kinds  # the CUDA emitter reads them, when isl's values are gone
     if program.before_privatisation is not None:
         verify("the last pass", unowned(program.before_privatisation, program.kernel, program.owners))

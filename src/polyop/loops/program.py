@@ -14,6 +14,7 @@ from .analysis.session import IslSession
 from .ir.grammar import Kernel
 from .ir.note import Note
 from .ir.plan import Plan
+from .ir.schedule import NOTHING, Schedule, Step
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -43,10 +44,23 @@ class Program:
     """How each access of the final kernel stays inside its tensor."""
     plan: Plan = field(default_factory=Plan)
     notes: tuple[Note, ...] = ()
+    schedule: Schedule = NOTHING
+    """The steps that the author gives."""
+    loops: Mapping[str, str] = field(default_factory=dict)
+    """By the name that a schedule gives a loop, its variable; see ``analysis/loop_names.py``."""
+    frozen: frozenset[str] = frozenset()
+    """The variables of loops that steps have changed: the compiler's own passes leave them where they are."""
+    applied: tuple[Step, ...] = ()
+    """The steps that changed loops so far, the author's and the compiler's."""
     checked: bool = False
     """Whether every index is checked at each access."""
     fallback: str = ""
     """Why the loops stay in the author's order because passes failed; "" if they did not."""
+
+    def named_loops(self) -> set[str]:
+        """Return the variables of the loops that the author's schedule names."""
+        names = {name for step in self.schedule.steps for name in step.loops}
+        return {var for name, var in self.loops.items() if name in names}
 
     @functools.cached_property
     def model(self) -> Model:

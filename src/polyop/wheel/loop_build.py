@@ -23,7 +23,7 @@ from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, BuildError, FallbackWarning
 from ..core.spec import Spec
 from ..define.kernel_operator import KernelOperator
-from ..define.kernel_options import options
+from ..define.kernel_options import options as options_of
 from ..kernels.loop.derived import BackwardKernel
 from ..kernels.loop.kernel import LoopKernel
 from ..loops.emit.printer import notes
@@ -51,10 +51,10 @@ def compile_module(extension: LoopExtension, file: Path, root: Path) -> list[Pat
     _remove_old(path)
     folder.mkdir(exist_ok=True)
     rows = [
-        _compile(extension, kernel, precise, folder)
+        _compile(extension, kernel, how, folder)
         for name, signatures in extension.signatures.items()
         for signature in signatures
-        for kernel, precise in _kernels(extension, _function(extension, module, name), name, signature)
+        for kernel, how in _kernels(extension, _function(extension, module, name), name, signature)
     ]
     _warn_of_unlisted(extension, module)
     index = {
@@ -80,27 +80,28 @@ def _remove_old(index: Path) -> None:
 
 def _kernels(
     extension: LoopExtension, function: Callable[..., Any], name: str, signature: Signature
-) -> Iterator[tuple[Kernel, bool]]:
-    """Yield each kernel of a function for a signature, and whether it is precise."""
+) -> Iterator[tuple[Kernel, Options]]:
+    """Yield each kernel of a function for a signature, and how it is compiled."""
     parsed, numbers = outline(function), _numbers(extension, function, signature)
-    precise = options(function)["precise"]
-    base = LoopKernel(function, parsed.parameters[len(signature.tensors) :], precise)
+    given = options_of(function)
+    how = Options(isa.PORTABLE, given["precise"], schedule=given["schedule"])
+    base = LoopKernel(function, parsed.parameters[len(signature.tensors) :], given["precise"])
     specs = [None if one is None else Spec((0,) * one[1], dtype(one[0])) for one in signature.tensors]
-    yield base.typed(specs, numbers), precise
+    yield base.typed(specs, numbers), how
     if name in extension.gradients:
-        adjoint = BackwardKernel.of(base).adjoint(specs, numbers, (True,) * base.results)
-        yield adjoint.kernel, precise
+        backward = BackwardKernel.of(base)
+        adjoint = backward.adjoint(specs, numbers, (True,) * base.results)
+        yield adjoint.kernel, how._replace(schedule=backward.schedule)
 
 
-def _compile(extension: LoopExtension, kernel: Kernel, precise: bool, folder: Path) -> dict[str, Any]:
+def _compile(extension: LoopExtension, kernel: Kernel, options: Options, folder: Path) -> dict[str, Any]:
     """Compile one library and return its row of the index."""
     # messages name the file by its path in the package: no path of the builder gets into the wheel
     placed = replace(kernel, file=f"{extension.name.replace('.', '/')}.py")
-    options = Options(isa.PORTABLE, precise)
     program = schedule_or_original(placed, options)
     if program.fallback:
         warnings.warn(FallbackWarning(program.fallback), stacklevel=2)
-    digest = shipped.digest(kernel, precise=precise)
+    digest = shipped.digest(kernel, precise=options.precise, schedule=options.schedule)
     library = folder / f"{kernel.name}-{digest[:12]}.so"
     files = [store_code(text, "c") for text in sources(placed, options, program=program)]
     flags = flags_of(compilers.find("c").family, options)
@@ -108,7 +109,7 @@ def _compile(extension: LoopExtension, kernel: Kernel, precise: bool, folder: Pa
     return {
         "function": kernel.name,
         "signature": shipped.signature(kernel),
-        "precise": precise,
+        "precise": options.precise,
         "digest": digest,
         "library": library.name,
         "symbol": exported(kernel),

@@ -18,6 +18,7 @@ from ...core.spec import Spec
 from ...loops.analysis.sizes import check_sizes, is_large, size_of
 from ...loops.frontend.parse import Outline, outline, parse
 from ...loops.ir.grammar import Buffer, Kernel
+from ...loops.ir.schedule import NOTHING, Schedule
 from ...loops.library import shipped
 from ...loops.library.library import compiled, origin_and_notes, remarks
 from ...loops.library.options import Options, exported
@@ -49,6 +50,7 @@ class LoopKernel(LoopKernelBase):
       "auto", those of fewer dimensions than an input has.
     * ``tape_bytes``: how many bytes these temporaries may take, and how many the gradient's tapes (None:
       any number).
+    * ``schedule``: steps for its loops; ``schedules``: those of derived kernels, by their suffix.
     """
 
     function: Callable[..., Any]
@@ -59,6 +61,8 @@ class LoopKernel(LoopKernelBase):
     functional: bool = False
     tape: str = "auto"
     tape_bytes: int | None = None
+    schedule: Schedule = NOTHING
+    schedules: tuple[tuple[str, Schedule], ...] = ()
     native: bool = True
     has_infer_shape: bool = True
     has_infer_type: bool = True
@@ -80,11 +84,13 @@ class LoopKernel(LoopKernelBase):
         yield from described.loop_kernel(self.function)
         taped = (self.tape, self.tape_bytes)
         yield repr((self.attributes, self.precise, self.debug, self.functional, *taped)).encode()
+        if self.schedule or self.schedules:
+            yield repr((self.schedule, self.schedules)).encode()
 
     def on(self, device: str) -> LoopKernel:
         """Return the kernel of the same function for another device. Both share their typed kernels."""
         options = (self.function, self.attributes, self.precise, self.debug, device, self.functional)
-        kernel = LoopKernel(*options, self.tape, self.tape_bytes)
+        kernel = LoopKernel(*options, self.tape, self.tape_bytes, self.schedule, self.schedules)
         kernel._typed, kernel._lock = self._typed, self._lock
         kernel.accepts = Accepts(device, self.accepts.dtypes)
         return kernel
@@ -228,7 +234,9 @@ class LoopKernel(LoopKernelBase):
     def options(self) -> Options:
         """How a launch in this process compiles the kernel."""
         debug = self.debug or os.environ.get("POLYOP_LOOPS_DEBUG", "") not in ("", "0")
-        return Options(CUDA.name if self.device == "cuda" else isa.chosen(), self.precise, debug)
+        return Options(
+            CUDA.name if self.device == "cuda" else isa.chosen(), self.precise, debug, self.schedule
+        )
 
     def _is_large(self, kernel: Kernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> bool:
         """Whether 64 bits may be too few to compute an index; warns if so."""
@@ -267,7 +275,7 @@ class LoopKernel(LoopKernelBase):
         if form and kernel is not None:
             kernel = derive(kernel, form, self.tape, watch)
         if kernel is not None:
-            schedule(kernel, watch=watch)
+            schedule(kernel, watch=watch, steps=NOTHING if form else self.schedule)
 
     def explain(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
         """Return for each line what the passes decided and proved, and what they could not prove."""

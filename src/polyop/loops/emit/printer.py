@@ -6,6 +6,7 @@ from ..analysis.bounds import describe
 from ..ir.grammar import For, statements
 from ..ir.note import Note
 from ..program import Program
+from ..schedule.chosen import chosen
 from ..targets.cuda import CUDA
 from ..targets.table import TARGETS
 from .c.program import CFile, print_program
@@ -49,12 +50,13 @@ def c_file(
 
 def notes(program: Program, target: str) -> list[Note]:
     """Return what was decided for a target, and why, by line."""
+    steps = [] if program.checked else [Note(0, f"schedule={chosen(program)}", "schedule")]
     if target == CUDA.name:
         from .cuda.program import mapped
 
         mapper = mapped(program.kernel, program.plan, program.bounds, program.owners, program.kinds)
         mapper.pieces(program.kernel.body)
-        return sorted([*(note for note in program.notes if note.kind != "plan"), *mapper.notes])
+        return sorted([*steps, *(note for note in program.notes if note.kind != "plan"), *mapper.notes])
     loops = [
         s for s in statements(program.kernel.body) if isinstance(s, For) and s.var in program.plan.vector
     ]
@@ -62,4 +64,4 @@ def notes(program: Program, target: str) -> list[Note]:
     checks = [
         Note(line, text, "check", name) for line, text, name in describe(program.bounds, program.kernel, once)
     ]
-    return sorted([*(note for note in program.notes if note.kind != "check"), *checks])
+    return sorted([*steps, *(note for note in program.notes if note.kind != "check"), *checks])

@@ -34,6 +34,11 @@ def shown(kernel: Kernel) -> str:
     return "\n".join(lines) + "\n"
 
 
+def statement(node: Stmt) -> str:
+    """Return the first line of a statement as Python text."""
+    return next(_block((node,), 0))
+
+
 def _block(body: Sequence[Stmt], depth: int) -> Iterator[str]:
     space = "    " * depth
     if not body:

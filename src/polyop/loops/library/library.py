@@ -84,7 +84,13 @@ def origin_and_notes(kernel: Kernel, options: Options) -> tuple[list[str], list[
 
 def _search(kernel: Kernel, options: Options) -> shipped.Search:
     device = CUDA.name if options.isa == CUDA.name else "cpu"
-    return shipped.find(kernel, precise=options.precise, checked=options.checked, device=device)
+    return shipped.find(
+        kernel,
+        precise=options.precise,
+        checked=options.checked,
+        device=device,
+        schedule=options.schedule,
+    )
 
 
 def remarks(path: str, name: str, kind: str) -> list[str]:

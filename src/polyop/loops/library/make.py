@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...core.errors import ScheduleError
 from .. import debug
 from ..emit.c.choose import choosing
 from ..emit.printer import c_file, source
@@ -25,14 +26,16 @@ def schedule_or_original(kernel: Kernel, options: Options) -> Program:
     """Return the scheduled program of a kernel; if that fails, the author's order, with ``fallback``.
 
     isl has a quota of operations, and may fail for a large kernel. Any other exception is a bug of the
-    compiler, which POLYOP_STRICT=1 raises.
+    compiler, which POLYOP_STRICT=1 raises. Raises ``ScheduleError`` for a step that is not legal.
     """
     import islpy
 
     if options.checked:
         return original(kernel, "debug: loops stay in the author's order, and every index is checked")
     try:
-        return schedule(kernel)
+        return schedule(kernel, steps=options.schedule)
+    except ScheduleError:
+        raise
     except Exception as problem:  # a bug of a pass must not stop a program that can run in order
         if debug.is_strict() and not isinstance(problem, islpy.Error):
             raise

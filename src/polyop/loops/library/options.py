@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ...core.errors import FallbackWarning
 from ..ir.grammar import Kernel
+from ..ir.schedule import NOTHING, Schedule
 from ..targets import isa
 from ..targets.table import TARGETS
 
@@ -29,11 +30,15 @@ CUDA_FLAGS = ("-fwrapv",)
 
 
 class Options(NamedTuple):
-    """The instruction set; whether libm's functions are called (``precise``), and every index is checked."""
+    """The instruction set; whether libm's functions are called (``precise``), and every index is checked.
+
+    ``schedule`` are the author's steps; where every index is checked, loops stay in the author's order.
+    """
 
     isa: str
     precise: bool = False
     checked: bool = False
+    schedule: Schedule = NOTHING
 
 
 def language_of(options: Options) -> str:

@@ -20,6 +20,7 @@ from ...binary.allowed import check_allowed
 from ...core.abi import ABI_VERSION
 from ...core.errors import ArgumentTypeError
 from ..ir.grammar import Kernel
+from ..ir.schedule import NOTHING, Schedule
 from ..targets import isa
 from . import shipped_index
 
@@ -57,11 +58,12 @@ def index_file(module_file: str) -> str:
     return f"{folder}/{FOLDER}/{name.rpartition('.')[0] or name}.json"
 
 
-def digest(kernel: Kernel, *, precise: bool) -> str:
+def digest(kernel: Kernel, *, precise: bool, schedule: Schedule = NOTHING) -> str:
     """Return a digest of a typed kernel, the same on every machine: the path of its file is left out."""
     from ...binary.hashes import text_digest
 
-    return text_digest(f"{MEANING} {precise} {_text(replace(kernel, file=''))}")[:24]
+    steps = f" {schedule}" if schedule else ""
+    return text_digest(f"{MEANING} {precise} {_text(replace(kernel, file=''))}{steps}")[:24]
 
 
 def _text(node: Any) -> str:
@@ -96,7 +98,9 @@ def signature(kernel: Kernel) -> str:
     return ", ".join(parts)
 
 
-def find(kernel: Kernel, *, precise: bool, checked: bool, device: str) -> Search:
+def find(
+    kernel: Kernel, *, precise: bool, checked: bool, device: str, schedule: Schedule = NOTHING
+) -> Search:
     """Return the library that was shipped for a typed kernel, or why none fits."""
     if not os.path.isabs(kernel.file):  # noqa: PTH117 - pathlib is slow to import
         return Search()  # a notebook cell
@@ -108,7 +112,7 @@ def find(kernel: Kernel, *, precise: bool, checked: bool, device: str) -> Search
             return Search()
         if reason := _never_shipped(device, checked):
             return Search(why=reason, requested=True)
-        return _mismatch(index) or _matching(kernel, precise, rows, path, index["source"])
+        return _mismatch(index) or _matching(kernel, precise, schedule, rows, path, index["source"])
     except (FileNotFoundError, NotADirectoryError):
         return Search()
     except (OSError, ValueError) as problem:
@@ -160,10 +164,12 @@ def _mismatch(index: Any) -> Search | None:
     return None
 
 
-def _matching(kernel: Kernel, precise: bool, rows: list[Any], index: str, source: str) -> Search:
+def _matching(
+    kernel: Kernel, precise: bool, schedule: Schedule, rows: list[Any], index: str, source: str
+) -> Search:
     from ...binary import hashes
 
-    kernel_digest, kernel_signature = digest(kernel, precise=precise), signature(kernel)
+    kernel_digest, kernel_signature = digest(kernel, precise=precise, schedule=schedule), signature(kernel)
     row = next((row for row in rows if row["digest"] == kernel_digest), None)
     if row is None and kernel.derived:
         listed = "; ".join(row["signature"] for row in rows) or "none"
@@ -172,7 +178,7 @@ def _matching(kernel: Kernel, precise: bool, rows: list[Any], index: str, source
     if row is None:
         if any(row["signature"] == kernel_signature for row in rows):
             same = hashes.digest(kernel.file) == source
-            changed = "a number that it reads, or polyop," if same else "its file"
+            changed = "a number that it reads, its schedule, or polyop," if same else "its file"
             return Search(why=f"{changed} has changed since it was compiled ahead of time: {REMEDY}")
         listed = "; ".join(row["signature"] for row in rows)
         return Search(why=f"({kernel_signature}) was not compiled ahead of time; there are ({listed})")

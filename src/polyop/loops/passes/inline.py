@@ -19,6 +19,7 @@ from ..analysis import affine
 from ..analysis.bounds import is_inside_once_checked
 from ..analysis.cost import HEAVY
 from ..analysis.initialisation import Coverage
+from ..analysis.loop_names import variables
 from ..analysis.polyhedra import Model
 from ..ir.grammar import (
     Assign,
@@ -51,6 +52,7 @@ INDEX = Type("int64", weak=True)
 def inline(program: Program) -> Program:
     """Return the program without temporaries that are cheap to compute again."""
     kernel, notes = program.kernel, list[Note]()
+    named = program.named_loops() & variables(kernel.body)
     for name in [n for n, b in kernel.buffers.items() if b.role == "local" and not b.zeroed and not b.exact]:
         recipe = _recipe(kernel, name)
         if recipe is None:
@@ -60,6 +62,8 @@ def inline(program: Program) -> Program:
             continue
         written = _Inliner(recipe, names_of(kernel))
         body = map_body(_without_store(kernel.body, recipe.store, kernel), written.statement)
+        if not named <= variables(body):
+            continue  # the author's schedule names a loop that would be gone
         buffers = {key: b for key, b in kernel.buffers.items() if key != name}
         kernel = replace(kernel, body=body, buffers=buffers)
         text = f"{name} is computed where it is read: it needs no memory"

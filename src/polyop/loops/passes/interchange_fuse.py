@@ -18,12 +18,12 @@ Fusion joins neighbouring loops over the same range that use the same data.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..analysis import affine
 from ..analysis.dependence import Conflict, Paths, carried, common
-from ..analysis.polyhedra import Model
+from ..analysis.loop_names import by_variable
 from ..analysis.strides import COSTS, depends, stride
 from ..analysis.tree import (
     Branch,
@@ -39,21 +39,25 @@ from ..analysis.tree import (
 )
 from ..ir.grammar import INT, Expr, For, Load, Store, Var, children, walk
 from ..ir.note import Note
+from ..ir.schedule import Step
 from ..program import Program
 
 
 def interchange_fuse(program: Program) -> Program:
     """Return the program with its loops interchanged and fused."""
-    rules = _Rules(program.model)
+    rules = _Rules(program)
     rules.interchange()
     tree = rules.fuse()
-    return program.with_(*rules.notes, kernel=replace(program.kernel, body=statements_of(tree)))
+    kernel = replace(program.kernel, body=statements_of(tree))
+    applied = (*program.applied, *rules.steps)
+    return program.with_(*rules.notes, kernel=kernel, loops=rules.names, applied=applied)
 
 
 class _Rules:
-    def __init__(self, model: Model) -> None:
-        self.model, self.notes = model, list[Note]()
-        self.loops = Rearrangement(model)
+    def __init__(self, program: Program) -> None:
+        self.model, self.notes, self.steps = program.model, list[Note](), list[Step]()
+        self.names, self.frozen = dict(program.loops), program.frozen
+        self.loops = Rearrangement(self.model)
         self.legality = self.loops.legality
         self.tree: tuple[Node, ...] = ()
 
@@ -66,6 +70,7 @@ class _Rules:
                 if self.loops.replace(nest, (_rebuilt(nest, order),)):
                     names = ", ".join(loop.var for loop in order)
                     self.notes.append(Note(nest.node.line, f"loops interchanged to ({names})", "interchange"))
+                    self._step(len(self.steps), "interchange", *(loop.var for loop in order))
                     break
 
     def _orders(self, nest: Loop) -> list[list[Loop]]:
@@ -73,6 +78,8 @@ class _Rules:
         loops, leaf = _chain(nest)
         store = leaf.node
         if not isinstance(store, Store) or not store.op or len(loops) < 2:
+            return []
+        if any(loop.var in self.frozen for loop in loops):
             return []
         inside = {loop.var for loop in loops}
         if any(depends(e, frozenset(inside)) for loop in loops for e in (loop.node.lo, loop.node.hi)):
@@ -122,20 +129,19 @@ class _Rules:
     def _fused(self, body: tuple[Node, ...], first: Loop, second: Loop) -> tuple[Node, ...] | None:
         start, end = body.index(first), body.index(second)
         between = body[start + 1 : end]
-        if any(not isinstance(node, StatementNode) for node in between) or not _same_range(
+        if any(not isinstance(node, StatementNode) for node in between) or not same_range(
             first.node, second.node
         ):
             return None
-        if not _shares(first, second):
+        if not _shares(first, second) or {first.var, second.var} & self.frozen:
             return None
-        other = renamed(second, second.var, Var(first.var, INT)) if second.var != first.var else second
-        assert isinstance(other, Loop)
-        loop = Loop(first.node, (*first.body, *other.body))
+        loop = _one_loop(first, second)
         changed = (*body[:start], *between, loop, *body[end + 1 :])
         whole = _with_body(self.tree, body, changed)
         where = paths_of(whole)
         if self.legality.broken(where) is not None or self._serialises(first, second, whole, loop):
             return None
+        place = len(self.steps)  # in a schedule the outer loops are fused first
         if _is_contraction(first) or _is_contraction(second):
             deeper = self._into_one(loop, whole)
             if deeper is None:
@@ -144,8 +150,15 @@ class _Rules:
             changed = (*body[:start], *between, Loop(loop.node, deeper), *body[end + 1 :])
         text = f"loop {second.var} fused with the one of line {first.node.line}"
         self.notes.append(Note(second.node.line, text, "fuse"))
+        self._step(place, "fuse", first.var, second.var)
+        self.names.update({name: first.var for name, var in self.names.items() if var == second.var})
         self.tree = whole
         return changed
+
+    def _step(self, place: int, word: str, *loops: str) -> None:
+        """Remember a change as a step of a schedule."""
+        names = by_variable(self.names)
+        self.steps.insert(place, Step(word, tuple(names[var] for var in loops)))
 
     def _into_one(self, loop: Loop, whole: tuple[Node, ...]) -> tuple[Node, ...] | None:
         """Return the loop's body with its loops fused into one, or None when that is not possible."""
@@ -223,6 +236,38 @@ def _is_reused(load: Load, loops: set[str]) -> bool:
     return bool(loops - used)
 
 
+def joined(tree: tuple[Node, ...], first: Loop, second: Loop) -> tuple[Node, ...] | None:
+    """Return the tree with two loops fused, or None unless only statements are between them."""
+    for body in _bodies(tree):
+        if first in body and second in body:
+            start, end = sorted((body.index(first), body.index(second)))
+            between = body[start + 1 : end]
+            if body.index(first) > body.index(second) or any(
+                not isinstance(node, StatementNode) for node in between
+            ):
+                return None
+            changed = (*body[:start], *between, _one_loop(first, second), *body[end + 1 :])
+            return _with_body(tree, body, changed)
+    return None
+
+
+def _one_loop(first: Loop, second: Loop) -> Loop:
+    other = renamed(second, second.var, Var(first.var, INT)) if second.var != first.var else second
+    assert isinstance(other, Loop)
+    return Loop(first.node, (*first.body, *other.body))
+
+
+def _bodies(tree: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
+    """Yield a tree and all bodies in it."""
+    yield tree
+    for node in tree:
+        if isinstance(node, Loop):
+            yield from _bodies(node.body)
+        elif isinstance(node, Branch):
+            yield from _bodies(node.body)
+            yield from _bodies(node.orelse)
+
+
 def _with_body(tree: tuple[Node, ...], old: tuple[Node, ...], new: tuple[Node, ...]) -> tuple[Node, ...]:
     """Return the tree with one body replaced; subtrees without it stay the same objects."""
     if tree is old:
@@ -231,7 +276,8 @@ def _with_body(tree: tuple[Node, ...], old: tuple[Node, ...], new: tuple[Node, .
     return result if any(a is not b for a, b in zip(result, tree, strict=True)) else tree
 
 
-def _same_range(a: For, b: For) -> bool:
+def same_range(a: For, b: For) -> bool:
+    """Whether two loops have the same iterations, and both or none of them must run in order."""
     if "serial" in (a.hint, b.hint) and a.hint != b.hint:
         return False
     return _same(a.lo, b.lo) and _same(a.hi, b.hi)

@@ -3,28 +3,19 @@
     for k in range(2):                 y[0] = x[i, 0]
         y[k] = x[i, k]          ->     y[1] = x[i, 1]
 
-The control of such a loop would cost more than its body.
+The control of such a loop would cost more than its body. Loops that the author's schedule unrolls as a whole
+are written out here too, before the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
-from ..analysis.polyhedra import scalar_owners
-from ..ir.grammar import (
-    Const,
-    For,
-    If,
-    Kernel,
-    Stmt,
-    names_of,
-    statements,
-    substitute,
-    walk,
-)
+from ..analysis.loop_names import by_variable
+from ..ir.grammar import For, If, Stmt, statements, walk
+from ..ir.schedule import Step
 from ..program import AnyProgram
-from .index_set_splitting import renamed_copy
+from .strip_mine import trips, unrolled
 
 MAX_TRIPS, MAX_NODES = 4, 64
 """The most iterations that are unrolled, and the most nodes of expressions in one of them."""
@@ -32,44 +23,51 @@ MAX_TRIPS, MAX_NODES = 4, 64
 
 def unroll(program: AnyProgram) -> AnyProgram:
     """Return the program with short inner loops written out."""
-    return program.with_(kernel=unroll_short_loops(program.kernel))
+    program = _as_scheduled(program)
+    named = program.named_loops()
+    names = by_variable(program.loops)
+    while True:
+        loop = next((x for x in _short_loops(program.kernel.body, 0) if x.var not in named), None)
+        if loop is None:
+            return program
+        count = trips(loop) or 0
+        program, _, _ = unrolled(program, loop, count)
+        if loop.var in names:
+            program = program.with_(applied=(*program.applied, Step("unroll", (names[loop.var],), count)))
 
 
-def unroll_short_loops(kernel: Kernel) -> Kernel:
-    """Return the kernel with short inner loops written out."""
-    return replace(kernel, body=_unrolled(kernel.body, 0, names_of(kernel), scalar_owners(kernel)))
+def _as_scheduled(program: AnyProgram) -> AnyProgram:
+    """Return the program without the loops of which the author's schedule unrolls all iterations.
+
+    A loop that an earlier step names is left to ``apply_schedule``.
+    """
+    earlier: set[str] = set()
+    for step in program.schedule.steps:
+        var = program.loops.get(step.loops[0], "")
+        nodes = statements(program.kernel.body)
+        loop = next((s for s in nodes if isinstance(s, For) and s.var == var), None)
+        if step.word == "unroll" and loop and not earlier & {*step.loops} and trips(loop) == step.factor:
+            program, _, _ = unrolled(program, loop, step.factor)
+            program = program.with_(applied=(*program.applied, step))
+        else:
+            earlier |= {*step.loops}
+    return program
 
 
-def _unrolled(
-    body: Sequence[Stmt], depth: int, used_names: set[str], scalar_loops: Mapping[str, Sequence[str]]
-) -> tuple[Stmt, ...]:
-    result: list[Stmt] = []
+def _short_loops(body: Sequence[Stmt], depth: int) -> Iterator[For]:
+    """Yield the loops that are worth it, inner ones first."""
     for node in body:
         if isinstance(node, For):
-            inner = replace(node, body=_unrolled(node.body, depth + 1, used_names, scalar_loops))
-            result += _iterations(inner, used_names, scalar_loops) if depth else [inner]
+            yield from _short_loops(node.body, depth + 1)
+            if depth and _is_short(node):
+                yield node
         elif isinstance(node, If):
-            then, other = (
-                _unrolled(part, depth, used_names, scalar_loops) for part in (node.body, node.orelse)
-            )
-            result.append(replace(node, body=then, orelse=other))
-        else:
-            result.append(node)
-    return tuple(result)
+            yield from _short_loops((*node.body, *node.orelse), depth)
 
 
-def _iterations(loop: For, used_names: set[str], scalar_loops: Mapping[str, Sequence[str]]) -> list[Stmt]:
-    match loop.lo, loop.hi:
-        case Const(value=int(lo)), Const(value=int(hi)) if 0 < hi - lo <= MAX_TRIPS:
-            pass
-        case _:
-            return [loop]
+def _is_short(loop: For) -> bool:
+    count = trips(loop)
+    if count is None or not 0 < count <= MAX_TRIPS or any(isinstance(s, For) for s in statements(loop.body)):
+        return False
     size = sum(1 for s in statements(loop.body) for _ in walk(s))
-    if any(isinstance(s, For) for s in statements(loop.body)) or size * (hi - lo) > MAX_NODES * MAX_TRIPS:
-        return [loop]
-    result: list[Stmt] = []
-    outer = {name for name, loops in scalar_loops.items() if loop.var not in loops}
-    for number in range(lo, hi):
-        copy = renamed_copy(loop, f"_{number}", used_names, outer) if number > lo else loop
-        result += (substitute(s, {copy.var: Const(number, loop.lo.type)}) for s in copy.body)
-    return result
+    return size * count <= MAX_NODES * MAX_TRIPS

@@ -25,6 +25,7 @@ from ..ir.note import Note
 from ..ir.plan import Plan, Tile
 from ..ir.stops import stop_flags
 from ..program import Program
+from .roles import Roles, check_plan, check_roles, roles_of
 from .thread_partition import ThreadPartition, thread_partition
 
 LANES = 8
@@ -34,8 +35,12 @@ LANES = 8
 def plan_loops(program: Program) -> Program:
     """Return the program with the role of each loop."""
     partition = thread_partition(program)
-    planner = Planner(program.kernel, program.kinds, program.bounds, program.owners, partition)
-    return program.with_(*planner.run(), plan=planner.plan)
+    roles = roles_of(program)
+    planner = Planner(program.kernel, program.kinds, program.bounds, program.owners, partition, roles)
+    check_roles(program, planner)
+    notes = planner.run()
+    check_plan(program, planner)
+    return program.with_(*notes, plan=planner.plan)
 
 
 class Planner:
@@ -48,9 +53,10 @@ class Planner:
         bounds: Bounds,
         owners: Mapping[str, tuple[str, ...]],
         partition: ThreadPartition,
+        roles: Roles,
     ) -> None:
         self.kernel, self.kinds, self.bounds, self.owners = kernel, kinds, bounds, owners
-        self.partition = partition
+        self.partition, self.roles = partition, roles
         self.plan = Plan()
         self.notes: list[Note] = []
 
@@ -59,9 +65,12 @@ class Planner:
         self._threads(self.kernel.body)
         return self.notes
 
-    def _kind(self, loop: For) -> str:
-        """Return "parallel", "reduction" or "sequential"; ``serial`` makes any loop sequential."""
-        if loop.hint in ("serial", "border"):
+    def kind(self, loop: For) -> str:
+        """Return "parallel", "reduction" or "sequential"; ``serial`` makes a loop sequential.
+
+        The author's schedule comes before the hints in the text.
+        """
+        if loop.hint in ("serial", "border") and not self.roles.names(loop.var):
             return "sequential"
         kind = self.kinds.get(loop.var, Kind("parallel"))
         over = {name for name, _ in kind.over}
@@ -79,16 +88,12 @@ class Planner:
                 self._threads(node.orelse)
             if not isinstance(node, For):
                 continue
-            kind = self._kind(node)
-            if kind == "parallel" or (kind == "reduction" and self._divisible(node)):
-                self.plan.threads.add(node.var)
-                if kind == "reduction":
-                    self.plan.private[node.var] = self.kinds[node.var].over
-                    shared = ", ".join(name for name, _ in self.kinds[node.var].over)
-                    self.note(node, f"on all threads, each with its own {shared}, added up at the end")
-                else:
-                    self.note(node, "parallel: on all threads")
-                self._vectors(node)
+            kind = self.kind(node)
+            if node.var not in self.roles.parallel and self.roles.has_parallel(node.body, self.partition):
+                self.note(node, "in order: a loop inside is on threads, as the schedule says")
+                self._threads(node.body)
+            elif kind == "parallel" or (kind == "reduction" and self.divisible(node)):
+                self._on_threads(node, kind)
             elif kind == "reduction" and not any(isinstance(s, For) for s in node.body):
                 self._vectors(node)
             elif node.var in self.partition.columns:
@@ -98,14 +103,28 @@ class Planner:
                 self.note(node, f"on all threads, each for its own part of {row.buffer}, in order")
                 self._threads(node.body)
             else:
-                conflict = self.kinds[node.var].because if node.var in self.kinds else None
-                if node.hint == "serial":
-                    self.note(node, "in order, as serial() asks")
-                elif conflict is not None:
-                    lines = sorted({conflict.a.line, conflict.b.line})
-                    shown = " and ".join(map(str, lines))
-                    self.note(node, f"in order: its iterations share {conflict.target} (line {shown})")
+                self._note_order(node)
                 self._threads(node.body)
+
+    def _note_order(self, node: For) -> None:
+        """Note why a loop runs in order."""
+        conflict = self.kinds[node.var].because if node.var in self.kinds else None
+        if node.hint == "serial":
+            self.note(node, "in order, as serial() asks")
+        elif conflict is not None:
+            lines = sorted({conflict.a.line, conflict.b.line})
+            shown = " and ".join(map(str, lines))
+            self.note(node, f"in order: its iterations share {conflict.target} (line {shown})")
+
+    def _on_threads(self, node: For, kind: str) -> None:
+        self.plan.threads.add(node.var)
+        if kind == "reduction":
+            self.plan.private[node.var] = self.kinds[node.var].over
+            shared = ", ".join(name for name, _ in self.kinds[node.var].over)
+            self.note(node, f"on all threads, each with its own {shared}, added up at the end")
+        else:
+            self.note(node, "parallel: on all threads")
+        self._vectors(node)
 
     def _columns(self, node: For) -> None:
         inner = next(
@@ -116,7 +135,7 @@ class Planner:
         self.note(node, f"in order on all threads, each with its own part of loop {inner.var}")
         self._vectors(inner)
 
-    def _divisible(self, loop: For) -> bool:
+    def divisible(self, loop: For) -> bool:
         """Whether each thread can have a copy of the results of a reduction, to be combined in the end."""
         inner = [s for s in statements((loop,)) if isinstance(s, For)]
         over = self.kinds[loop.var].over
@@ -149,7 +168,7 @@ class Planner:
                 self.plan.tiles[loop.var] = tile
                 packed = ", operands packed" if tile.packed else ""
                 self.note(loop, f"tiled in registers with loop {tile.row}{packed}")
-            sums = " (sums are kept per lane)" if self._kind(loop) == "reduction" else ""
+            sums = " (sums are kept per lane)" if self.kind(loop) == "reduction" else ""
             self.note(loop, f"vector lanes{sums}")
         self._note_plain((node,), {loop.var for loop, _ in chosen})
 
@@ -171,7 +190,9 @@ class Planner:
         A loop is taken to have 16 iterations. Each vector loop comes with the loops around it.
         """
         inner_cost, chosen = self._inner(node.body, (*parents, node))
-        if self.blocked(node) is None:
+        if node.var in self.roles.vectorize:
+            return inner_cost * 16, [(node, parents)]
+        if self.blocked(node) is None and not self.roles.has_vectorize(node.body):
             tile = self._tile(node, parents)
             own = self._cost(node.body, node, 1.0, tile.shared if tile else ()) / LANES
             if own < inner_cost:  # on a tie, the inner loop
@@ -218,7 +239,7 @@ class Planner:
 
     def blocked(self, loop: For) -> str | None:
         """Return why the loop's iterations cannot be lanes, or None."""
-        kind = self._kind(loop)
+        kind = self.kind(loop)
         if kind == "sequential":
             return "its iterations depend on each other"
         over = self.kinds[loop.var].over if loop.var in self.kinds else ()
@@ -264,10 +285,10 @@ class Planner:
     def _tile(self, loop: For, parents: tuple[For, ...]) -> Tile | None:
         """Return the register tile for a vector loop if the rows around it share loads, else None."""
         sums = [s for s in statements(loop.body) if isinstance(s, For)]
-        if not parents or not sums or self._kind(loop) != "parallel":
+        if not parents or not sums or self.kind(loop) != "parallel":
             return None
         row = parents[-1]
-        if self._kind(row) != "parallel" or len(row.body) != 1 or row.body[0] is not loop:
+        if self.kind(row) != "parallel" or len(row.body) != 1 or row.body[0] is not loop:
             return None
         if any(isinstance(s, If) and not tests_for_iterations(s) for s in statements(loop.body)):
             return None

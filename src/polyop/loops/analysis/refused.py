@@ -1,0 +1,45 @@
+"""Why a step of a schedule is refused, as an error with the two accesses that forbid it."""
+
+from __future__ import annotations
+
+from ...core.errors import ScheduleError
+from ..ir.grammar import Kernel, Stmt
+from ..ir.printing import statement
+from ..ir.schedule import Step
+from .dependence import Conflict
+from .polyhedra import Leaf
+
+WAY_OUT = "leave the step out: the compiler then chooses"
+
+
+def refused(
+    kernel: Kernel, step: Step, rule: str, conflict: Conflict | None = None, *, line: int = 0, hint: str = ""
+) -> ScheduleError:
+    """Return the error of a step that is not legal.
+
+    ``conflict`` are the accesses that forbid it; without them, ``line`` is the place to look at.
+    """
+    rule = f"the step {step} of its schedule is refused: {rule}"
+    if conflict is None:
+        where = f"{kernel.where(line)}\n    {kernel.source.get(line, '').strip()}" if line else kernel.file
+        return ScheduleError(f"loop kernel {kernel.name}", rule, where=where, hint=hint or WAY_OUT)
+    rows = zip((conflict.a, conflict.b), _verbs(conflict), strict=True)
+    where = "\n  and ".join(_access(kernel, leaf, f"{verb} {conflict.target}") for leaf, verb in rows)
+    return ScheduleError(f"loop kernel {kernel.name}", rule, where=where, hint=hint or WAY_OUT)
+
+
+def _verbs(conflict: Conflict) -> tuple[str, str]:
+    """Return what the two statements of a conflict do with its target: one of them writes it."""
+    kinds = [
+        {access.write for access in leaf.accesses if access.target == conflict.target}
+        for leaf in (conflict.a, conflict.b)
+    ]
+    if False in kinds[1]:
+        return ("writes", "reads") if True in kinds[0] else ("reads", "writes")
+    return ("reads" if False in kinds[0] else "writes"), "writes"
+
+
+def _access(kernel: Kernel, leaf: Leaf, what: str) -> str:
+    node: Stmt = leaf.node
+    text = statement(node) if kernel.derived else kernel.source.get(leaf.line, "").strip()
+    return f"{kernel.where(leaf.line)}, which {what}\n    {text or statement(node)}"
