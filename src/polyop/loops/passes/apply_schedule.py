@@ -127,21 +127,30 @@ def _all(tree: Sequence[Node]) -> Iterator[Loop]:
                 yield from _all((*node.body, *node.orelse))
 
 
+def _chain(loop: Loop) -> list[Loop]:
+    """Return the loops of the perfect nest that starts with a loop."""
+    chain = [loop]
+    while len(chain[-1].body) == 1 and isinstance(inner := chain[-1].body[0], Loop):
+        chain.append(inner)
+    return chain
+
+
 def _interchange(work: _Work, step: Step, order: list[Loop]) -> None:
     """Put the loops of a perfect nest into another order."""
-    nest = next(loop for loop in order if all(other in _all((loop,)) for other in order))
-    chain = [nest]
-    while len(chain) < len(order) and len(chain[-1].body) == 1 and isinstance(chain[-1].body[0], Loop):
-        chain.append(chain[-1].body[0])
-    if len(chain) < len(order) or any(loop not in order for loop in chain):
-        more = next((n for n in chain[-1].body if not isinstance(n, Loop)), None)
-        beside = f": beside a loop in {chain[-1].var} there is more" if more is not None else ""
-        work.refuse(step, f"the loops are not directly inside one another{beside}", chain[-1])
+    nest = next((loop for loop in order if all(other in _all((loop,)) for other in order)), None)
+    chain = _chain(nest) if nest is not None else order
+    if nest is None or set(chain[: len(order)]) != set(order):
+        more = next((loop for loop in chain if loop in order and len(loop.body) > 1), None)
+        beside = (
+            f": beside a loop in {more.var} there is more" if nest is not None and more is not None else ""
+        )
+        work.refuse(step, f"the loops are not directly inside one another{beside}", more or chain[0])
+        return
     for number, loop in enumerate(order):
         inner = frozenset(other.var for other in order[number + 1 :])
         if depends(loop.node.lo, inner) or depends(loop.node.hi, inner):
             work.refuse(step, f"the range of {loop.var} follows from a loop that would be inside it", loop)
-    body = chain[-1].body
+    body = chain[len(order) - 1].body
     for loop in reversed(order):
         body = (Loop(loop.node, body),)
     tree = replaced(work.loops.tree, nest, body)
