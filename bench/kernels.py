@@ -32,6 +32,21 @@ def leaky() -> Any:
 
 
 @functools.cache
+def loop_leaky() -> Any:
+    """Return the same as a loop kernel, whose gradient polyop derives."""
+    import polyop
+
+    @polyop.kernel(name="bench::loop_leaky")
+    def leaky(x):
+        y = output_tensor(x.shape, x.dtype)  # noqa: F821 - a word of loop kernels
+        for i in range(x.shape[0]):
+            y[i] = x[i] if x[i] > 0.0 else 0.01 * x[i]
+        return y
+
+    return leaky
+
+
+@functools.cache
 def scaled() -> Any:
     """Return an operator with one float attribute."""
     import polyop

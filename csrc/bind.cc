@@ -19,6 +19,7 @@
 #include "module/ambient.h"
 #include "module/function.h"
 #include "module/run.h"
+#include "planned.h"
 #include "target.h"
 #include "thread_count.h"
 #include "tvm_ffi.h"
@@ -325,6 +326,11 @@ NB_MODULE(_core, m) {
   nb::object pull = m.attr("pull");
   m.attr("pull_method") =
       nb::steal(PyInstanceMethod_New(pull.ptr()));  // binds to its instance, as a Python function does
+  static PyMethodDef backward = {
+      "planned_backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(planned_backward)),
+      METH_FASTCALL, "The backward of an autograd.Function, by its plan."};
+  nb::object planned = nb::steal(PyCFunction_New(&backward, nullptr));
+  m.attr("planned_backward_method") = nb::steal(PyInstanceMethod_New(planned.ptr()));
   m.attr("python_functions") = nb::steal(module::python_functions());
   PyObject* type = make_call_type(unwrap);
   if (type == nullptr) throw nb::python_error();

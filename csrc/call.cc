@@ -4,9 +4,10 @@
 
 #include <new>
 
-#include "gather.h"
+#include "execute.h"
 #include "hosts/mindspore.h"
 #include "module/run.h"
+#include "planned.h"
 
 namespace polyop {
 
@@ -14,135 +15,7 @@ namespace {
 
 CallObject* as_call(PyObject* self) { return reinterpret_cast<CallObject*>(self); }
 
-Unwrap unwrap_launch;
-PyObject *slow_name, *prepare_name, *to_save_name;
-
-// The outputs and workspaces of one call. The destructor drops those that were not returned.
-struct Outputs {
-  const Host* host;
-  Small<NewTensor, 8> tensors;
-  size_t returned = 0;
-
-  explicit Outputs(const Host* owner) : host(owner) {}
-  Outputs(const Outputs&) = delete;
-  Outputs& operator=(const Outputs&) = delete;
-  ~Outputs() {
-    for (size_t i = returned; i < tensors.size(); ++i) host->drop(&tensors[i]);
-  }
-
-  bool add(const Spec& spec, const View& device) {
-    NewTensor tensor{};
-    if (!host->empty(spec, device, &tensor)) return false;
-    tensors.push(tensor);
-    return true;
-  }
-
-  PyObject* finish_next() { return host->finish(&tensors[returned++]); }
-
-  PyObject* finish(size_t count, bool as_tuple) {
-    if (count == 0 && !as_tuple) Py_RETURN_NONE;
-    if (count == 1 && !as_tuple) return finish_next();
-    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(count));
-    if (tuple == nullptr) return nullptr;
-    for (size_t i = 0; i < count; ++i) {
-      PyObject* object = finish_next();
-      if (object == nullptr) {
-        Py_DECREF(tuple);
-        return nullptr;
-      }
-      PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), object);
-    }
-    return tuple;
-  }
-};
-
-PyObject* execute(CallObject* self, const Launch& launch, Call* call, bool as_tuple) {
-  Outputs outputs(call->host);
-  for (const Output& output : launch.outputs) {
-    const Spec spec = {output.shape.data(), static_cast<int32_t>(output.shape.size()), output.dtype};
-    if (!outputs.add(spec, call->first)) return nullptr;
-    call->parameters.add(outputs.tensors[outputs.tensors.size() - 1].view);
-  }
-  for (const size_t bytes : launch.extra->workspaces()) {
-    constexpr int32_t kUint8 = 5;  // row of dtypes(); checked when the table is set
-    const auto size = static_cast<int64_t>(bytes);
-    if (!outputs.add({&size, 1, kUint8}, call->first)) return nullptr;
-    call->parameters.data.push(outputs.tensors[outputs.tensors.size() - 1].view.data);
-  }
-  call->parameters.dtypes.push(nullptr);  // so that a kernel can tell workspaces from tensors
-  const Outcome outcome = run(launch, call->parameters, call->host->stream(call->first));
-  if (outcome.interrupted) return nullptr;
-  if (outcome.code != 0) {
-    const std::string& error = outcome.error;
-    PyObject* text = PyUnicode_DecodeUTF8(error.data(), static_cast<Py_ssize_t>(error.size()), "replace");
-    if (text == nullptr) return nullptr;
-    PyObject* result = PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_failed", "iNOs", outcome.code,
-                                           text, outcome.threw ? Py_True : Py_False, launch.label.c_str());
-    Py_XDECREF(result);
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the kernel failed");
-    return nullptr;
-  }
-  return outputs.finish(launch.outputs.size(), as_tuple);
-}
-
-// Asks Python to choose and prepare a kernel. Returns (Launch, whether it may be cached), or None: not for
-// the native path.
-PyObject* prepare(CallObject* self, const Call& call) {
-  PyObject* values = PyTuple_New(static_cast<Py_ssize_t>(call.values.size()));
-  if (values == nullptr) return nullptr;
-  for (size_t i = 0; i < call.values.size(); ++i) {
-    Py_INCREF(call.values[i]);
-    PyTuple_SET_ITEM(values, static_cast<Py_ssize_t>(i), call.values[i]);
-  }
-  PyObject* answer =
-      PyObject_CallMethodObjArgs(reinterpret_cast<PyObject*>(self), prepare_name, values, nullptr);
-  Py_DECREF(values);
-  return answer;
-}
-
-// How a prepared kernel is run.
-struct RunMode {
-  Pack pack;
-  PyObject* ctx = nullptr;  // where the gradient of a module's function is recorded
-};
-
-PyObject* execute_prepared(CallObject* self, Call* call, RunMode mode, bool* declined) {
-  Cache::Prepared prepared = self->cache->find(call->key);
-  if (prepared.launch == nullptr) {
-    const unsigned generation = self->generation, definition = self->definition;
-    PyObject* answer = prepare(self, *call);
-    if (answer == nullptr) return nullptr;
-    if (answer == Py_None || definition != self->definition) {  // changed while preparing
-      Py_DECREF(answer);
-      *declined = true;
-      return nullptr;
-    }
-    PyObject* owner = PyTuple_GET_ITEM(answer, 0);
-    const Launch* launch = unwrap_launch(owner);
-    if (launch == nullptr) {
-      Py_DECREF(answer);
-      return nullptr;
-    }
-    if (PyTuple_GET_ITEM(answer, 1) == Py_True && generation == self->generation) {
-      self->cache->add(call->key, launch, owner);
-    }
-    prepared = {launch, owner};
-    Py_INCREF(owner);
-    Py_DECREF(answer);
-  } else {
-    Py_INCREF(prepared.owner);  // another thread may replace the entry while the kernel runs
-  }
-  PyObject* result = nullptr;
-  if (prepared.launch->function == nullptr) {
-    result = execute(self, *prepared.launch, call, mode.pack == Pack::kTuple);
-  } else if (mode.ctx != nullptr) {
-    result = module::record(self, *prepared.launch, call, mode.ctx);
-  } else {
-    result = module::execute(self, *prepared.launch, call, mode.pack);
-  }
-  Py_DECREF(prepared.owner);
-  return result;
-}
+PyObject *slow_name, *to_save_name;
 
 PyObject* slow(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   PyObject* method = PyObject_GetAttr(self, slow_name);
@@ -161,8 +34,8 @@ PyObject* fast(CallObject* self, PyObject* const* args, Py_ssize_t count, Pack p
       return execute_prepared(self, &call, {pack}, declined);
     case GatherResult::kDifferentiate:
       if (self->differentiate != nullptr && self->differentiate != Py_None) {
-        PyObject* function = self->differentiate;
-        Py_INCREF(function);  // the operator may be updated while it runs
+        PyObject* function = planned_function(self, call);
+        if (function == nullptr) Py_INCREF(function = self->differentiate);  // it may be replaced meanwhile
         PyObject* result = PyObject_Vectorcall(function, args, static_cast<size_t>(count), nullptr);
         Py_DECREF(function);
         return result;
@@ -296,6 +169,7 @@ PyObject* same_shapes_method(PyObject*, PyObject* const* args, Py_ssize_t count)
 PyObject* forget_method(PyObject* object, PyObject*) {
   ++as_call(object)->generation;
   as_call(object)->cache->clear();
+  as_call(object)->plans->clear();
   Py_RETURN_NONE;
 }
 
@@ -331,6 +205,7 @@ PyObject* configure_method(PyObject* object, PyObject* args) {
   self->inner_pack = static_cast<char>(inner_pack);
   self->module = module != 0;
   self->cache->clear();
+  self->plans->clear();
   Py_RETURN_NONE;
 }
 
@@ -340,6 +215,7 @@ PyObject* new_call(PyTypeObject* type, PyObject*, PyObject*) {
   CallObject* self = as_call(object);
   self->vectorcall = vectorcall;
   self->cache = new Cache();
+  self->plans = new Cache();
   self->kinds = PyUnicode_FromString("");
   self->defaults = PyTuple_New(0);
   if (self->kinds == nullptr || self->defaults == nullptr) {
@@ -354,13 +230,18 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(self->differentiate);
   Py_VISIT(self->defaults);
-  return self->cache == nullptr ? 0 : self->cache->visit(visit, arg);
+  for (Cache* cache : {self->cache, self->plans}) {
+    const int stop = cache == nullptr ? 0 : cache->visit(visit, arg);
+    if (stop != 0) return stop;
+  }
+  return 0;
 }
 
 int clear(PyObject* object) {
   CallObject* self = as_call(object);
   Py_CLEAR(self->differentiate);
   if (self->cache != nullptr) self->cache->clear();
+  if (self->plans != nullptr) self->plans->clear();
   return 0;
 }
 
@@ -374,6 +255,7 @@ void dealloc(PyObject* object) {
   Py_CLEAR(self->defaults);
   Py_CLEAR(self->missing);
   delete self->cache;
+  delete self->plans;
   type->tp_free(object);
   Py_DECREF(type);
 }
@@ -406,6 +288,10 @@ PyMethodDef methods[] = {
     {"record", as_function(record_method), METH_FASTCALL, "Run a module's function, recording its gradient."},
     {"record_forward", as_function(record_forward_method), METH_FASTCALL,
      "record() for an autograd.Function."},
+    {"plan_gradient", as_function(plan_gradient_method), METH_FASTCALL,
+     "Remember the plan of a gradient for calls like this one."},
+    {"planned_forward", as_function(planned_forward_method), METH_FASTCALL,
+     "The forward of an autograd.Function, by its plan."},
     {"same_shapes", as_function(same_shapes_method), METH_FASTCALL | METH_STATIC,
      "Compare gradients with inputs."},
     {"forget", forget_method, METH_NOARGS, "Drop all prepared kernels."},
@@ -437,10 +323,10 @@ PyType_Spec spec = {
 }  // namespace
 
 PyObject* make_call_type(Unwrap unwrap) {
-  unwrap_launch = unwrap;
+  start_execute(unwrap);
+  start_planned();
   slow_name = PyUnicode_InternFromString("_slow");
   to_save_name = PyUnicode_InternFromString("to_save");
-  prepare_name = PyUnicode_InternFromString("_prepare");
   return PyType_FromSpec(&spec);
 }
 

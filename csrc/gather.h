@@ -13,6 +13,7 @@ struct CallObject {
   PyObject base;
   vectorcallfunc vectorcall;
   Cache* cache;
+  Cache* plans;             // of gradients, by the same keys; see planned.h
   PyObject* kinds;          // str, one letter per argument: t tensor, l list of tensors, a attribute
   PyObject* defaults;       // tuple, one per argument; `missing` where the argument has no default
   PyObject* missing;        // the sentinel for "no default"

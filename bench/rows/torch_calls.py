@@ -1,11 +1,51 @@
 """Eager PyTorch calls beside the same kernel as a C++ operator."""
 
-from kernels import leaky, need_torch, scaled, torch_leaky
+from kernels import leaky, loop_leaky, need_torch, scaled, torch_leaky
 from measure import Row, Timed, beside
 
 OPERATOR = "C++ TORCH_LIBRARY operator with an Autograd kernel"
 FUNCTION = "C++ torch::autograd::Function"
 BOTH_WAYS = "f(x).backward(g)"
+
+
+def training_rows() -> list[Row]:
+    """Return rows of each direction alone, where a gradient is wanted."""
+    torch = need_torch()
+
+    class Trivial(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):  # noqa: ARG004
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):  # noqa: ARG004
+            return grad
+
+    leaf = torch.randn(4, requires_grad=True)
+    aten = torch.nn.functional.leaky_relu
+
+    def forward(f: object) -> Timed:
+        return Timed("f(x)", {"f": f, "x": leaf})
+
+    def backward(f: object) -> Timed:
+        return Timed("y.backward(g, retain_graph=True)", {"y": f(leaf), "g": torch.ones(4)})
+
+    rows = []
+    for kind, f in (("C", leaky()), ("loop", loop_leaky())):
+        beside_trivial, beside_aten = (
+            beside(forward(f), forward(Trivial.apply)),
+            beside(backward(f), backward(aten)),
+        )
+        rows.append(
+            Row(
+                f"torch forward of a {kind} kernel, gradient wanted",
+                "a trivial autograd.Function",
+                1.2,
+                beside_trivial,
+            )
+        )
+        rows.append(Row(f"torch backward of a {kind} kernel", "ATen's leaky_relu", 1.1, beside_aten))
+    return rows
 
 
 def rows() -> list[Row]:
@@ -20,6 +60,7 @@ def rows() -> list[Row]:
     leaf = torch.randn(4, requires_grad=True)
     every_other = torch.randn(8)[::2]
     return [
+        *training_rows(),
         Row("torch call, no gradient, 4 elements", OPERATOR, 0.5, beside(call(ours, x), call(peer, x))),
         Row("the same through torch.ops", OPERATOR, 2.0, beside(call(ours.torch, x), call(peer, x))),
         Row(

@@ -7,6 +7,7 @@ one with ``setup_context``.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any, cast
 
 import torch
@@ -17,7 +18,9 @@ from ...call.rule import Rule, apply_rule, check_gradient, may_save
 from ...call.uses import Uses
 from ...core.arguments import bind
 from ...core.untraced import untraced
+from ...rules.loops.rules import DerivedRule
 from ...rules.module.recorded import Recorded
+from . import planned
 from .autograd import DIFFERENTIABLE, INHERITED
 from .layout import UNREAD, Layout
 from .recorded import make_direct
@@ -34,6 +37,11 @@ def attach(bound: BoundOperator) -> None:
     if schema.mutates or schema.returns_list or layout.has_lists or not schema.tensor_positions:
         bound.differentiate = None  # through torch.ops
         return
+    if isinstance(bound.operator.gradient, DerivedRule):
+        apply = planned.make(bound, layout)
+        bound.differentiate = _saving(bound, apply) if may_save(bound.operator) else apply
+        bound.forget()  # a plan has the function that was just replaced
+        return
     only_tensors = all(a.type.is_tensor and not a.type.is_optional for a in schema.arguments)
     single = len(schema.returns) == 1 and not bound.operator.returns_tuple
     make = _lean if only_tensors and single and layout.uses() == _inputs_only(schema) else _general
@@ -42,18 +50,28 @@ def attach(bound: BoundOperator) -> None:
     # the engine calls apply() of the backward class; the inherited one looks backward up each time
     kind._backward_cls.apply = body["backward"].__func__
     apply = super(torch.autograd.Function, kind).apply
-    bound.differentiate = _saving(bound, apply) if may_save(bound.operator) else apply
+    bound.differentiate = apply
 
 
 def _saving(bound: BoundOperator, apply: Any) -> Any:
     """Return what calls the operator that also returns temporaries, if there is one."""
     schema, count = bound.schema, len(bound.schema.arguments)
     rule = cast("Rule", bound.operator.gradient)
+    single = len(schema.returns) == 1 and not bound.operator.returns_tuple
+    own = itemgetter(0 if single else slice(len(schema.returns)))
 
     @untraced
     def differentiate(*args: Any) -> Any:
         saving = rule.saving(args if len(args) == count else bind(schema, args, {}))
-        return apply(*args) if saving is None else bound.pack(saving(*args)[: len(schema.returns)])
+        if saving is None:
+            return apply(*args)
+
+        @untraced
+        def call(*args: Any) -> Any:
+            return own(saving(*args))
+
+        bound.plan_gradient((call,), bound.differentiate, *args)
+        return call(*args)
 
     return differentiate
 

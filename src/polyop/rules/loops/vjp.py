@@ -51,6 +51,21 @@ class PartCall(NamedTuple):
     arguments: tuple[Any, ...]
 
 
+class Step(NamedTuple):
+    """One backward call as numbers, for a host that can run it without Python; csrc/planned.cc reads it.
+
+    ``part`` is called with ``operands``, in which ``sources`` says what takes a place: the tensor with this
+    number among the inputs, outputs and output gradients of the call, or -1. ``results`` has for each
+    argument of the call the number of the part's result; -1 for no gradient; ``-2 - k`` for output gradient
+    k, unchanged. ``part`` is None if nothing is computed.
+    """
+
+    part: BoundOperator | None
+    operands: tuple[Any, ...]
+    sources: tuple[int, ...]
+    results: tuple[int, ...]
+
+
 class LoopVJP:
     """The gradient of calls with tensors of these specs, and with these attributes."""
 
@@ -129,6 +144,23 @@ class LoopVJP:
             return None
         operands = self._operands(plan, inputs, outputs, grads) if True in plan.computed else ()
         return PartCall(plan, self._backward(), operands)
+
+    def step(self, grads: Sequence[Any], needs_gradient: Sequence[bool]) -> Step | None:
+        """Return the backward call for output gradients, or None if none of them is present."""
+        plan = self._cached_plan(grads, tuple(needs_gradient))
+        if plan is None:
+            return None
+        results = [-1] * len(needs_gradient)
+        for k, at in enumerate(self.positions):
+            number = plan.shared_with[k]
+            results[at] = -2 - number if number is not None else k if plan.computed[k] else -1
+        if True not in plan.computed:
+            return Step(None, (), (), tuple(results))
+        flags = (*plan.read, *plan.present)
+        constants = (plan.key, *self.attributes.values())
+        operands = (*(None,) * len(flags), *constants)
+        sources = (*(k if flag else -1 for k, flag in enumerate(flags)), *(-1,) * len(constants))
+        return Step(self._backward(), operands, sources, tuple(results))
 
     def _operands(
         self, plan: BackwardPlan, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]
