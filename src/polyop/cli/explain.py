@@ -177,7 +177,9 @@ def passes(
         printing(one, program, took)
         seconds.append((one.name, took))
 
-    kernel.compile_watched(*split(bound, arguments_of(bound, inputs, attributes)), watch, form)
+    steps = kernel.compile_watched(*split(bound, arguments_of(bound, inputs, attributes)), watch, form)
+    if names and steps is not None:
+        lines.append(f"# schedule={steps}")
     if timed:
         total = sum(took for _, took in seconds)
         lines += [f"{took * 1e3:9.2f} ms  {name}" for name, took in (*seconds, ("all passes", total))]

@@ -21,6 +21,7 @@ def kernel(
     *,
     name: str | None = None,
     schedule: Schedule | None = None,
+    derived_schedules: Mapping[str, Schedule] | None = None,
 ) -> Any:
     """Return the loop nest as an operator: called with the tensors of any framework, it runs compiled.
 
@@ -39,6 +40,8 @@ def kernel(
                        effect.
     ``schedule``       what the loops become, partly or wholly: a :class:`polyop.Schedule`. The compiler
                        chooses the rest. ``polyop explain`` prints what was chosen in this form.
+    ``derived_schedules``  those of derived kernels, by the end of their names: ``{"backward": ...}`` is for
+                       the gradient, "backward__batched" for its batch.
 
     >>> import numpy as np
     >>> @kernel
@@ -60,9 +63,11 @@ def kernel(
     """
     if name is not None:
         check_name(name)
-    if schedule is not None:
-        check_attrs({"schedule": schedule}, "kernel")
-        compile_attrs = {**(compile_attrs or {}), "schedule": schedule}
+    given = {"schedule": schedule, "derived_schedules": derived_schedules}
+    schedules = {name: value for name, value in given.items() if value is not None}
+    check_attrs(schedules, "kernel")
+    if schedules:
+        compile_attrs = {**(compile_attrs or {}), **schedules}
     marker = python_kernel(reg_info=reg_info, compile_attrs=compile_attrs)
 
     def decorate(function: Callable[..., Any]) -> Any:

@@ -10,7 +10,9 @@ from typing import Any
 from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..loops.ir.schedule import NOTHING, Schedule
 
-COMPILE_ATTRS = ("precise", "debug", "tape", "tape_bytes", "schedule", "schedules")
+COMPILE_ATTRS = ("precise", "debug", "tape", "tape_bytes", "schedule", "derived_schedules")
+DERIVED = ("backward", "tangent", "batched", "saving", "placed")
+"""The suffixes of the names of derived kernels."""
 TAPES = ("auto", "all", "none")
 
 
@@ -22,7 +24,8 @@ def options(function: Callable[..., Any]) -> dict[str, Any]:
     given = compile_attrs_of(function)
     words = {word: bool(given.get(word)) for word in ("precise", "debug")}
     taped = {"tape": given.get("tape", "auto"), "tape_bytes": given.get("tape_bytes")}
-    return {**words, **taped, "schedule": given.get("schedule", NOTHING)}
+    derived = tuple(sorted(given.get("derived_schedules", {}).items()))
+    return {**words, **taped, "schedule": given.get("schedule", NOTHING), "derived_schedules": derived}
 
 
 def compile_attrs_of(function: Callable[..., Any]) -> dict[str, Any]:
@@ -55,11 +58,7 @@ def check_attrs(given: Mapping[str, Any], subject: str) -> None:
     for name in ("precise", "debug"):
         if not isinstance(given.get(name, False), bool):
             raise ArgumentTypeError(subject, f"{name!r} must be True or False", repr(given[name]))
-    steps = given.get("schedule", NOTHING)
-    if not isinstance(steps, Schedule):
-        rule = "'schedule' must be a polyop.Schedule"
-        hint = 'as in schedule=polyop.Schedule().parallel("i")'
-        raise ArgumentTypeError(subject, rule, type(steps).__name__, hint=hint)
+    _check_schedules(given, subject)
     tape = given.get("tape", "auto")
     if not isinstance(tape, str) or tape not in TAPES:
         raise ArgumentValueError(subject, f"'tape' must be one of {list(TAPES)}", repr(tape))
@@ -68,3 +67,22 @@ def check_attrs(given: Mapping[str, Any], subject: str) -> None:
         rule = "'tape_bytes' must be a number of bytes, or None for no limit"
         kind = ArgumentValueError if isinstance(limit, int) else ArgumentTypeError
         raise kind(subject, rule, repr(limit))
+
+
+def _check_schedules(given: Mapping[str, Any], subject: str) -> None:
+    """Raise ``ArgumentTypeError`` or ``ArgumentValueError`` for schedules that do not fit."""
+    steps = given.get("schedule", NOTHING)
+    if not isinstance(steps, Schedule):
+        rule = "'schedule' must be a polyop.Schedule"
+        hint = 'as in schedule=polyop.Schedule().parallel("i")'
+        raise ArgumentTypeError(subject, rule, type(steps).__name__, hint=hint)
+    derived = given.get("derived_schedules", {})
+    if not isinstance(derived, Mapping) or not all(isinstance(s, Schedule) for s in derived.values()):
+        rule = "'derived_schedules' must be a dict of polyop.Schedule by derived kernel"
+        hint = 'as in derived_schedules={"backward": polyop.Schedule().parallel("i")}'
+        raise ArgumentTypeError(subject, rule, repr(derived), hint=hint)
+    for name in derived:
+        if not isinstance(name, str) or not {*name.split("__")} <= {*DERIVED}:
+            rule = "the keys of 'derived_schedules' must be derived kernels"
+            hint = f"they are {', '.join(DERIVED)}, or several joined by __, as in backward__batched"
+            raise ArgumentValueError(subject, rule, repr(name), hint=hint)

@@ -85,7 +85,9 @@ def _kernels(
     parsed, numbers = outline(function), _numbers(extension, function, signature)
     given = options_of(function)
     how = Options(isa.PORTABLE, given["precise"], schedule=given["schedule"])
-    base = LoopKernel(function, parsed.parameters[len(signature.tensors) :], given["precise"])
+    attributes = parsed.parameters[len(signature.tensors) :]
+    schedules = {name: given[name] for name in ("schedule", "derived_schedules")}
+    base = LoopKernel(function, attributes, given["precise"], **schedules)
     specs = [None if one is None else Spec((0,) * one[1], dtype(one[0])) for one in signature.tensors]
     yield base.typed(specs, numbers), how
     if name in extension.gradients:

@@ -10,8 +10,9 @@ import pytest
 
 import polyop
 from polyop import Schedule
-from polyop.core.errors import ArgumentTypeError, ArgumentValueError, ScheduleError
+from polyop.core.errors import ArgumentTypeError, ArgumentValueError, GradientError, ScheduleError
 from polyop.kernels.loop.kernel import LoopKernel
+from polyop.loops.derive.forms import derive
 from polyop.loops.emit.printer import source
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
@@ -307,7 +308,9 @@ WRONG = [
     (lambda: S.tile("i", 0), ArgumentValueError, "takes a number of iterations from 1"),
     (lambda: S.interchange("i"), ArgumentValueError, "takes the names of 2 loops or more"),
     (lambda: S.fuse("i", "i"), ArgumentValueError, "each once"),
-    (lambda: polyop.kernel(schedule="tile")(two), ArgumentTypeError, "must be a polyop.Schedule"),
+    (lambda: polyop.kernel(schedule="tile"), ArgumentTypeError, "must be a polyop.Schedule"),
+    (lambda: polyop.kernel(derived_schedules=S), ArgumentTypeError, "must be a dict of polyop.Schedule"),
+    (lambda: polyop.kernel(derived_schedules={"grad": S}), ArgumentValueError, "must be derived kernels"),
 ]
 
 
@@ -380,3 +383,43 @@ def test_what_a_schedule_became_yields_the_same_code(function, steps):
     second = schedule(typed(function), steps=chosen(first))
     name = isa.available()[0]
     assert source(second, name, "f") == source(first, name, "f"), chosen(first)
+
+
+def squares(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * x[i, j]
+    return y
+
+
+def test_derived_kernels_take_schedules_of_their_own():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    steps = {"backward": S.tile("i", 2).parallel("j"), "backward__batched": S.vectorize("j")}
+    op = polyop.kernel(derived_schedules=steps)(squares)
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    op(x).sum().backward()
+    torch.testing.assert_close(x.grad, 2 * x.detach())
+    backward = op.operator.gradient.kernel
+    assert backward.schedule == steps["backward"]
+    assert dict(backward.derived_schedules) == {"batched": steps["backward__batched"]}
+    assert not op.operator.kernels[0].schedule
+    refused = polyop.kernel(derived_schedules={"backward": S.parallel("q")})(squares)
+    with pytest.raises(ScheduleError, match="loop kernel squares__backward: the step parallel"):
+        refused(x).sum().backward()
+
+
+@pytest.mark.parametrize("form", ["backward", "tangent", "batched", "saving"])
+def test_what_was_chosen_for_a_derived_kernel_yields_the_same_code(form, programs):
+    for program in programs.PROGRAMS[::8]:
+        tensors = [(dtype, len(axes)) for dtype, axes, _ in program.rows]
+        try:
+            kernel = derive(parse(program.function, tensors, program.attributes), form)
+        except GradientError:
+            continue
+        if kernel is None:
+            continue
+        first = schedule(kernel)
+        second = schedule(kernel, steps=chosen(first))
+        name = isa.available()[0]
+        assert source(second, name, "f") == source(first, name, "f"), program.name

@@ -17,8 +17,10 @@ from ...core.spec import Spec
 from ...core.spec_key import SpecKey
 from ...loops.analysis.sizes import bytes_of, size_of
 from ...loops.ir.grammar import Kernel, Size, walk
+from ...loops.ir.schedule import NOTHING
 from ...loops.ir.types import is_real
 from ...loops.library.derivations import derivation
+from ...loops.library.library import origin_and_notes
 from ..base import Accepts, flatten
 from .kernel import LoopKernel, tensors_of
 from .temporaries import temporaries
@@ -57,7 +59,17 @@ class DerivedKernel(LoopKernel):
     def of(cls, base: Any, **more: Any) -> Self:
         """Return the kernel derived from ``base``, for the same device; ``more`` are fields of the class."""
         options = (base.function, base.attributes, base.precise, base.debug, base.device)
-        return cls(*options, tape="none", tape_bytes=base.tape_bytes, base=base, **more)
+        known, start = dict(base.derived_schedules), f"{cls.SUFFIX}__"
+        rest = [(key.removeprefix(start), steps) for key, steps in known.items() if key.startswith(start)]
+        return cls(
+            *options,
+            tape="none",
+            tape_bytes=base.tape_bytes,
+            schedule=known.get(cls.SUFFIX, NOTHING),
+            derived_schedules=tuple(rest),
+            base=base,
+            **more,
+        )
 
     def __post_init__(self) -> None:
         self.outline = self.base.outline
@@ -379,6 +391,7 @@ class BackwardKernel(DerivedKernel):
             n for n, flag in zip(tensors_of(kernel), self.reads(inputs, attributes), strict=False) if flag
         ]
         lines += self._explain_temporaries(inputs, attributes)
+        lines += self._explain_schedule(kernel)
         kept = ", ".join(read) or "nothing"
         lines.append(f"keeps {kept} for the gradient; tapes take {taped} bytes while it runs{more}")
         return lines
@@ -404,6 +417,13 @@ class BackwardKernel(DerivedKernel):
     def linear_tensors(self) -> int:
         """The gradients of the outputs, which come last."""
         return int(self.base.results)
+
+    def _explain_schedule(self, kernel: Kernel) -> Iterator[str]:
+        """Yield what the loops of the gradient became, as ``@polyop.kernel`` takes it."""
+        suffix = self.name.removeprefix(f"{self.outline.name}__")
+        _, notes = origin_and_notes(kernel, self.options)
+        for text in (text.removeprefix("schedule=") for line, text in notes if not line):
+            yield f'derived_schedules={{"{suffix}": {text}}}'
 
     def _explain_temporaries(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Iterator[str]:
         """Yield which temporaries a framework's call saves, and which ``tape_bytes`` does not allow."""

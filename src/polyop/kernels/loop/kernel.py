@@ -50,7 +50,7 @@ class LoopKernel(LoopKernelBase):
       "auto", those of fewer dimensions than an input has.
     * ``tape_bytes``: how many bytes these temporaries may take, and how many the gradient's tapes (None:
       any number).
-    * ``schedule``: steps for its loops; ``schedules``: those of derived kernels, by their suffix.
+    * ``schedule``: steps for its loops; ``derived_schedules``: for derived kernels, by suffix.
     """
 
     function: Callable[..., Any]
@@ -62,7 +62,7 @@ class LoopKernel(LoopKernelBase):
     tape: str = "auto"
     tape_bytes: int | None = None
     schedule: Schedule = NOTHING
-    schedules: tuple[tuple[str, Schedule], ...] = ()
+    derived_schedules: tuple[tuple[str, Schedule], ...] = ()
     native: bool = True
     has_infer_shape: bool = True
     has_infer_type: bool = True
@@ -84,13 +84,13 @@ class LoopKernel(LoopKernelBase):
         yield from described.loop_kernel(self.function)
         taped = (self.tape, self.tape_bytes)
         yield repr((self.attributes, self.precise, self.debug, self.functional, *taped)).encode()
-        if self.schedule or self.schedules:
-            yield repr((self.schedule, self.schedules)).encode()
+        if self.schedule or self.derived_schedules:
+            yield repr((self.schedule, self.derived_schedules)).encode()
 
     def on(self, device: str) -> LoopKernel:
         """Return the kernel of the same function for another device. Both share their typed kernels."""
         options = (self.function, self.attributes, self.precise, self.debug, device, self.functional)
-        kernel = LoopKernel(*options, self.tape, self.tape_bytes, self.schedule, self.schedules)
+        kernel = LoopKernel(*options, self.tape, self.tape_bytes, self.schedule, self.derived_schedules)
         kernel._typed, kernel._lock = self._typed, self._lock
         kernel.accepts = Accepts(device, self.accepts.dtypes)
         return kernel
@@ -263,19 +263,24 @@ class LoopKernel(LoopKernelBase):
 
     def compile_watched(
         self, inputs: Sequence[Any], attributes: Mapping[str, Any], watch: Watch, form: str = ""
-    ) -> None:
-        """Run the passes for these specs, whatever is cached; ``watch`` is given the program after each.
+    ) -> Schedule | None:
+        """Run the passes for these specs, whatever is cached; return what was chosen.
+
+        ``watch`` is given the program after each pass. None: the form would save nothing.
 
         ``form``: a derived form, a name of ``derive.pipelines.PIPELINES``. Its derivation runs first.
         """
         from ...loops.derive.forms import derive
         from ...loops.pipeline import schedule
+        from ...loops.schedule.chosen import chosen
 
         kernel: Kernel | None = self.typed(inputs, attributes)
         if form and kernel is not None:
             kernel = derive(kernel, form, self.tape, watch)
-        if kernel is not None:
-            schedule(kernel, watch=watch, steps=NOTHING if form else self.schedule)
+        if kernel is None:
+            return None
+        steps = dict(self.derived_schedules).get(form, NOTHING) if form else self.schedule
+        return chosen(schedule(kernel, watch=watch, steps=steps))
 
     def explain(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
         """Return for each line what the passes decided and proved, and what they could not prove."""

@@ -205,6 +205,10 @@ def condition(expr: Expr, known: frozenset[str], holds: bool = True) -> tuple[st
             if (name == "and") == holds:
                 return (f"({' and '.join(texts)})" if texts else None), exact
             return (f"({' or '.join(texts)})", exact) if len(texts) == len(parts) else (None, False)
+        case Op(name="<", args=(a, Op(name="min", args=ends))):
+            return condition(_all(tuple(Op("<", (a, end), expr.type) for end in ends)), known, holds)
+        case Op(name="<", args=(Op(name="max", args=starts), b)):
+            return condition(_all(tuple(Op("<", (start, b), expr.type) for start in starts)), known, holds)
         case Op(name=name, args=(a, b)) if name in _COMPARISONS:
             left, right = text(a, known), text(b, known)
             if left is None or right is None:
@@ -213,6 +217,10 @@ def condition(expr: Expr, known: frozenset[str], holds: bool = True) -> tuple[st
         case Op(name="cast", args=(a,)) if a.type.dtype == "bool" and expr.type.dtype == "bool":
             return condition(a, known, holds)
     return None, False
+
+
+def _all(conditions: tuple[Expr, ...]) -> Expr:
+    return Op("and", conditions, conditions[0].type)
 
 
 def from_linear(form: Linear, leaves: Mapping[str, Expr]) -> Expr:
