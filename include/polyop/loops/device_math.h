@@ -46,6 +46,8 @@ POLYOP_UNSIGNED_ROW(u16)
 POLYOP_UNSIGNED_ROW(u32)
 POLYOP_UNSIGNED_ROW(u64)
 
+#include "math_gamma.h"
+
 /* Floats: E the element, F the tail of C's names. floordiv and mod round as NumPy's do. */
 #define POLYOP_ONE(name, function, E, F) \
   POLYOP_FN E pl_##name##_##E(E x) { return function##F(x); }
@@ -61,6 +63,9 @@ POLYOP_UNSIGNED_ROW(u64)
     const E e = exp##F(-fabs##F(x));                                      \
     return (x < 0 ? e : (E)1) / (1 + e);                                  \
   }                                                                       \
+  POLYOP_FN E pl_lgamma_##E(E x) { return (E)polyop_lgamma(x); }          \
+  POLYOP_FN E pl_digamma_##E(E x) { return (E)polyop_digamma(x); }        \
+  POLYOP_FN E pl_trigamma_##E(E x) { return (E)polyop_trigamma(x); }      \
   POLYOP_FN E pl_atan2_##E(E y, E x) { return atan2##F(y, x); }           \
   POLYOP_FN E pl_pow_##E(E x, E y) { return pow##F(x, y); }               \
   POLYOP_FN E mod_##E(E a, E b) {                                         \

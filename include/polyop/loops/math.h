@@ -6,7 +6,7 @@
  * declares. Always declared: abs sign round (half to even) floor ceil trunc sqrt rsqrt and isnan isinf
  * isfinite (a mask; an int for scalars). POLYOP_WANT_FLOORDIV and _MOD declare floordiv_T and mod_T, as
  * numpy.floor_divide and numpy.remainder. POLYOP_WANT_PRECISE adds plp_<name>_<type>: libm, lane by lane, for
- * the functions of the table, but not sigmoid: libm has none.
+ * the functions of the table, but not sigmoid and those of gamma: libm has none.
  *
  * Inf, NaN, -0.0, subnormal arguments and results and overflow are as in C (Annex F), except that no
  * exception flags are promised. A scalar is computed as a lane of a vector. With gcc its bits are those of a
@@ -27,7 +27,7 @@
  *     cos         2.00     2.00
  *     tan         3.50     3.50
  *     tanh        1.40     1.40
- *     sinh        2.30     2.20
+ *     sinh        2.00     2.00
  *     cosh        1.50     1.50
  *     atan        2.00     1.80
  *     asin        2.10     2.10
@@ -45,6 +45,7 @@
  *     trunc       0.00     0.00
  *     atan2       2.00     2.00
  *     pow         0.80     0.51
+ *     lgamma, digamma, trigamma: 4 for positive arguments (tests/loops/test_accuracy.py).
  *     floordiv, mod: exactly NumPy's. plp_: those of libm. */
 /* clang-format on */
 #ifndef POLYOP_LOOPS_MATH_H
@@ -59,6 +60,9 @@
 #define POLYOP_JOIN(a, b) POLYOP_PASTE(a, b)
 #define POLYOP_PASTE(a, b) a##b
 
+#if defined(POLYOP_WANT_LGAMMA) || defined(POLYOP_WANT_DIGAMMA) || defined(POLYOP_WANT_TRIGAMMA)
+#include "math_gamma.h"
+#endif
 #include "math_tables.h"
 #include "math_target.h"
 

@@ -125,9 +125,9 @@ POLYOP_FN V N(cosh)(V x) {
 #endif
 #if defined(POLYOP_WANT_SINH)
 POLYOP_FN V N(sinh)(V x) {
-  V a = N(abs)(x), e = N(exp_by)(a, -1), t = N(expm1_core)(N(clamp)(a, 0, 2));
-  V y = N(pick)(a < 1, (t + t / (t + 1)) * (E)0.5, e - (E)0.25 / e);
-  return N(pick)(a < TINY, x, N(flip)(y, x));
+  V a = N(abs)(x), e = N(exp_by)(a, -1), u = a * a;
+  V low = POLY(u, sinh) * u * a + a, high = e - (E)0.25 / e;
+  return N(flip)(N(pick)(a < 1, low, high), x);
 }
 #endif
 #if defined(POLYOP_WANT_SIGMOID)
@@ -149,6 +149,24 @@ POLYOP_FN V N(erfc)(V x) {
   return x;
 }
 #endif
+#define POLYOP_BY_LANE(name, function)                                      \
+  POLYOP_FN V N(name)(V x) {                                                \
+    E lane[sizeof(V) / sizeof(E)];                                          \
+    __builtin_memcpy(lane, &x, sizeof x);                                   \
+    for (int i = 0; i < LANES; i++) lane[i] = (E)function((double)lane[i]); \
+    __builtin_memcpy(&x, lane, sizeof x);                                   \
+    return x;                                                               \
+  }
+#if defined(POLYOP_WANT_LGAMMA)
+POLYOP_BY_LANE(lgamma, polyop_lgamma)
+#endif
+#if defined(POLYOP_WANT_DIGAMMA)
+POLYOP_BY_LANE(digamma, polyop_digamma)
+#endif
+#if defined(POLYOP_WANT_TRIGAMMA)
+POLYOP_BY_LANE(trigamma, polyop_trigamma)
+#endif
+#undef POLYOP_BY_LANE
 #if defined(POLYOP_WANT_ERF)
 /* a polynomial up to ERF_SPLIT, 1 - e^(-a^2) times another beyond */
 POLYOP_FN V N(erf)(V x) {

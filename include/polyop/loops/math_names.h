@@ -87,6 +87,15 @@ POLYOP_UNARY(tan)
 #ifdef POLYOP_WANT_SIGMOID
 POLYOP_SCALARS(sigmoid)
 #endif
+#ifdef POLYOP_WANT_LGAMMA
+POLYOP_SCALARS(lgamma)
+#endif
+#ifdef POLYOP_WANT_DIGAMMA
+POLYOP_SCALARS(digamma)
+#endif
+#ifdef POLYOP_WANT_TRIGAMMA
+POLYOP_SCALARS(trigamma)
+#endif
 #ifdef POLYOP_WANT_ERFC
 POLYOP_UNARY(erfc)
 #endif

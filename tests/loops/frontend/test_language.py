@@ -95,6 +95,8 @@ EXPECTED = [  # by hand, or by Python's own mathematics
     ("sinh", (0.5,), math.sinh(0.5)), ("cosh", (0.5,), math.cosh(0.5)), ("tan", (0.5,), math.tan(0.5)),
     ("asin", (0.5,), math.asin(0.5)), ("acos", (0.5,), math.acos(0.5)), ("erfc", (5,), math.erfc(5)),
     ("sigmoid", (2,), 1 / (1 + math.exp(-2))), ("sigmoid", (-800.0,), 0.0), ("sigmoid", (800.0,), 1.0),
+    ("lgamma", (6,), math.log(120)), ("lgamma", (-0.5,), math.log(2 * math.pi**0.5)), ("lgamma", (-1,), math.inf),
+    ("digamma", (1,), -0.5772156649015329), ("trigamma", (1.0,), math.pi**2 / 6),
 ]  # fmt: skip
 
 

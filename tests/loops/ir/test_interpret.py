@@ -250,7 +250,9 @@ def functions(a):
     y = output_tensor((a.shape[0], a.shape[1], 11), "float64")
     for i, j in grid(a.shape):
         h = abs(a[i, j])
-        y[i, j, 8] = exp2(h) + log1p(h) + log2(h) + sigmoid(h) + erfc(h)
+        y[i, j, 8] = (
+            exp2(h) + log1p(h) + log2(h) + sigmoid(h) + erfc(h) + lgamma(h) + digamma(h + 1) + trigamma(h + 1)
+        )
         y[i, j, 9] = sinh(h) + cosh(h) + tan(h)
         y[i, j, 10] = asin(sigmoid(h)) + acos(sigmoid(-h))
         y[i, j, 0] = exp(h) + expm1(h)

@@ -328,6 +328,8 @@ def further_functions(x):
             + cosh(x[4 - i])
             + sigmoid(x[i])
             + erfc(x[i])
+            + lgamma(abs(x[i]) + 0.5)
+            + digamma(abs(x[i]) + 0.5)
             + tan(small)
             + asin(small)
             - acos(small)

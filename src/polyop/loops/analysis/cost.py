@@ -50,7 +50,7 @@ HEAVY = dict.fromkeys(
         "%",
     ),
     8.0,
-) | dict.fromkeys(("philox_low", "philox_high", "erfc"), 24.0)
+) | dict.fromkeys(("philox_low", "philox_high", "erfc", "lgamma", "digamma", "trigamma"), 24.0)
 """Operators that cost more than the half unit of an addition."""
 
 

@@ -183,6 +183,8 @@ PARTIALS: Mapping[str, Rule] = {
     "sigmoid": _sigmoid,
     "erf": _erf(1.0),
     "erfc": _erf(-1.0),
+    "lgamma": lambda node, g: (operate("*", g, operate("digamma", node.args[0])),),
+    "digamma": lambda node, g: (operate("*", g, operate("trigamma", node.args[0])),),
     "sin": lambda node, g: (operate("*", g, operate("cos", node.args[0])),),
     "cos": lambda node, g: (negative(operate("*", g, operate("sin", node.args[0]))),),
     "tan": _tan,
@@ -202,6 +204,8 @@ CONSTANT = frozenset(
 def contributions(node: Op, g: Expr) -> Contributions:
     """Return one contribution or None for each argument of an operator.
 
+    Raises ``GradientError`` for trigamma.
+
     >>> from polyop.loops.ir.grammar import Var
     >>> x = Var("x", Type("float32"))
     >>> contributions(Op("neg", (x,), x.type), Var("g", x.type))[0].name
@@ -209,8 +213,17 @@ def contributions(node: Op, g: Expr) -> Contributions:
     """
     if kind(node.type) != "f" or node.name in CONSTANT:
         return (None,) * len(node.args)
+    if node.name not in PARTIALS:
+        raise _without_derivative(node)
     rule = PARTIALS[node.name]
     return tuple(None if kind(a.type) != "f" else c for a, c in zip(node.args, rule(node, g), strict=True))
+
+
+def _without_derivative(node: Op) -> GradientError:
+    line = next((one.line for one in walk(node) if isinstance(one, Load)), 0)
+    rule = f"the derivative of {node.name} is not part of the language"
+    hint = f"give it one: with_gradient({node.name}(x), x, slope)"
+    return GradientError(f"line {line} of the loop kernel" if line else "the loop kernel", rule, hint=hint)
 
 
 MAX_NODES = 10_000

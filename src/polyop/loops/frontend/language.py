@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ import numpy as np
 
 from ...core.dtypes import dtype
 from ..ir.grammar import BOOL, FLOAT, INT, Type
+from ..ir.scalars import FUNCTIONS
 from .random_numbers import MOST, random, random_normal
 
 DTYPES = (
@@ -30,8 +30,15 @@ DTYPES = (
 """The dtypes that tensors and scalars of a loop kernel can have."""
 
 
-_SOFT = ("where", "exp2", "log1p", "log2", "sinh", "cosh", "sigmoid", "erfc", "tan", "asin", "acos")
+_SOFT = (
+    "where", "exp2", "log1p", "log2", "sinh", "cosh", "sigmoid", "erfc", "tan", "asin", "acos", "lgamma",
+    "digamma", "trigamma",
+)  # fmt: skip
 """Functions that kernels wrote themselves before they were words."""
+
+
+OF_SCALARS = ("sigmoid", "erf", "erfc", "lgamma", "digamma", "trigamma")
+"""Functions that NumPy does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +124,16 @@ def _whole(function: Callable[..., Any]) -> Callable[..., Any]:
     return rounded
 
 
-def _erf(x: Any) -> Any:
-    return np.asarray(x).dtype.type(math.erf(float(x)))
+def _of_scalars(operator: str) -> Callable[..., Any]:
+    """Return what an operator of the IR computes, for a number of any kind and for a row."""
+    function = FUNCTIONS[operator]
 
+    def of_any(x: Any) -> Any:
+        values = np.asarray(x)
+        results = np.array([function(value) for value in values.ravel()], values.dtype)
+        return results.reshape(values.shape)[()]
 
-def _erfc(x: Any) -> Any:
-    return np.asarray(x).dtype.type(math.erfc(float(x)))
-
-
-def _sigmoid(x: Any) -> Any:
-    small = np.exp(-np.abs(x))
-    return np.where(x < 0, small, np.ones_like(small))[()] / (1 + small)
+    return _floating(of_any)
 
 
 def _rsqrt(x: Any) -> Any:
@@ -219,9 +225,7 @@ _ROWS = (
     _math("sinh", np.sinh),
     _math("cosh", np.cosh),
     _math("tanh", np.tanh),
-    _math("sigmoid", _floating(_sigmoid)),
-    _math("erf", _floating(_erf)),
-    _math("erfc", _floating(_erfc)),
+    *(_math(name, _of_scalars(name)) for name in OF_SCALARS),
     _math("sin", np.sin),
     _math("cos", np.cos),
     _math("tan", np.tan),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dtypes import dtype
+from . import gamma
 from .grammar import Type
 from .philox import high_words, low_words
 
@@ -17,7 +18,8 @@ def _by_python(function: Callable[[float], float]) -> Callable[[Any], Any]:
     return lambda x: x.dtype.type(function(float(x)))
 
 
-def _sigmoid(x: Any) -> Any:
+def sigmoid(x: Any) -> Any:
+    """Return 1 / (1 + exp(-x)) of a NumPy scalar."""
     small, one = np.exp(-np.abs(x)), x.dtype.type(1)
     return (small if x < 0 else one) / (one + small)
 
@@ -42,9 +44,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "exp": np.exp, "expm1": np.expm1, "log": np.log, "sqrt": np.sqrt,
     "stop_gradient": lambda x: x, "with_gradient": lambda value, *_: value,
     "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x), "tanh": np.tanh,
-    "erf": _by_python(math.erf), "erfc": _by_python(math.erfc), "sin": np.sin, "cos": np.cos, "tan": np.tan,
+    "erf": _by_python(math.erf), "erfc": _by_python(math.erfc), "lgamma": _by_python(gamma.lgamma),
+    "digamma": _by_python(gamma.digamma), "trigamma": _by_python(gamma.trigamma),
+    "sin": np.sin, "cos": np.cos, "tan": np.tan,
     "asin": np.arcsin, "acos": np.arccos, "sinh": np.sinh, "cosh": np.cosh, "exp2": np.exp2,
-    "log1p": np.log1p, "log2": np.log2, "sigmoid": _sigmoid, "atan": np.arctan,
+    "log1p": np.log1p, "log2": np.log2, "sigmoid": sigmoid, "atan": np.arctan,
     "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
     "philox_low": low_words, "philox_high": high_words,
 }  # fmt: skip

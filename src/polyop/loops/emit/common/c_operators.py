@@ -8,5 +8,5 @@ EXACT = frozenset(
 )
 """Functions of math.h that are always declared and have no separate precise version."""
 
-OF_NO_LIBM = ("sigmoid",)
-"""Functions of math.h that libm does not have."""
+OF_NO_LIBM = ("sigmoid", "lgamma", "digamma", "trigamma")
+"""Functions of math.h that libm does not have, or with a global variable for the sign (lgamma)."""
