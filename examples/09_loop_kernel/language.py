@@ -174,6 +174,44 @@ print(smooth(np.array([0.0, 0.0, 1.0, 0.0, 0.0]), 2))
 assert smooth(np.array([0.0, 0.0, 1.0, 0.0, 0.0]), 2).tolist() == [0, 0.25, 0.375, 0.25, 0]
 
 
+# [schedule]
+blocks = polyop.Schedule().tile("j#2", 64).interchange("j#2.outer", "i", "j#2.inner").parallel("j#2.outer")
+
+
+@polyop.kernel(schedule=blocks)
+def column_sums(x):
+    y = output_tensor((x.shape[1],), x.dtype)
+    for j in range(x.shape[1]):
+        y[j] = 0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[j] += x[i, j]
+    return y
+
+
+print(column_sums(np.ones((3, 4))))
+# [/schedule]
+assert column_sums(np.ones((3, 4))).tolist() == [3, 3, 3, 3]
+
+
+def running(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] + (y[i - 1] if i > 0 else 0)
+    return y
+
+
+# [refused_step]
+in_parallel = polyop.kernel(schedule=polyop.Schedule().parallel("i"))
+try:
+    in_parallel(running)(np.ones(3))
+except polyop.PolyopError as problem:
+    print(problem)  # ... iterations of the loop i depend on each other: they share y ...
+    message = str(problem)
+# [/refused_step]
+assert "iterations of the loop i depend on each other: they share y" in message
+
+
 # [debug]
 @polyop.kernel
 def select(x, index):
