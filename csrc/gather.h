@@ -3,6 +3,7 @@
 
 #include <Python.h>
 
+#include "dense.h"
 #include "hosts/host.h"
 #include "key.h"
 
@@ -45,10 +46,12 @@ struct Call {
   const Host* host = nullptr;
   bool guarded = false;        // above the framework's dispatcher: the guards are checked
   bool strided = false;        // a module's call: tensors of any layout go to `borrowed`, not `parameters`
+  bool copies = false;         // small strided tensors are copied: the kernel writes none of its arguments
   bool differentiate = false;  // a tensor requires a gradient
   bool has_tensor = false;
   View first{};  // outputs are allocated where the first tensor is
   Parameters parameters;
+  DenseCopies dense;
   Key key;
   Small<BorrowedTensor, 8> borrowed;  // only when `strided`
   Small<PyObject*, 16> values;        // one per argument, borrowed references; a list becomes a tuple
@@ -73,8 +76,9 @@ struct Call {
     }
     if (!host->owns(Py_TYPE(value))) return GatherResult::kSlow;
     View view{};
-    const BorrowResult result = host->borrow(value, guarded, strided, &view);
+    const BorrowResult result = host->borrow(value, guarded, strided || copies, &view);
     if (result == BorrowResult::kOther) return GatherResult::kSlow;
+    if (!strided && view.strides != nullptr && !dense.make_dense(&view)) return GatherResult::kSlow;
     if (result == BorrowResult::kDifferentiated) differentiate = true;
     if (!has_tensor) first = view;
     if (has_tensor && (view.device != first.device || view.device_id != first.device_id))

@@ -89,6 +89,10 @@ void set(void* library, const char* name, Function function) {
 
 }  // namespace
 
+void* take_scratch(int64_t bytes) { return take(bytes); }
+
+void give_scratch(void* memory) { give(memory); }
+
 void connect_scratch(void* library) {
   set<polyop_take_fn>(library, "polyop_take", &take);
   set<polyop_give_fn>(library, "polyop_give", &give);

@@ -2,4 +2,6 @@
 
 from . import dense, networks, rowwise, sweeps
 
-PROGRAMS = {program.name: program for family in (sweeps, rowwise, dense, networks) for program in family.PROGRAMS}
+PROGRAMS = {
+    program.name: program for family in (sweeps, rowwise, dense, networks) for program in family.PROGRAMS
+}

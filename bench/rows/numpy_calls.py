@@ -1,7 +1,7 @@
 """Calls with NumPy arrays, beside a ufunc of NumPy."""
 
 import numpy as np
-from kernels import leaky, scaled
+from kernels import leaky, loop_leaky, scaled
 from measure import Row, Timed, beside
 
 
@@ -24,10 +24,13 @@ def rows() -> list[Row]:
             None,
             beside(call(scaled(), x, "f(x, 0.5)"), add(x)),
         ),
-        Row(
-            "NumPy call, not contiguous",
-            "np.add(x, x)",
-            None,
-            beside(call(ours, every_other, "f(x)"), add(every_other)),
-        ),
+        *[
+            Row(
+                f"NumPy call of a {kind} kernel, not contiguous",
+                "np.add(x, x)",
+                4.0,
+                beside(call(f, every_other, "f(x)"), add(every_other)),
+            )
+            for kind, f in (("C", ours), ("loop", loop_leaky()))
+        ],
     ]

@@ -82,10 +82,13 @@ def rows() -> list[Row]:
             None,
             beside(call(scaled(), x, "f(x, 0.5)"), call(peer, x)),
         ),
-        Row(
-            "torch call, not contiguous",
-            OPERATOR,
-            None,
-            beside(call(ours, every_other), call(peer, every_other)),
-        ),
+        *[
+            Row(
+                f"torch call of a {kind} kernel, not contiguous",
+                OPERATOR,
+                1.5,
+                beside(call(f, every_other), call(peer, every_other)),
+            )
+            for kind, f in (("C", ours), ("loop", loop_leaky()))
+        ],
     ]
