@@ -12,6 +12,7 @@ from polyop.core.errors import ArgumentValueError, BuildError, UnsupportedError
 from polyop.core.parse import parse
 from polyop.export import export, header, tables
 from polyop.export.c_names import c_names
+from polyop.export.collect import collect
 from polyop.export.names import check_names
 from polyop.export.operator import ExportedKernel, ExportedOperator, SourceFile
 
@@ -250,3 +251,20 @@ def test_two_libraries_in_one_program(tmp_path):
     )
     done = subprocess.run([str(tmp_path / "two")], capture_output=True, text=True, check=True)
     assert done.stdout == "1 1 \n", "no libtorch in the process, and no errors"
+
+
+def squares(x):
+    y = output_tensor(x.shape, x.dtype)  # noqa: F821 - a word of loop kernels
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+    return y
+
+
+def test_what_is_exported_has_its_schedule():
+    steps = polyop.Schedule().tile("i", 2)
+    derived = {"backward": polyop.Schedule().tile("i", 4)}
+    op = polyop.kernel(name="exports::squares", schedule=steps, derived_schedules=derived)(squares)
+    forward, backward = collect([op], {"exports::squares": ["float64[:]"]}, None)
+    for one, size in ((forward, 2), (backward, 4)):
+        text = "".join(pathlib.Path(source.path).read_text() for source in one.sources)
+        assert f"{size} * i_outer" in text

@@ -285,3 +285,37 @@ def test_optional_tensors_and_strings_are_compiled_ahead_of_time(tmp_path):
     for inputs, mode, there in calls:
         typed = kernel.typed(inputs, {"mode": mode})
         assert bool(shipped.find(typed, precise=False, checked=False, device="cpu").path) == there
+
+
+SCHEDULES = """
+import polyop
+
+
+@polyop.kernel(
+    schedule=polyop.Schedule().tile("i", 2),
+    derived_schedules={"backward": polyop.Schedule().tile("i", 4)},
+)
+def squares(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+    return y
+"""
+
+
+def test_schedules_are_compiled_ahead_of_time_and_belong_to_what_is_shipped(tmp_path):
+    file = tmp_path / "scheduleops" / "kernels.py"
+    file.parent.mkdir()
+    file.write_text(SCHEDULES)
+    extension = LoopExtension("scheduleops.kernels", {"squares": ["float64[:]"]}, gradients=["squares"])
+    assert len(compile_module(extension, file, tmp_path)) == 2
+    squares = importlib.import_module("scheduleops.kernels").squares
+    forward, backward = squares.operator.kernels[0], squares.operator.gradient.kernel
+    row = Spec((3,), dtype("float64"))
+    gradient = backward.adjoint((row,), {}, (True,)).kernel
+    where = {"precise": False, "checked": False, "device": "cpu"}
+    for kernel, typed in ((forward, forward.typed((row,), {})), (backward, gradient)):
+        found = shipped.find(typed, **where, schedule=kernel.schedule)
+        told = [text for rows in found.row["told"].values() for _, text in rows]
+        assert f"schedule={kernel.schedule!r}" in {text.partition('.parallel("i')[0] for text in told}
+        assert not shipped.find(typed, **where).path, "without its schedule it is another library"
