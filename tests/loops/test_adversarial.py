@@ -199,6 +199,22 @@ def padded(x, w):
     return y
 
 
+def split_at_what_the_row_counts(x):
+    """The cost of a loop is known before it runs, and k is not."""
+    y = output_tensor((x.shape[0], x.shape[1]), x.dtype)
+    for i in range(x.shape[0]):
+        k = 0
+        for j in range(x.shape[1]):
+            if x[i, j] > 0:
+                k = (k + 1) % x.shape[1]
+        for j in range(x.shape[1]):
+            if j < k:
+                y[i, j] = x[i, j] * 2
+            else:
+                y[i, j] = x[i, 0]
+    return y
+
+
 def f(*sizes):
     return R.standard_normal(sizes)
 
@@ -221,6 +237,7 @@ CASES = [
     (nothing_left, lambda: (f(20),)),
     (half, lambda: (np.full(3, 300, np.float16),)),
     (windows, lambda: (f(9, 40),)),
+    (split_at_what_the_row_counts, lambda: (f(50, 40),)),
     (padded, lambda: (f(70), f(3))),
     (padded, lambda: (f(2), f(5))),
 ]

@@ -8,6 +8,9 @@ import math
 
 import numpy as np
 
+from polyop.loops.frontend.random_numbers import random, random_normal
+from polyop.loops.ir import gamma
+
 
 class Kink(ArithmeticError):
     """Two equal values with different derivatives were compared: there is no derivative there."""
@@ -108,6 +111,12 @@ def tensor(shape, dtype):
     return array
 
 
+def angle(y, x):
+    """Return atan2 of dual numbers."""
+    slope = (x.value * y.tangent - y.value * x.tangent) / (x.value**2 + y.value**2)
+    return Dual(math.atan2(y.value, x.value), slope)
+
+
 WORDS = {
     "output_tensor": tensor,
     "allocate": tensor,
@@ -123,6 +132,25 @@ WORDS = {
     "sqrt": function(math.sqrt, lambda x: 0.5 / math.sqrt(x)),
     "log": function(math.log, lambda x: 1 / x),
     "atan": function(math.atan, lambda x: 1 / (1 + x * x)),
+    "exp2": function(math.exp2, lambda x: math.exp2(x) * math.log(2)),
+    "expm1": function(math.expm1, math.exp),
+    "log1p": function(math.log1p, lambda x: 1 / (1 + x)),
+    "log2": function(math.log2, lambda x: 1 / (x * math.log(2))),
+    "rsqrt": function(lambda x: 1 / math.sqrt(x), lambda x: -0.5 / (x * math.sqrt(x))),
+    "cos": function(math.cos, lambda x: -math.sin(x)),
+    "tan": function(math.tan, lambda x: 1 + math.tan(x) ** 2),
+    "sinh": function(math.sinh, math.cosh),
+    "cosh": function(math.cosh, math.sinh),
+    "asin": function(math.asin, lambda x: 1 / math.sqrt(1 - x * x)),
+    "acos": function(math.acos, lambda x: -1 / math.sqrt(1 - x * x)),
+    "sigmoid": function(lambda x: 1 / (1 + math.exp(-x)), lambda x: 1 / (2 + math.exp(x) + math.exp(-x))),
+    "erf": function(math.erf, lambda x: 2 / math.sqrt(math.pi) * math.exp(-x * x)),
+    "erfc": function(math.erfc, lambda x: -2 / math.sqrt(math.pi) * math.exp(-x * x)),
+    "lgamma": function(gamma.lgamma, gamma.digamma),
+    "digamma": function(gamma.digamma, gamma.trigamma),
+    "atan2": lambda y, x: angle(dual(y), dual(x)),
+    "random": lambda *key, dtype: Dual(random(*key, dtype=dtype)),
+    "random_normal": lambda *key, dtype: Dual(random_normal(*key, dtype=dtype)),
     "stop_gradient": lambda x: Dual(dual(x).value),
 }
 

@@ -11,7 +11,7 @@ INTEGERS = ("int32", "int64", "int8", "uint8", "int16", "uint32")
 INSIDE = (
     *("{n} - 1 - {v}", "{v} // 2", "{v} % 3", "({v} + {k}) % {n}", "-1 - {v}", "max({v} - {k}, 0)"),
     *("min({v} + {k}, {n} - 1)", "{k} * {v} % {n}", "({v} + {w}) // 2", "abs({v} - {w})", "{v} - {v} % 2"),
-    *("({v} - {w}) % {n}", "{v} // 2 + {w} // 2", "max({v}, {w})"),
+    *("({v} - {w}) % {n}", "{v} // 2 + {w} // 2", "max({v}, {w})", "{v} >> 1", "({v} << 1) % {n}"),
 )
 """Subscripts that stay below a size n where v and w do."""
 GUARDED = (
@@ -23,6 +23,16 @@ GUARDED = (
 SMOOTH = (
     *("sin({a})", "tanh({a})", "abs({a})", "exp(-abs({a}))", "sqrt(abs({a}) + 0.5)", "log({a} ** 2 + 0.5)"),
     *("({a} / (abs({b}) + 0.5))", "({a} ** 2)", "atan({a})", "stop_gradient({a})"),
+    *("exp2(-abs({a}))", "log1p(abs({a}))", "log2({a} ** 2 + 0.5)", "expm1(-abs({a}))", "cos({a})"),
+    *(
+        "sinh(tanh({a}))",
+        "cosh(tanh({a}))",
+        "tan(0.5 * tanh({a}))",
+        "asin(0.5 * tanh({a}))",
+        "rsqrt(abs({a}) + 0.5)",
+    ),
+    *("acos(0.5 * tanh({a}))", "sigmoid({a})", "erf({a})", "erfc(tanh({a}))", "lgamma(abs({a}) + 0.5)"),
+    *("digamma(abs({a}) + 0.5)", "atan2({a}, abs({b}) + 0.5)"),
 )
 
 

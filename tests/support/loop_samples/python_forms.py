@@ -27,7 +27,9 @@ class PythonForms(Generator):
 
     def __init__(self, random):
         super().__init__(random, real=True)
-        self.text = HELPERS + self.text
+        key = '    key = allocate((2,), "int64")\n    key[0] = 7\n    key[1] = 11\n'
+        head, _, body = self.text.partition("\n")
+        self.text = f"{HELPERS}{head}\n{key if '(key, ' in body else ''}{body}"
 
     def statement(self, depth, variables, scalars):
         kind = self.random.random()
@@ -42,11 +44,34 @@ class PythonForms(Generator):
         elif kind < 0.36 and self.left > 0 and depth < 4:
             self.left -= 1
             self.counted(depth, variables, scalars)
-        elif kind < 0.4 and len(scalars) > 1:
+        elif kind < 0.42:
+            self.pick((self.drawn, self.tabled))(depth, variables, scalars)
+        elif kind < 0.46 and len(scalars) > 1:
             one, other = scalars[-2:]
             self.emit(depth, f"{one}, {other} = {other}, {one} - {other}")
         else:
             super().statement(depth, variables, scalars)
+
+    def drawn(self, depth, variables, scalars):
+        """Emit a random number, and its store."""
+        name, counters = (
+            self.new("s"),
+            [self.pick(variables).name for _ in range(1 + self.random.randrange(3))],
+        )
+        word = self.pick(("random", "random_normal")) if self.tidy else "random"
+        self.emit(depth, f'{name} = {word}(key, {", ".join(counters)}, dtype="float64")')
+        scalars.append(name)
+        self.store(depth, variables, scalars, f"{name} * {self.value(variables, scalars, 1)}")
+
+    def tabled(self, depth, variables, scalars):
+        """Emit a table of numbers, and a loop that reads it."""
+        name, k = self.new("w"), self.new("k")
+        items = [self.value(variables, scalars, 1) for _ in range(3)]
+        self.depth = max(self.depth, depth)
+        self.emit(depth, f"{name} = [{', '.join(items)}]")
+        self.emit(depth, f"for {k} in range(3):")
+        read = f"{name}[{self.pick((k, k, f'2 - {k}', f'{k} >> 1'))}]"
+        self.store(depth + 1, variables, scalars, f"{read} * {self.value(variables, scalars, 0)}")
 
     def called(self, depth, variables, scalars):
         """Emit a call of a helper, and the store of a result."""

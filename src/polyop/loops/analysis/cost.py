@@ -18,6 +18,7 @@ from ..ir.grammar import (
     Store,
     Var,
     children,
+    statements,
     substitute,
     walk,
 )
@@ -99,8 +100,13 @@ Ranges = Mapping[str, tuple[Expr, Expr]]
 
 
 def total(body: Sequence[Stmt], ranges: Ranges) -> Expr:
-    """Return an expression for the cost of a body; bounds that vary are taken at their middle."""
+    """Return an expression for the cost of a body; bounds that vary are taken at their middle.
+
+    A scalar that the body assigns has no value before it, so a bound that reads it is taken where it is 0.
+    """
     cost: Expr = Const(0.0, FLOAT)
+    none = Const(0, INT)
+    ranges = {s.name: (none, none) for s in statements(body) if isinstance(s, Assign)} | dict(ranges)
     for node in body:
         if isinstance(node, For):
             lo, hi = (middle(e, ranges) for e in (node.lo, node.hi))

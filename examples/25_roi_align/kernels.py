@@ -1,0 +1,36 @@
+"""ROI align: the features of a box, as a grid of averages of bilinear samples (He et al., 2017)."""
+
+# ruff: noqa: F821 - the words of the loop language
+
+import polyop
+
+
+# [roi_align]
+def bilinear(x, n, c, row, column):
+    row = min(max(row, 0.0), x.shape[2] - 1.0)
+    column = min(max(column, 0.0), x.shape[3] - 1.0)
+    i = min(int(row), x.shape[2] - 2)
+    j = min(int(column), x.shape[3] - 2)
+    down, right = row - i, column - j
+    above = (1 - right) * x[n, c, i, j] + right * x[n, c, i, j + 1]
+    below = (1 - right) * x[n, c, i + 1, j] + right * x[n, c, i + 1, j + 1]
+    return (1 - down) * above + down * below
+
+
+@polyop.kernel(name="vision::roi_align")
+def roi_align(x, boxes, image, size=7, scale=1.0, samples=2):
+    """Return (boxes, channels, size, size). x is (images, channels, rows, columns), a box x0, y0, x1, y1."""
+    y = output_tensor((boxes.shape[0], x.shape[1], size, size), x.dtype)
+    for k, c, i, j in grid(y.shape):
+        height = (boxes[k, 3] - boxes[k, 1]) * scale / size
+        width = (boxes[k, 2] - boxes[k, 0]) * scale / size
+        total = 0.0
+        for p, q in grid((samples, samples)):
+            row = boxes[k, 1] * scale - 0.5 + (i + (p + 0.5) / samples) * height
+            column = boxes[k, 0] * scale - 0.5 + (j + (q + 0.5) / samples) * width
+            total += bilinear(x, image[k], c, row, column)
+        y[k, c, i, j] = total / samples**2
+    return y
+
+
+# [/roi_align]
