@@ -35,11 +35,13 @@ def apply_schedule(program: Program) -> Program:
     program = program.with_(loops=loop_names(program.kernel, program.loops))
     if not program.schedule:
         return program
-    work = _Work(program)
+    work, done = _Work(program), [*program.applied]
     for step in program.schedule.steps:
         if not STEPS[step.word].changes:
             continue
-        if step not in program.applied:
+        if step in done:
+            done.remove(step)
+        else:
             work.apply(step)
     for step in program.schedule.steps:
         if not STEPS[step.word].changes:
@@ -61,6 +63,8 @@ class _Work:
     def apply(self, step: Step) -> None:
         """Apply a step, or raise ``ScheduleError``."""
         loops = [self.find(step, name) for name in step.loops]
+        if len(set(loops)) < len(loops):
+            self.refuse(step, f"{' and '.join(step.loops)} are one loop: they were fused", loops[0])
         self.frozen |= {loop.var for loop in loops}
         APPLY[step.word](self, step, loops)
         self.notes.append(Note(loops[0].node.line, f"as the schedule says: {step}", "apply_schedule"))
