@@ -160,15 +160,12 @@ class _Sweep:
         index = self._index(node.index, leaf)
         adjoint = self.adjoints[node.buffer]
         if node.op in ("max", "min") and leaf not in self.recording.stepwise:
-            contributions = self._contributions(node, leaf, parts)
-            return [If(self._is_extreme(node, leaf), (*contributions, self._zero_adjoint(node, index)))]
+            return [If(self._is_extreme(node, leaf), tuple(self._handed_on(node, leaf, parts)))]
         reads_itself = any(part.load.buffer == node.buffer for part in parts)
         if not reads_itself:
             last = [] if node.op == "+" else [self._zero_adjoint(node, index)]
             return [*self._contributions(node, leaf, parts), *last]
-        of = Type(summed_as(self.kernel.buffers[node.buffer].dtype))
-        old = Var(self.names.new(f"{adjoint}_old"), of)
-        first = Assign(old.name, Load(adjoint, index, of, node.line), "", node.line)
+        first, old = self._old_adjoint(node, index)
         contributions = self._contributions(node, leaf, parts, old)
         if node.op == "+":  # the adjoint keeps its value, and grows
             return [first, *contributions]
@@ -234,6 +231,21 @@ class _Sweep:
     def _index(self, index: tuple[Expr, ...], leaf: str) -> tuple[Expr, ...]:
         return tuple(self.values.at(i, leaf) for i in index)
 
+    def _handed_on(self, node: Store, leaf: str, parts: Parts) -> list[Stmt]:
+        """Return the statements that hand the adjoint of a max to its operand, perhaps the same element."""
+        index = self._index(node.index, leaf)
+        zero = self._zero_adjoint(node, index)
+        if not any(part.load.buffer == node.buffer for part in parts):
+            return [*self._contributions(node, leaf, parts), zero]
+        first, old = self._old_adjoint(node, index)
+        return [first, zero, *self._contributions(node, leaf, parts, old)]
+
+    def _old_adjoint(self, node: Store, index: tuple[Expr, ...]) -> tuple[Assign, Var]:
+        """Return a scalar that keeps the adjoint of the element that is stored."""
+        adjoint, of = self.adjoints[node.buffer], Type(summed_as(self.kernel.buffers[node.buffer].dtype))
+        old = Var(self.names.new(f"{adjoint}_old"), of)
+        return Assign(old.name, Load(adjoint, index, of, node.line), "", node.line), old
+
     def _zero_adjoint(self, node: Store, index: tuple[Expr, ...]) -> Store:
         of = Type(summed_as(self.kernel.buffers[node.buffer].dtype))
         return Store(self.adjoints[node.buffer], index, number(0.0, of), "", node.line)
@@ -272,10 +284,7 @@ class _Sweep:
         lo, hi = (self._head(e, loop) for e in heads(loop))
         position = Op("select", (self._is_extreme(node, leaf), operate("-", here, lo), none), INT)
         search = self.values.loop(loop.node, lo, hi, [Assign(last.name, position, "max", node.line)])
-        body = [
-            *self._contributions(node, leaf, parts),
-            self._zero_adjoint(node, self._index(node.index, leaf)),
-        ]
+        body = self._handed_on(node, leaf, parts)
         at = operate("+", last, lo)
         contributions = tuple(substitute(s, {loop.var: at}) for s in body)
         has_winner = Op("<", (none, last), BOOL)
