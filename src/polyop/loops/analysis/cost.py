@@ -106,7 +106,7 @@ def total(body: Sequence[Stmt], ranges: Ranges) -> Expr:
     """
     cost: Expr = Const(0.0, FLOAT)
     none = Const(0, INT)
-    ranges = {s.name: (none, none) for s in statements(body) if isinstance(s, Assign)} | dict(ranges)
+    ranges = {s.name: (none, none) for s in statements(tuple(body)) if isinstance(s, Assign)} | dict(ranges)
     for node in body:
         if isinstance(node, For):
             lo, hi = (middle(e, ranges) for e in (node.lo, node.hi))
