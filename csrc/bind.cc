@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "call.h"
+#include "eager.h"
 #include "hosts/host.h"
 #include "hosts/mindspore.h"
 #include "hosts/onnx.h"
@@ -326,6 +327,8 @@ NB_MODULE(_core, m) {
   nb::object pull = m.attr("pull");
   m.attr("pull_method") =
       nb::steal(PyInstanceMethod_New(pull.ptr()));  // binds to its instance, as a Python function does
+  static PyMethodDef eager = {"set_eager_type", set_eager_type, METH_O, "Set the type of JAX's arrays."};
+  m.attr("set_eager_type") = nb::steal(PyCFunction_New(&eager, nullptr));
   static PyMethodDef backward = {
       "planned_backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(planned_backward)),
       METH_FASTCALL, "The backward of an autograd.Function, by its plan."};

@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "eager.h"
 #include "execute.h"
 #include "hosts/mindspore.h"
 #include "module/run.h"
@@ -68,6 +69,9 @@ PyObject* vectorcall(PyObject* object, PyObject* const* args, size_t flagged, Py
       catching_bad_alloc([&] { return fast(self, args, count, static_cast<Pack>(self->pack), &declined); });
   if (declined && mindspore_call != nullptr) {
     result = catching_bad_alloc([&] { return mindspore_call(object, args, count, &declined); });
+  }
+  if (declined) {
+    result = catching_bad_alloc([&] { return call_eager(self, args, count, &declined); });
   }
   return declined ? slow(object, args, count, nullptr) : result;
 }
@@ -288,6 +292,9 @@ PyMethodDef methods[] = {
     {"record", as_function(record_method), METH_FASTCALL, "Run a module's function, recording its gradient."},
     {"record_forward", as_function(record_forward_method), METH_FASTCALL,
      "record() for an autograd.Function."},
+    {"plan_token", plan_token_method, METH_NOARGS, "Return what plan_eager() wants."},
+    {"plan_eager", as_function(plan_eager_method), METH_FASTCALL,
+     "Remember the compiled program of calls like this one."},
     {"plan_gradient", as_function(plan_gradient_method), METH_FASTCALL,
      "Remember the plan of a gradient for calls like this one."},
     {"planned_forward", as_function(planned_forward_method), METH_FASTCALL,

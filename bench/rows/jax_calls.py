@@ -4,7 +4,7 @@ import ctypes
 from typing import Any
 
 import numpy as np
-from kernels import leaky, scaled, twice
+from kernels import leaky, loop_leaky, scaled, twice
 from measure import Missing, Row, Timed, beside
 
 import polyop
@@ -49,8 +49,9 @@ def rows() -> list[Row]:
             1.1,
             beside(call(jax.jit(own_handler)), call(jax.jit(ffi))),
         ),
-        Row("JAX eager call, 4 elements", "jitted x + 1", None, beside(call(ours), plus)),
-        Row("JAX eager call, one attribute", "jitted x + 1", None, beside(call(scaled(), "f(x, 0.5)"), plus)),
+        Row("JAX eager call, 4 elements", "jitted x + 1", 1.5, beside(call(ours), plus)),
+        Row("JAX eager call of a loop kernel", "jitted x + 1", 1.5, beside(call(loop_leaky()), plus)),
+        Row("JAX eager call, one attribute", "jitted x + 1", 1.5, beside(call(scaled(), "f(x, 0.5)"), plus)),
         Row(
             "JAX jitted call",
             "jitted pure_callback",

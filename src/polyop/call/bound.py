@@ -326,6 +326,7 @@ class BoundOperator(_core.Call):
         inner = LIST if listed else PLAIN
         self.configure(kinds, defaults, positional, MISSING, plain, pack, inner, self.is_module)
         self.operator = operator  # last: whoever sees it sees the rest
+        self.forget()  # what another thread planned meanwhile, for the old operator
         _alive.add(self)
 
     @untraced

@@ -16,7 +16,7 @@ from ...call.operator import Operator
 from ...call.rule import no_gradient
 from ...core.errors import GradientError, HostError
 from ...core.spec import Spec
-from . import tensors
+from . import planned, tensors
 from .emit import refusal
 from .primitive import call
 from .site import Site, site_of
@@ -55,8 +55,11 @@ class JaxHost:
         Returns the schema's outputs. JAX's arrays cannot be written, so each argument that the
         schema writes is returned as a new array; one that the schema does not return comes last.
         """
+        token = bound.plan_token()
         site = self._site(bound, arguments)
-        return site.pack_outputs(call(site, site.flatten(arguments)))
+        outputs = site.pack_outputs(call(site, site.flatten(arguments)))
+        planned.plan(bound, token, site, arguments)
+        return outputs
 
     def _site(self, bound: Any, arguments: tuple[Any, ...]) -> Site:
         if jax.__version_info__ < OLDEST:

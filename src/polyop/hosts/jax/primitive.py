@@ -50,6 +50,11 @@ def call(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(operator_p.bind(*flat, site=site))
 
 
+def program_of(site: Site) -> Any:
+    """Return the program that eager calls at a site run, or None if there was no such call."""
+    return _programs.get(site)
+
+
 def _run(*flat: Any, site: Site) -> Any:
     """Run a call as a compiled program of its own, which the next call uses again.
 

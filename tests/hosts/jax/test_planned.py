@@ -1,0 +1,135 @@
+"""Eager calls of JAX arrays, from the second on: the native core calls the compiled program."""
+
+import dataclasses
+import itertools
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+import polyop
+
+NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def scaled():
+    """a * x, a new operator for each test; a Python kernel, so that a test can replace it."""
+    return polyop.operator(
+        f"jax_planned::scaled{next(NUMBERS)}(Tensor x, float a=2.0) -> Tensor",
+        lambda x, a: a * x,
+        infer="x",
+        gradient=lambda x, a, out, dout: (a * dout, None),
+        batch="elementwise",
+    )
+
+
+@pytest.fixture(scope="module")
+def halves():
+    return polyop.operator(
+        "jax_planned::halves(Tensor x, Tensor? y=None) -> (Tensor, Tensor)",
+        lambda x, y=None: (x / 2, x if y is None else y),
+        infer=lambda x, y=None: (x, x),
+    )
+
+
+def files(action):
+    seen = set()
+
+    def note(frame, event, _):
+        if event == "call" and "/polyop/" in frame.f_code.co_filename:
+            seen.add(frame.f_code.co_filename.rpartition("/")[2])
+
+    sys.setprofile(note)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+X = np.arange(4.0)
+
+
+def test_a_warm_call_goes_from_the_core_to_the_program(cube):
+    x = jax.numpy.asarray(X)
+    for _ in range(2):
+        np.testing.assert_array_equal(cube(x, 3.0), 3 * X**3)
+    assert files(lambda: cube(x, 3.0)) == {"planned.py"}
+
+
+def test_shapes_dtypes_and_attributes_may_change(scaled):
+    for _ in range(3):
+        for name in ("float32", "float64"):
+            for shape in ((4,), (2, 2), (0,)):
+                x = np.ones(shape, name)
+                for arguments, keywords, a in (
+                    ((), {}, 2),
+                    ((3.0,), {}, 3),
+                    ((4,), {}, 4),
+                    ((), {"a": 5.0}, 5),
+                ):
+                    out = scaled(jax.numpy.asarray(x), *arguments, **keywords)
+                    assert out.dtype == x.dtype
+                    np.testing.assert_array_equal(out, a * x)
+
+
+def test_more_attributes_than_plans(scaled):
+    x = jax.numpy.asarray(X)
+    for _ in range(2):
+        for a in range(20):
+            np.testing.assert_array_equal(scaled(x, float(a)), a * X)
+
+
+def test_several_outputs_and_an_absent_tensor(halves):
+    x, y = jax.numpy.asarray(X), jax.numpy.asarray(X + 1)
+    for _ in range(3):
+        for arguments in ((x,), (x, None), (x, y)):
+            outputs = halves(*arguments)
+            assert type(outputs) is tuple
+            np.testing.assert_array_equal(outputs[0], X / 2)
+            np.testing.assert_array_equal(outputs[1], X + 1 if arguments[-1] is y else X)
+
+
+def test_transforms_go_past_the_plan(scaled):
+    x = jax.numpy.asarray(X)
+    for _ in range(3):
+        scaled(x, 3.0)
+        np.testing.assert_array_equal(jax.grad(lambda x: scaled(x, 3.0).sum())(x), np.full(4, 3.0))
+        np.testing.assert_array_equal(jax.vmap(lambda x: scaled(x, 3.0))(x), 3 * X)
+        np.testing.assert_array_equal(jax.jit(lambda x: scaled(x, 3.0) + 1)(x), 3 * X + 1)
+
+
+def test_the_debugging_flags_are_still_seen(scaled):
+    x = jax.numpy.asarray([1.0, np.nan])
+    for _ in range(3):
+        scaled(x)
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match="jax_planned::scaled"):
+        scaled(x)
+    with jax.disable_jit():
+        np.testing.assert_array_equal(scaled(jax.numpy.asarray(X)), 2 * X)
+
+
+def test_a_new_definition_drops_the_plan(scaled):
+    x = jax.numpy.asarray(X)
+    for _ in range(3):
+        np.testing.assert_array_equal(scaled(x), 2 * X)
+    kernel = dataclasses.replace(scaled.operator.kernels[0], function=lambda x, a: a + x)
+    scaled.update(dataclasses.replace(scaled.operator, kernels=(kernel,)))
+    for _ in range(3):
+        np.testing.assert_array_equal(scaled(x), X + 2)
+
+
+def test_an_array_of_numpy_is_not_taken_for_one_of_jax(scaled):
+    for _ in range(3):
+        assert isinstance(scaled(jax.numpy.asarray(X)), jax.Array)
+        assert type(scaled(X)) is np.ndarray
+
+
+def test_a_wrong_argument_is_an_error_on_a_warm_operator(scaled):
+    x = jax.numpy.asarray(X)
+    scaled(x), scaled(x)
+    for arguments in ((x, "text"), (x, x), (x, 1.0, 2.0), ()):
+        with pytest.raises((polyop.PolyopError, TypeError)):
+            scaled(*arguments)
