@@ -90,11 +90,19 @@ def in_place(x, w):
     return x
 
 
-def chosen(x, w):
+def but_the_first(x, w):
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             y[i, j] = x[i, j - 1] + x[i, j] if j > 0 else x[i, j]
+    return y
+
+
+def chosen(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(1, x.shape[1]):
+            y[i, j] = x[i, j - 1] + x[i, j] if x[i, j] > 0 else 2.0
     return y
 
 
@@ -109,6 +117,7 @@ def named_alike(x, w):
 
 
 SLIDE = (named_alike, around, five_points, a_vector_apart, two_rows, from_the_second, to_the_sum, sometimes)
+SLIDE += (but_the_first,)
 PLAIN = (far_apart, in_place, chosen)
 CASES = [(f, d) for f in (*SLIDE, *PLAIN) for d in ("float32", "float64")]
 CASES += [(around, d) for d in ("int32", "int64", "int16", "float16")]

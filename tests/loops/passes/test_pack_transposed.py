@@ -104,6 +104,17 @@ def windows(d, x):
     return y
 
 
+def along_the_last(d, x):
+    y = output_tensor((x.shape[0], d.shape[1], x.shape[3] - d.shape[3] + 1), x.dtype)
+    for n in range(y.shape[0]):
+        for o in range(y.shape[1]):
+            for j in range(y.shape[2]):
+                for c in range(x.shape[1]):
+                    for q in range(d.shape[3]):
+                        y[n, o, j] += x[n, c, 0, j + q] * d[0, o, 0, q]
+    return y
+
+
 def written(d, x):
     w = output_tensor((d.shape[1], x.shape[1], x.shape[2] - d.shape[2] + 1), x.dtype)
     t = allocate(x.shape, x.dtype)
@@ -153,8 +164,8 @@ def of_all_iterations(d, x):
     return y
 
 
-TURNED = (weights, padded, sometimes, read_again, taken_name)
-KEPT = (picked, windows, written)
+TURNED = (padded, sometimes, read_again, taken_name)
+KEPT = (picked, windows, written, along_the_last, weights)
 ONE_ELEMENT, MORE = (sums, once_positive), (of_all_iterations,)
 ALL = (*TURNED, *KEPT, *ONE_ELEMENT, *MORE)
 CASES = [*((f, "float32") for f in ALL), *((f, d) for f in (weights, sums) for d in ("float16", "int32"))]

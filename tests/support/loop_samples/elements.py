@@ -433,3 +433,37 @@ def fourth_power(x):
             t = t * t  # of the loop around: one scalar for both iterations
         y[i] = t
     return y
+
+
+def clamped(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for k in range(w.shape[0]):
+            y[i] += w[k] * x[min(max(i + k - w.shape[0] // 2, 0), x.shape[0] - 1)]
+    return y
+
+
+def clamped_at_one_end(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[max(i - 2, 0), j] * x[i, min(x.shape[1] - 1, j + 3)]
+    return y
+
+
+def clamped_image(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            for p in range(3):
+                for q in range(3):
+                    row = max(min(i + p - 1, x.shape[0] - 1), 0)
+                    y[i, j] += x[row, min(max(j - q + 1, 0), x.shape[1] - 1)]
+    return y
+
+
+def clamped_by_data(x, index):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(index.shape[0]):
+        y[min(max(index[i] - 1, 0), x.shape[0] - 1)] += x[min(i, x.shape[0] - 1)]
+    return y

@@ -184,13 +184,13 @@ def exponentials_of_a_row(x):
     return y
 
 
-def window_weights(d, x):
-    w = output_tensor((d.shape[1], x.shape[1], x.shape[2] - d.shape[2] + 1), x.dtype)
+def window_weights(d, x, like):
+    w = output_tensor(like.shape, x.dtype)
     for o in range(w.shape[0]):
         for c in range(w.shape[1]):
             for p in range(w.shape[2]):
                 for n in range(d.shape[0]):
-                    for i in range(d.shape[2]):
+                    for i in range(x.shape[2] - like.shape[2] + 1):
                         w[o, c, p] += d[n, o, i] * x[n, c, i + p]
     return w
 
@@ -274,4 +274,11 @@ def online_log_sum(x):
         total = total * exp(top - new) + exp(x[i] - new)
         top = new
     y[0] = top + log(total)
+    return y
+
+
+def held_back(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[max(i - 2, 0)]
     return y

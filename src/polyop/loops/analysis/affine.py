@@ -8,8 +8,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
-from ..ir.grammar import INT, Const, Expr, Op, Size, Type, Var, walk
+from ..ir.grammar import INT, Const, Expr, Op, Size, Type, Var, rewrite, walk
 from ..ir.operate import operate
 from .sizes import MAX_BYTES, MAX_PROVED
 
@@ -75,6 +76,40 @@ def linear(expr: Expr) -> Linear | None:
     {'i': 2, '': 3}
     """
     return _linear(expr) if _is_narrow(expr) else None
+
+
+def linear_with_terms(expr: Expr) -> tuple[Linear, dict[str, Expr]] | None:
+    """Return the expression as a linear form, and its leaves by name; None if it is not linear.
+
+    An expression of sizes that is not linear itself, as ``n // 2``, counts as one leaf.
+
+    >>> i, n = Var("i", INT), Size("x", 0)
+    >>> half = Op("//", (n, Const(2, INT)), INT)
+    >>> form, leaves = linear_with_terms(Op("-", (i, half), INT))
+    >>> sorted(form.values()), half in leaves.values()
+    ([-1, 1], True)
+    """
+    leaves: dict[str, Expr] = {}
+    form = linear(_with_leaves(expr, leaves))
+    return None if form is None else (form, leaves)
+
+
+def step(index: Expr, var: str) -> int:
+    """Return by how much an index grows with a variable; 0 where it does not, or is not linear."""
+    found = linear_with_terms(index)
+    return 0 if found is None else found[0].get(var, 0)
+
+
+def _with_leaves(expr: Expr, leaves: dict[str, Expr]) -> Expr:
+    """Return an expression with a variable for each nonlinear expression of sizes; fill ``leaves``."""
+    if isinstance(expr, (Var, Size)):
+        leaves[name_of(expr)] = expr
+    if not isinstance(expr, Op) or expr.type != INT:
+        return expr
+    if _linear(expr) is None and all(isinstance(e, (Size, Const, Op)) for e in walk(expr)):
+        leaves[repr(expr)] = expr
+        return Var(repr(expr), INT)
+    return replace(expr, args=tuple(_with_leaves(a, leaves) for a in expr.args))
 
 
 def _linear(expr: Expr) -> Linear | None:
@@ -148,7 +183,33 @@ def _text(expr: Expr, known: frozenset[str]) -> str | None:
             return inner and forms.get(op, f"floor(({inner}+{c - 1})/{c})")
         case Op(name="cast", args=(a,)) if a.type.dtype == WHOLE:
             return _text(a, known)
+        case Op(name="min" | "max" as clamp, args=(a, b)):
+            left, right = _text(a, known), _text(b, known)
+            return None if left is None or right is None else f"{clamp}({left}, {right})"
     return None
+
+
+def is_clamp(expr: Expr) -> bool:
+    """Whether an expression is the minimum or the maximum of two integers."""
+    return isinstance(expr, Op) and expr.name in ("min", "max") and expr.type == INT
+
+
+def unclamped(expr: Expr) -> Expr:
+    """Return an index without its clamps: the operand that has variables, where only one of them has.
+
+    >>> i, n = Var("i", INT), Size("x", 0)
+    >>> unclamped(Op("min", (Op("max", (i, Const(0, INT)), INT), n), INT)) == i
+    True
+    """
+
+    def change(node: Expr) -> Expr:
+        if not isinstance(node, Op) or not is_clamp(node):
+            return node
+        varying = [a for a in node.args if any(isinstance(e, Var) for e in walk(a))]
+        return varying[0] if len(varying) == 1 else node
+
+    result: Expr = rewrite(expr, change)
+    return result
 
 
 def at_least(var: str, bound: Expr, known: frozenset[str]) -> list[str]:

@@ -35,8 +35,8 @@ def stride(node: Load | Store, var: str, varying: frozenset[str] = frozenset()) 
         return UNIFORM
     if any(depends(i, varying) or _loads(i, varying | {var}) for i in index):
         return UNKNOWN
-    forms = [affine.linear(i) for i in index]
-    steps = [None if form is None else form.get(var, 0) for form in forms]
+    forms = [affine.linear_with_terms(i) for i in index]
+    steps = [None if form is None else form[0].get(var, 0) for form in forms]
     if any(step is None and depends(i, frozenset({var})) for step, i in zip(steps, index, strict=True)):
         return UNKNOWN
     if not any(steps):

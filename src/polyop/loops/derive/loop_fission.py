@@ -115,7 +115,8 @@ def _is_worth_splitting(groups: Mapping[tuple[str, Chain], Sequence[Node]], sums
 def are_shifted(stores: Sequence[Store], loops: Sequence[str]) -> bool:
     """Whether stores go to elements that other iterations reach too: shifted apart, or along a sum."""
     for axis in range(len(stores[0].index)):
-        forms = [affine.linear(s.index[axis]) for s in stores]
+        found = [affine.linear_with_terms(affine.unclamped(s.index[axis])) for s in stores]
+        forms = [None if one is None else one[0] for one in found]
         if any(form is not None and len(set(form) & set(loops)) > 1 for form in forms):
             return True
         if any(form != forms[0] for form in forms):

@@ -33,6 +33,7 @@ from .return_temporaries import initialisation_of_saved, return_temporaries
 from .reverse import reverse
 from .scalars_to_memory import scalars_to_memory
 from .scatter_to_gather import scatter_to_gather
+from .split_clamped_stores import split_clamped_stores
 from .stop_running_shifts import stop_running_shifts
 from .stop_shift_gradients import stop_shift_gradients
 from .to_be_recorded import to_be_recorded
@@ -64,6 +65,7 @@ REVERSE: Passes = (
     Pass(first_stores_of_scalars, "Forward substitution needs one store of each scalar."),
     Pass(forward_substitution, "A scalar that only passes a value on would keep two loops apart."),
     Pass(loop_fission, "A contraction, or a sum of shifted elements, needs a nest of its own."),
+    Pass(split_clamped_stores, "A clamped index is a shift, but at the borders."),
     Pass(scatter_to_gather, "Each element collects its adjoint, so iterations share nothing."),
     Pass(first_stores, "A first addition that is a store needs no zero before it."),
     Pass(inline_adjoints, "A cheap adjoint goes into its only reader: one pass over memory less."),

@@ -11,7 +11,7 @@ Hückelheim et al., Automatic differentiation of stencil loops with threading, a
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis import affine
@@ -30,7 +30,6 @@ from ..ir.grammar import (
     Kernel,
     Load,
     Op,
-    Size,
     Stmt,
     Store,
     Type,
@@ -149,8 +148,8 @@ def _owners(additions: Sequence[Addition], variables: Sequence[str]) -> list[str
     """Return for each axis the loop variable that all additions have there with the factor 1, or None."""
     owners: list[str | None] = []
     for axis in range(len(additions[0].store.index)):
-        indices = [affine.linear(a.store.index[axis]) for a in additions]
-        forms = [form for form in indices if form is not None]
+        indices = [affine.linear_with_terms(a.store.index[axis]) for a in additions]
+        forms = [found[0] for found in indices if found is not None]
         if len(forms) < len(indices):
             return None
         candidates = [v for v in variables if v not in owners and all(form.get(v) == 1 for form in forms)]
@@ -172,8 +171,26 @@ def _owners(additions: Sequence[Addition], variables: Sequence[str]) -> list[str
 
 def _rest(addition: Addition, axis: int, owner: str | None) -> affine.Linear:
     """Return an axis' index without the loop variable that owns the axis: the shift."""
-    form = affine.linear(addition.store.index[axis]) or {}
-    return {n: c for n, c in form.items() if n != owner}
+    found = affine.linear_with_terms(addition.store.index[axis])
+    return {} if found is None else {n: c for n, c in found[0].items() if n != owner}
+
+
+def conjuncts(test: Expr) -> list[Expr]:
+    """Return the conditions that hold together if ``test`` holds."""
+    if isinstance(test, Op) and test.name == "and":
+        return [part for argument in test.args for part in conjuncts(argument)]
+    return [test]
+
+
+def _with_simple_sides(test: Expr) -> Expr:
+    """Return a comparison whose sides have like terms collected."""
+    if not isinstance(test, Op) or test.type != BOOL:
+        return test
+    sides = []
+    for side in test.args:
+        found = affine.linear_with_terms(side)
+        sides.append(side if found is None else affine.from_linear(*found))
+    return replace(test, args=tuple(sides))
 
 
 class _Element:
@@ -196,9 +213,9 @@ class _Element:
         self.element = {v: Var(names.loop(v), INT) for v in self.owned}
         self.leaves: dict[str, Expr] = {}
         for addition in additions:
-            for expr in (e for i in addition.store.index for e in walk(i)):
-                if isinstance(expr, (Var, Size)):
-                    self.leaves[affine.name_of(expr)] = expr
+            for index in addition.store.index:
+                found = affine.linear_with_terms(index)
+                self.leaves |= {} if found is None else found[1]
 
     def widened(self, kernel: Kernel) -> Padded | None:
         """Put zeros around the one factor that depends on the shifts; None if there is not exactly one."""
@@ -282,8 +299,8 @@ class _Element:
             values[owner] = operate("-", self.element[owner], self._written(rest))
             self._limit(owner, rest, bounds, tests, whole)
         node: Stmt = Assign(total.name, substitute(addition.store.value, values), "+", addition.store.line)
-        if addition.guard is not None:
-            node = If(substitute(addition.guard, values), (node,), (), addition.store.line)
+        for test in self._open_tests(addition, values):
+            node = If(test, (node,), (), addition.store.line)
         for var, loop in reversed(self.loops.items()):
             if var in self.owned:
                 continue
@@ -293,6 +310,17 @@ class _Element:
             both = functools.reduce(lambda a, b: Op("and", (a, b), BOOL), tests)
             node = If(both, (node,), (), addition.store.line)
         return node
+
+    def _open_tests(self, addition: Addition, values: Mapping[str, Expr]) -> list[Expr]:
+        """Return the parts of an addition's guard that do not follow from the range of the elements."""
+        parts = [] if addition.guard is None else conjuncts(substitute(addition.guard, values))
+        inside: list[Expr] = []
+        for axis, owner in enumerate(self.owners):
+            if owner is not None and self.shape:
+                last = operate("-", self.shape[axis], Const(1, INT))
+                inside += [Op(">=", (self.element[owner], Const(0, INT)), BOOL)]
+                inside += [Op("<=", (self.element[owner], last), BOOL)]
+        return [part for part in parts if _with_simple_sides(part) not in inside]
 
     def _limit(
         self,

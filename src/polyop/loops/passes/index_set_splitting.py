@@ -4,7 +4,8 @@
         if 0 < j and j < n - 1:       ->   for j in range(1, n - 1): ...without it
             ...                            for j in range(n - 1, n): ...with the condition
 
-The loop in the middle has no conditions, so its iterations can be vector lanes.
+The loop in the middle has no conditions, so its iterations can be vector lanes. A clamped index, as in
+``x[min(max(j - 1, 0), n - 1)]``, is a condition too: in the middle it is ``x[j - 1]``.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from ..ir.grammar import (
     Kernel,
     Load,
     Op,
-    Size,
     Stmt,
     Store,
     Var,
@@ -64,12 +64,18 @@ def index_set_splitting(program: Program) -> Program:
 
 
 def has_conditions(kernel: Kernel) -> bool:
-    """Whether anything in the kernel depends on a comparison."""
-    return any(isinstance(e, Op) and e.name in _SIGNS for s in statements(kernel.body) for e in walk(s))
+    """Whether anything in the kernel depends on a comparison, or an index is clamped."""
+    return any(
+        isinstance(e, Op) and (e.name in _SIGNS or affine.is_clamp(e))
+        for s in statements(kernel.body)
+        for e in walk(s)
+    )
 
 
 # by comparison (sign of left, sign of right, constant): it holds if this sum is not negative
 _SIGNS = {">=": (1, -1, 0), ">": (1, -1, -1), "<=": (-1, 1, 0), "<": (-1, 1, -1)}
+_CHOICES = {"max": ">=", "min": "<="}
+"""By clamp, the comparison of its operands with which it is the first of them."""
 
 
 @dataclass(frozen=True)
@@ -167,9 +173,27 @@ def _range(loop: For) -> Range | None:
 
 
 def _atoms(body: Sequence[Stmt]) -> list[Op]:
-    """Return the comparisons in a body, each once."""
-    atoms = [e for s in statements(tuple(body)) for e in walk(s) if isinstance(e, Op) and e.name in _SIGNS]
+    """Return the comparisons in a body, and those with which a clamp is one of its operands; each once."""
+    atoms: list[Op] = []
+    for node in statements(tuple(body)):
+        found = [e for e in walk(node) if isinstance(e, Op)]
+        atoms += [e for e in found if e.name in _SIGNS]
+        for clamp in (e for e in found if affine.is_clamp(e)):
+            first, second = map(affine.unclamped, clamp.args)
+            if _varies(first) != _varies(second):
+                # inside, an index is not clamped; and an inner loop has all its iterations
+                is_first = _varies(first) != isinstance(node, For)
+                atoms.append(_chooses(clamp.name, *((first, second) if is_first else (second, first))))
     return list(dict.fromkeys(atoms))
+
+
+def _varies(expr: Expr) -> bool:
+    return any(isinstance(e, Var) for e in walk(expr))
+
+
+def _chooses(clamp: str, one: Expr, other: Expr) -> Op:
+    """Return the comparison with which the "min" or "max" of two integers is ``one``."""
+    return Op(_CHOICES[clamp], (one, other), BOOL)
 
 
 def _bound(atom: Op, loop: For, inner: Mapping[str, For], assigned: set[str]) -> tuple[bool, Expr] | None:
@@ -178,17 +202,17 @@ def _bound(atom: Op, loop: For, inner: Mapping[str, For], assigned: set[str]) ->
     The comparison is ``form >= 0``. A variable of an inner loop is replaced by its bound that makes the form
     smallest, so that the comparison holds in all iterations of that loop.
     """
-    left, right = (affine.linear(a) for a in atom.args)
-    if left is None or right is None:
+    sides = [affine.linear_with_terms(a) for a in atom.args]
+    if sides[0] is None or sides[1] is None:
         return None
+    (left, names), (right, more) = sides[0], sides[1]
+    names = names | more
     a, b, constant = _SIGNS[atom.name]
     form: Linear = {n: a * left.get(n, 0) + b * right.get(n, 0) for n in (*left, *right)}
     form[""] = form.get("", 0) + constant
     step = form.pop(loop.var, 0)
     if step not in (1, -1) or form.keys() & assigned:
         return None
-    leaves = [e for arg in atom.args for e in walk(arg) if isinstance(e, (Var, Size))]
-    names: dict[str, Expr] = {affine.name_of(e): e for e in leaves}
     for name, coefficient in form.items():
         if name in inner and coefficient:
             head = inner[name]
@@ -217,6 +241,8 @@ def _simplified(node: Stmt, atoms: frozenset[Expr]) -> Stmt:
                 return then
             case Op(name="not", args=(x,)) if x == TRUE:
                 return Const(value=False, type=BOOL)
+            case Op(name=name, args=(a, b)) if affine.is_clamp(expr):
+                return a if _chooses(name, a, b) in atoms else b if _chooses(name, b, a) in atoms else expr
         return expr
 
     simplified: Stmt = rewrite(node, change)

@@ -92,7 +92,9 @@ class _Rules:
         reused = reused and bool(sums) and bool(free) and len(loads) > 1
 
         def cost(loop: Loop) -> float:
-            accesses: list[Load | Store] = [store, *loads]
+            # index_set_splitting will take the clamps away, but at the borders
+            nodes: list[Load | Store] = [store, *loads]
+            accesses = [replace(a, index=tuple(map(affine.unclamped, a.index))) for a in nodes]
             return sum((COSTS[stride(node, loop.var)] for node in accesses), 0.0)
 
         if reused:  # the last of the free loops becomes the vector loop

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ..analysis import affine
 from ..analysis.bounds import is_inside_once_checked
 from ..analysis.polyhedra import Model
 from ..analysis.strides import STRIDED, depends, stride
@@ -106,10 +107,21 @@ def _transpositions(kernel: Kernel, loops: list[For]) -> Iterator[Transposition]
             continue
         variables = [{e.name for e in walk(i) if isinstance(e, Var)} & names for i in load.index]
         windows = any(names_ & sums and names_ - sums for names_ in variables)
+        free = variables[-1] - sums
+        if free and not _is_short(free, variables[-1] & sums, loops):
+            continue  # the lanes run along the last axis, where elements are adjacent
         plain = [a for a, i in enumerate(load.index) if isinstance(i, Var) and i.name in names - sums]
         lanes = [a for a in plain[:1] if _lanes(loads, load, a)]
         if windows and lanes:
             yield Transposition(load.buffer, lanes[0])
+
+
+def _is_short(free: set[str], summed: set[str], loops: list[For]) -> bool:
+    """Whether a free loop of an index is a window, whose size the summed loops lose at the border."""
+    ranges = {loop.var: affine.linear(loop.hi) or {} for loop in loops}
+    windows = ({n for n in ranges[one] if n} for one in free)
+    lost = {name for other in summed for name, c in ranges[other].items() if name and c < 0}
+    return any(window and window <= lost for window in windows)
 
 
 def _lanes(loads: list[Load], load: Load, axis: int) -> bool:

@@ -187,7 +187,7 @@ class Planner:
     def _best(self, node: For, parents: tuple[For, ...]) -> tuple[float, list[tuple[For, tuple[For, ...]]]]:
         """Return the cost of a loop with the cheapest choice of vector loops in it, and these loops.
 
-        A loop is taken to have 16 iterations. Each vector loop comes with the loops around it.
+        Each vector loop comes with the loops around it.
         """
         inner_cost, chosen = self._inner(node.body, (*parents, node))
         if node.var in self.roles.vectorize:
@@ -196,8 +196,8 @@ class Planner:
             tile = self._tile(node, parents)
             own = self._cost(node.body, node, 1.0, tile.shared if tile else ()) / LANES
             if own < inner_cost:  # on a tie, the inner loop
-                return own * 16, [(node, parents)]
-        return inner_cost * 16, chosen
+                return own * _iterations(node), [(node, parents)]
+        return inner_cost * _iterations(node), chosen
 
     def _inner(
         self, body: Sequence[Stmt], parents: tuple[For, ...]
@@ -221,7 +221,7 @@ class Planner:
         total = 0.0
         for node in body:
             if isinstance(node, For):
-                total += self._cost(node.body, loop, weight * 16, shared)
+                total += self._cost(node.body, loop, weight * _iterations(node), shared)
             elif isinstance(node, If):
                 total += self._cost(node.body, loop, weight, shared)
                 total += self._cost(node.orelse, loop, weight, shared)
@@ -327,6 +327,11 @@ class Planner:
     def note(self, loop: For, text: str) -> None:
         """Add a note on a loop: its role, or why it has none."""
         self.notes.append(Note(loop.line, f"loop {loop.var}: {text}", "plan"))
+
+
+def _iterations(loop: For) -> float:
+    """Return how many iterations a loop is taken to have."""
+    return 2 if loop.hint == "border" else 16
 
 
 def _is_sliding_window(load: Load, lane: str, inner: AbstractSet[str]) -> bool:

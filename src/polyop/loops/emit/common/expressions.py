@@ -253,7 +253,7 @@ class Expressions:
         """Return the distance of neighbouring lanes' elements, in C."""
         terms = []
         for axis, index in enumerate(node.index):
-            step = (affine.linear(index) or {}).get(lanes.var, 0)
+            step = affine.step(index, lanes.var)
             if step:
                 sizes = [self.size(node.buffer, a) for a in range(axis + 1, len(node.index))]
                 terms.append(" * ".join([str(step), *sizes]))

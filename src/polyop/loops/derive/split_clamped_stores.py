@@ -1,0 +1,158 @@
+"""Split additions at clamped indices: inside, where the index is not clamped, and at either end.
+
+    for j in range(n):                            for j in range(n):
+        d_x[min(max(j - r, 0), n - 1)] += g[j]        if 0 <= j - r and j - r <= n - 1:
+                                                          d_x[j - r] += g[j]
+                                          ->      for j in range(min(n, r)):
+                                                      d_x[0] += g[j]
+                                                  for j in range(n - 1 + r + 1, n):
+                                                      d_x[n - 1] += g[j]
+
+Inside they are shifted additions, which scatter_to_gather knows. At the ends few iterations are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ..analysis import affine
+from ..ir.grammar import BOOL, INT, Const, Expr, For, If, Op, Stmt, Store, Var, perfect, substitute, walk
+from ..ir.operate import operate
+from .derivation import Derivation
+from .names import Names
+
+
+class Clamp(NamedTuple):
+    """A clamped index: ``free`` from ``low`` to ``high``, either of them None where there is no such end."""
+
+    free: Expr
+    low: Expr | None
+    high: Expr | None
+
+
+def split_clamped_stores(derivation: Derivation) -> Derivation:
+    """Return the derivation in which no addition to an adjoint has one clamped index, where it has one."""
+    kernel = derivation.kernel
+    splitter = _Splitter(frozenset(derivation.adjoints_left()), Names(kernel))
+    body = splitter.body(kernel.body)
+    return derivation.with_(kernel=replace(kernel, body=body)) if splitter.found else derivation
+
+
+class _Splitter:
+    def __init__(self, sums: frozenset[str], names: Names) -> None:
+        self.sums, self.names, self.found = sums, names, False
+
+    def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        result: list[Stmt] = []
+        for node in body:
+            match node:
+                case For():
+                    parts = self._parts(node)
+                    self.found |= bool(parts)
+                    result += parts or [replace(node, body=self.body(node.body))]
+                case If():
+                    result.append(replace(node, body=self.body(node.body), orelse=self.body(node.orelse)))
+                case _:
+                    result.append(node)
+        return tuple(result)
+
+    def _parts(self, nest: For) -> list[Stmt]:
+        """Return the parts of a nest around one addition; none if it has no or several clamped indices."""
+        loops = perfect(nest)
+        store = loops[-1].body[0]
+        if len(loops[-1].body) > 1 or not isinstance(store, Store) or store.op != "+":
+            return []
+        clamps = [(axis, clamp) for axis, i in enumerate(store.index) if (clamp := clamp_of(i)) is not None]
+        if store.buffer not in self.sums or len(clamps) != 1:
+            return []
+        axis, (free, low, high) = clamps[0]
+        tests = [Op(">=", (free, low), BOOL)] if low is not None else []
+        tests += [Op("<=", (free, high), BOOL)] if high is not None else []
+        test = tests[0] if len(tests) == 1 else Op("and", tuple(tests), BOOL)
+        parts: list[Stmt] = [_nest(loops, If(test, (_at(store, axis, free),), (), store.line))]
+        for end, sign, place in ((low, 1, _least(low, high)), (high, -1, high)):
+            if end is None or place is None:
+                continue
+            distance = operate("-", *((free, end) if sign > 0 else (end, free)))
+            part = self._beyond(loops, distance, _at(store, axis, place))
+            if part is None:
+                return []
+            parts.append(part)
+        return parts
+
+    def _beyond(self, loops: Sequence[For], distance: Expr, store: Store) -> For | None:
+        """Return a copy of a nest for the iterations where ``distance`` is negative; None if not linear."""
+        found = affine.linear_with_terms(distance)
+        if found is None:
+            return None
+        form, leaves = found
+        narrowed: list[tuple[Expr, Expr]] = []
+        exact = False
+        for loop in reversed(loops):
+            lo, hi = loop.lo, loop.hi
+            coefficient = form.pop(loop.var, 0)
+            rest = affine.from_linear(form, leaves)
+            if coefficient == 1:  # distance = var + rest < 0
+                hi = operate("min", hi, operate("neg", rest))
+            elif coefficient == -1:
+                lo = operate("max", lo, operate("+", rest, Const(1, INT)))
+            elif coefficient:
+                return None
+            exact = exact or bool(coefficient)
+            narrowed.insert(0, (lo, hi))
+            # the loops around need one iteration of this one: the distance is least at its first or last
+            nearest = loop.lo if coefficient == 1 else operate("-", loop.hi, Const(1, INT))
+            least = operate("+", rest, operate("*", Const(coefficient, INT), nearest))
+            found = affine.linear_with_terms(least)
+            if found is None:
+                return None
+            form, leaves = found
+        return self._copy(loops, narrowed, store) if exact else None
+
+    def _copy(self, loops: Sequence[For], ranges: Sequence[tuple[Expr, Expr]], store: Store) -> For:
+        names = {loop.var: Var(self.names.new(loop.var), INT) for loop in loops}
+        heads = [
+            replace(loop, var=names[loop.var].name, lo=substitute(lo, names), hi=substitute(hi, names))
+            for loop, (lo, hi) in zip(loops, ranges, strict=True)
+        ]
+        return _nest(heads, substitute(store, names))
+
+
+def clamp_of(index: Expr) -> Clamp | None:
+    """Return the parts of a clamped index, or None for any other.
+
+    >>> i, n = Var("i", INT), Var("n", INT)
+    >>> clamp = clamp_of(Op("max", (Const(0, INT), Op("min", (i, n), INT)), INT))
+    >>> clamp is None  # n is a variable too
+    True
+    """
+    ends: dict[str, Expr] = {}
+    while affine.is_clamp(index):
+        assert isinstance(index, Op)
+        free = [a for a in index.args if _varies(a)]
+        if len(free) != 1 or index.name in ends:
+            return None
+        ends[index.name] = index.args[1] if index.args[0] is free[0] else index.args[0]
+        index = free[0]
+    return Clamp(index, ends.get("max"), ends.get("min")) if ends else None
+
+
+def _varies(expr: Expr) -> bool:
+    return any(isinstance(e, Var) for e in walk(expr))
+
+
+def _least(low: Expr | None, high: Expr | None) -> Expr | None:
+    return low if high is None or low is None else operate("min", low, high)
+
+
+def _at(store: Store, axis: int, index: Expr) -> Store:
+    return replace(store, index=(*store.index[:axis], index, *store.index[axis + 1 :]))
+
+
+def _nest(loops: Sequence[For], inner: Stmt) -> For:
+    for loop in reversed(loops):
+        inner = replace(loop, body=(inner,))
+    assert isinstance(inner, For)
+    return inner
