@@ -50,6 +50,15 @@ def normalise(x):
     return y
 
 
+def twice_of_three_dimensions(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            for k in range(x.shape[2]):
+                y[i, j, k] = 2.0 * x[i, j, k]
+    return y
+
+
 def leaves(*flags, shape=(5,)):
     torch.manual_seed(0)
     return [torch.randn(shape, dtype=torch.float64, requires_grad=flag) for flag in flags]
@@ -92,6 +101,16 @@ def test_the_third_step_runs_no_python(op):
     step(), step()
     allowed = {"direct.py"} if op is normalise else set()  # it drops the temporaries that it saves
     assert {file.rpartition("/")[2] for file in frames(step)} <= allowed
+
+
+def test_the_node_of_a_first_call_needs_python_once():
+    (x,) = leaves(True, shape=(7, 1, 2))
+    fresh = polyop.kernel(twice_of_three_dimensions)
+    z = fresh(x)
+    gradient = torch.ones_like(z)
+    for _ in range(2):
+        assert torch.equal(torch.autograd.grad(z, x, gradient, retain_graph=True)[0], 2 * gradient)
+    assert frames(lambda: z.backward(gradient, retain_graph=True)) == set()
 
 
 @pytest.mark.parametrize("flags", [(True, True), (True, False), (False, True)])

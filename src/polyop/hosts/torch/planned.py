@@ -63,6 +63,7 @@ def make(bound: BoundOperator, layout: Layout) -> Any:
         layout.save(ctx, full, output)
         plan = _plan(ctx, apply, full, as_outputs(output))
         if plan is not None:
+            ctx.planned = plan.state
             bound.plan_gradient(plan, bound.differentiate, *args)
         return (output,) if as_tuple and not isinstance(output, tuple) else output
 
