@@ -19,6 +19,7 @@ import torch
 import polyop
 from polyop.core.errors import PolyopError
 from polyop.loops.frontend.parse import parse
+from polyop.loops.frontend.random_numbers import random as one_number
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.philox import philox
 from polyop.loops.targets import isa
@@ -288,7 +289,15 @@ def test_errors_name_the_line_and_the_way_out(expression, words):
     assert re.search(words, text), text
 
 
-@pytest.mark.parametrize("size", [0, 1, 3])
+def test_a_key_of_one_item_is_followed_by_zero():
+    x = np.zeros(50)
+    one, two = np.array([7], np.uint32), np.array([7, 0], np.uint32)
+    np.testing.assert_array_equal(normals(x, one), normals(x, two))
+    np.testing.assert_array_equal(normals.python(x, one), normals.python(x, two))
+    assert one_number(one, 3) == one_number(two, 3)
+
+
+@pytest.mark.parametrize("size", [0, 3])
 def test_a_key_of_another_size(size):
-    with pytest.raises(PolyopError, match=r"line \d+: the key key must have two items, as np.array"):
+    with pytest.raises(PolyopError, match=r"line \d+: the key key must have one or two items, as np.array"):
         normals(np.zeros(3), np.zeros(size, np.uint32))

@@ -208,7 +208,7 @@ class Expressions(RowAccess):
         return self.lift(node, functools.partial(_apply, word), *inputs)
 
     def drawn(self, node: ast.Call, word: Word) -> Expr:
-        """Return a random number; each call of the kernel checks that the key has two items."""
+        """Return a random number; each call of the kernel checks that the key has one or two items."""
         key, counters = self.value(node.args[0]), [self.expression(item) for item in node.args[1:]]
         text = ast.unparse(node.args[0])
         if not isinstance(key, Row) or len(key.sizes) != 1:
@@ -216,15 +216,18 @@ class Expressions(RowAccess):
             hint = "pass two integers: np.array([seed, 0], np.uint32), or a row of several keys, keys[i]"
             self.fail(f"{word.name} takes a key of one dimension, {text}", node, seen, hint)
         of = self.dtype(node.keywords[0].value) if node.keywords else "float32"
-        low, high = (key.element([Const(at, INT)]) for at in range(2))
+        (size,), one, two = key.sizes, Const(1, INT), Const(2, INT)
+        low, high = (
+            key.element([at]) for at in (Const(0, INT), operate("min", one, operate("-", size, one)))
+        )
         check(low.type.dtype, counters, of)
-        (size,), two = key.sizes, Const(2, INT)
-        rule, hint = f"the key {text} must have two items", "np.array([seed, 0], np.uint32)"
-        if isinstance(size, Const) and size != two:
+        rule, hint = f"the key {text} must have one or two items", "np.array([seed, 0], np.uint32)"
+        if isinstance(size, Const) and size not in (one, two):
             self.fail(rule, node, size.value, f"write {hint}")
         if not isinstance(size, Const) and self.is_symbolic(size):
-            demand = Demand(operate("==", size, two), f"line {node.lineno}: {rule}, as {hint}")
-            self.demands.setdefault((size, two), demand)
+            allowed = Op("and", (operate(">=", size, one), operate("<=", size, two)), BOOL)
+            self.demands.setdefault((size, two), Demand(allowed, f"line {node.lineno}: {rule}, as {hint}"))
+        high = Op("select", (operate("==", size, two), high, Const(0, high.type)), high.type)
         return (uniform if word.name == "random" else normal)((low, high), counters, of)
 
     def reduced(self, node: ast.Call, word: Word, inputs: list[Value]) -> Expr:

@@ -35,7 +35,9 @@ _WORD, _INT32 = Type("uint64"), Type("int32")
 
 def packed(key: Sequence[Any], counters: Sequence[Any]) -> tuple[int, int, int]:
     """Return counter and key as integers of 64 bits."""
-    low, high = (int(word) & 2**32 - 1 for word in key)
+    if len(key) not in (1, 2):
+        raise ValueError(f"a key has one or two items, not {len(key)}")
+    low, high = (*(int(word) & 2**32 - 1 for word in key), 0)[:2]
     numbers = [int(c) & 2**64 - 1 for c in counters]
     if len(numbers) < 3:
         first, second = (*numbers, 0)[:2]

@@ -202,20 +202,22 @@ def suggestion_for_attribute(node: ast.Attribute) -> str:
 def suggestion_for_outside(name: str, value: object) -> str:
     """Return what to write for a value of the module or the function around that is not a number."""
     if isinstance(value, str) or value is None:
-        return f"compare it outside of the kernel, and pass a number: {_CHOICE}"
+        return f"make it a parameter: {_CHOICE}"
     if isinstance(value, (dict, set)):
         return f"pass its numbers as attributes or in a tensor; {name} as a tuple of numbers could be read"
     return f"make {name} a parameter"
 
 
-_CHOICE = "a parameter reflect: bool, and if reflect:"
+_CHOICE = 'mode: str = "mean", and if mode == "mean":'
 
 
 def suggestion_for_constant(value: object) -> str | None:
     """Return what to write for a literal that is not a number."""
     if isinstance(value, str):
-        return suggestion_for_text(value) or f"a choice is a number, too: {_CHOICE}"
-    return "write a number that stands for it, such as 0.0 or math.nan" if value is None else None
+        return suggestion_for_text(value) or f"a string is compared with a parameter: {_CHOICE}"
+    if value is None:
+        return 'write a number, such as 0.0 or math.nan; a missing tensor is b: "Tensor | None" = None'
+    return None
 
 
 def suggestion_for_text(text: str) -> str | None:
