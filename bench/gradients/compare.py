@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from loops.compare import Times
+from loops.compare import NARROW, OURS, Times, has_narrow
 from measure import settle
 
 from . import contestants
@@ -28,6 +28,8 @@ def beside_frameworks(program: Gradient, turns: int) -> Times:
         "polyop": contestants.through_torch(program, arguments, ours=True),
         "PyTorch": contestants.through_torch(program, arguments, ours=False),
     }
+    if has_narrow():
+        runs[OURS[1]] = contestants.through_torch(program, arguments, ours=True, instructions=NARROW)
     try:
         runs["JAX"] = contestants.through_jax(program, arguments)
     except ImportError:
@@ -35,6 +37,23 @@ def beside_frameworks(program: Gradient, turns: int) -> Times:
     results = {who: [np.asarray(x) for x in run()] for who, run in runs.items()}
     for who, gradients in results.items():
         agree(program, who, gradients, results["PyTorch"])
+    times.seconds.update(in_turn(runs, turns))
+    return times
+
+
+def both_ways(program: Gradient, turns: int) -> Times:
+    """Return the times of a call with its gradient in PyTorch: polyop's operator, and PyTorch's own."""
+    arguments = program.arguments(program.bench)
+    runs = {
+        "polyop": contestants.both_ways(program, arguments, ours=True),
+        "PyTorch": contestants.both_ways(program, arguments, ours=False),
+    }
+    if has_narrow():
+        runs[OURS[1]] = contestants.both_ways(program, arguments, ours=True, instructions=NARROW)
+    results = {who: [np.asarray(x) for x in run()] for who, run in runs.items()}
+    for who, gradients in results.items():
+        agree(program, who, gradients, results["PyTorch"])
+    times = Times(program.name, 0.0, "")
     times.seconds.update(in_turn(runs, turns))
     return times
 

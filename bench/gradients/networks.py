@@ -172,6 +172,7 @@ PROGRAMS = (
         jax=max_pool_jax,
         small={"n": 2, "c": 3, "size": 9},
         bench={"n": 8, "c": 32, "size": 113},
+        both_ways=1.0,
     ),
     Gradient(
         name="flash attention",
@@ -181,6 +182,7 @@ PROGRAMS = (
         jax=attention_jax,
         small={"rows": 7, "features": 4},
         bench={"rows": 1024, "features": 64},
+        both_ways=2.5,
     ),
     Gradient(
         name="largest of a row",
@@ -190,6 +192,7 @@ PROGRAMS = (
         jax=lambda x: x.max(1),
         small={"rows": 7, "columns": 5},
         bench={"rows": 4096, "columns": 1000},
+        both_ways=1.0,
     ),
     Gradient(
         name="conv2d into its result",
@@ -199,6 +202,7 @@ PROGRAMS = (
         jax=convolution_jax,
         small={"n": 2, "c": 3, "o": 4, "size": 7},
         bench={"n": 4, "c": 16, "o": 32, "size": 64},
+        both_ways=1.2,
     ),
     Gradient(
         name="clamped border",
@@ -208,6 +212,7 @@ PROGRAMS = (
         jax=border_jax,
         small={"rows": 3, "columns": 9},
         bench={"rows": 256, "columns": 8192},
+        both_ways=1.0,
     ),
     Gradient(
         name="embedding",
@@ -217,5 +222,6 @@ PROGRAMS = (
         jax=lambda table, index: table[index],
         small={"words": 7, "features": 5, "texts": 2, "length": 4},
         bench={"words": 20000, "features": 128, "texts": 64, "length": 512},
+        both_ways=1.0,
     ),
 )

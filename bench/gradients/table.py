@@ -17,7 +17,7 @@ class Gradient:
     ``make(dtype, **sizes)`` returns the inputs. ``torch`` and ``jax`` take tensors of their framework, which
     derives the gradient itself. ``inputs`` are the positions of those to differentiate; empty stands for
     all of floating dtype. ``written`` is the function of written.c that computes the gradient, if there is
-    one.
+    one. ``both_ways``: the bar of a call with its gradient, beside PyTorch.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Gradient:
     dtype: str = "float32"
     inputs: tuple[int, ...] = ()
     written: str = ""
+    both_ways: float | None = None
 
     def arguments(self, sizes: Mapping[str, int], dtype: str | None = None) -> tuple[Any, ...]:
         """Return new arrays with the same values each time."""

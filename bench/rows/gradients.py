@@ -9,7 +9,7 @@ from collections.abc import Callable
 import gradients
 from gradients import compare as comparison
 from kernels import FOLDER, need_torch
-from loops.compare import Times
+from loops.compare import NARROW, OURS, Times, has_narrow
 from measure import Measured, Missing, Row, Settings, fresh_process, seconds, summary
 
 TURNS = 15
@@ -39,14 +39,18 @@ def times(name: str, turns: int, kind: Callable[..., Times]) -> Times:
 
 
 def beside(
-    name: str, peer: str, settings: Settings, kind: Callable[..., Times] = comparison.beside_frameworks
+    name: str,
+    peer: str,
+    settings: Settings,
+    kind: Callable[..., Times] = comparison.beside_frameworks,
+    ours: str = "polyop",
 ) -> Measured:
     """Measure beside a peer, or beside the best peer if none is named."""
     measured = times(name, min(TURNS, settings.rounds // 3), kind)
     peer = peer or measured.best_peer()
     if peer in measured.missing:
         raise Missing(f"{peer} is {measured.missing[peer]}")
-    return summary(measured.seconds["polyop"], measured.seconds[peer])
+    return summary(measured.seconds[ours], measured.seconds[peer])
 
 
 def compile_cold(name: str, settings: Settings) -> Measured:
@@ -68,6 +72,16 @@ def rows_of(name: str) -> list[Row]:
         Row(title, "PyTorch's own", None, functools.partial(beside, name, "PyTorch")),
         Row(title, "JAX's own, jitted", None, functools.partial(beside, name, "JAX")),
     ]
+    narrow, bar = OURS[1], gradients.PROGRAMS[name].both_ways
+    if has_narrow():
+        measure = functools.partial(beside, name, "", ours=narrow)
+        table.append(Row(f"{title}, {NARROW}", "the best of PyTorch and JAX", 1.0, measure))
+    if bar:
+        measure = functools.partial(beside, name, "PyTorch", kind=comparison.both_ways)
+        table.append(Row(f"{title}, forward + backward", "PyTorch's own", bar, measure))
+    if bar and has_narrow():
+        measure = functools.partial(beside, name, "PyTorch", kind=comparison.both_ways, ours=narrow)
+        table.append(Row(f"{title}, forward + backward, {NARROW}", "PyTorch's own", bar, measure))
     if gradients.PROGRAMS[name].written:
         kind = comparison.beside_written
         table.append(

@@ -53,10 +53,10 @@ def ratio(ours: list[float], other: list[float]) -> Measured:
     )
 
 
-def beside_peers(name: str, settings: Settings) -> Measured:
+def beside_peers(name: str, settings: Settings, *, ours: str = "polyop") -> Measured:
     del settings
     measured = times(name)
-    return ratio(measured.seconds["polyop"], measured.seconds[measured.best_peer()])
+    return ratio(measured.seconds[ours], measured.seconds[measured.best_peer()])
 
 
 def beside_bound(name: str, settings: Settings) -> Measured:
@@ -95,6 +95,10 @@ def rows_of(program: Program) -> list[Row]:
             functools.partial(beside_peers, name),
         )
     ]
+    if comparison.has_narrow():
+        narrow = functools.partial(beside_peers, name, ours=comparison.OURS[1])
+        title = f"loops: {name}, {comparison.NARROW}"
+        table.append(Row(title, "the best of NumPy, Numba, torch.compile", 1.0, narrow))
     if name in BLAS:
         table.append(
             Row(f"loops: {name}, contraction", "NumPy's OpenBLAS", 1.5, functools.partial(beside_blas, name))
