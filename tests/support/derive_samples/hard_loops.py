@@ -406,3 +406,17 @@ def column_of_an_iteration(x, m, h):
         for i in range(3):
             y[i, j] = t[h[i]] * t[i] if j < 2 else t[2 - i] * x[i, j - 1]
     return y
+
+
+@case("float64 7")
+def odd_even_sort(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i]
+    for t in range(x.shape[0]):
+        for i in range(t % 2, x.shape[0] - 1, 2):
+            if y[i] > y[i + 1]:
+                larger = y[i]
+                y[i] = y[i + 1]
+                y[i + 1] = larger * x[i]
+    return y

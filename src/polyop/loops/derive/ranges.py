@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ..analysis import affine
 from ..ir.grammar import INT, Const, Expr, Load, Op, Size, Var, walk
@@ -16,7 +17,7 @@ Ranges = Mapping[str, tuple[Expr, Expr]]
 def extreme(bound: Expr, ranges: Ranges, *, up: bool) -> Expr | None:
     """Return a value that a bound does not exceed (fall below) in any iteration of the loops around it.
 
-    The least such value, or close to it; None where it depends on data, or on loops but not linearly.
+    The least such value, or close to it; None where it depends on data, or on products of loops.
     """
     if isinstance(bound, Op) and bound.name in ("max", "min"):
         parts = [extreme(a, ranges, up=up) for a in bound.args]
@@ -24,8 +25,10 @@ def extreme(bound: Expr, ranges: Ranges, *, up: bool) -> Expr | None:
         enough = len(known) == len(parts) or (bool(known) and (bound.name == "min") == up)
         return functools.reduce(lambda a, b: operate(bound.name, a, b), known) if enough else None
     form = affine.linear(bound)
+    if form is None and not any(isinstance(e, Load) or _runs(e, ranges) for e in walk(bound)):
+        return bound
     if form is None:
-        return None if any(isinstance(e, Load) or _runs(e, ranges) for e in walk(bound)) else bound
+        return _of_parts(bound, ranges, up=up)
     total: Expr = Const(form.get("", 0), INT)
     for leaf in dict.fromkeys(e for e in walk(bound) if isinstance(e, (Var, Size))):
         factor = form.get(affine.name_of(leaf), 0)
@@ -38,6 +41,27 @@ def extreme(bound: Expr, ranges: Ranges, *, up: bool) -> Expr | None:
             return None
         total = operate("+", total, operate("*", Const(factor, INT), value))
     return total
+
+
+def _of_parts(bound: Expr, ranges: Ranges, *, up: bool) -> Expr | None:
+    """Return the extreme of an expression that is not linear, from those of its operands."""
+
+    def part(expr: Expr, *, up: bool) -> Expr | None:
+        return extreme(expr, ranges, up=up)
+
+    match bound:
+        case Op(name="cast" | "neg", args=(a,)):
+            inner = part(a, up=up != (bound.name == "neg"))
+            return None if inner is None else replace(bound, args=(inner,))
+        case Op(name="+" | "-", args=(a, b)):
+            first, second = part(a, up=up), part(b, up=up != (bound.name == "-"))
+            return None if first is None or second is None else operate(bound.name, first, second)
+        case Op(name="//" | "ceil_div", args=(a, Const(value=int(c)) as divisor)) if c > 0:
+            inner = part(a, up=up)
+            return None if inner is None else operate(bound.name, inner, divisor)
+        case Op(name="%", args=(_, Const(value=int(c)))) if c > 0:
+            return Const(c - 1 if up else 0, INT)
+    return None
 
 
 def length(low: Expr, high: Expr) -> Expr:
