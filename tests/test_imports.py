@@ -54,6 +54,6 @@ def test_a_decorated_kernel_loads_no_compiler():
         "print(kernel, *[n for n in sys.modules if n.startswith('polyop.loops') or n.startswith('polyop.rules')])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    compiler = ("parse", "pipeline", "schedule", "emit", "derive", "library", "polyop.rules")
+    compiler = ("parse", "pipeline", "loops.schedule", "emit", "derive", "library", "polyop.rules")
     assert done.stdout.startswith("<polyop operator main::f(x)>")
     assert [word for word in compiler if word in done.stdout] == []

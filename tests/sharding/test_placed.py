@@ -159,11 +159,9 @@ def test_indices_along_the_dimension_are_proved(name):
         assert " ".join(rows) == expected
         for row in rows.values():
             more = checks(placed_kernel(kernel, row, known)[0]) - checks(kernel)
-            assert more == (CHECKED.get((name, row.dimension.name), set()) if kernel is own else set())
+            assert more == set()
 
 
-CHECKED = {("triangle", "j"): {"x: dimension 1 is checked at each access"}}
-"""What depends on the size of another dimension."""
 
 WRONG = {  # the place of x[2:5] in 7 elements, and the error
     (2, 5, 3, 7): r"begin at max\(0, \w*_begin\) or before",

@@ -353,6 +353,29 @@ def test_a_tangent_leaves_the_loops_that_the_kernel_leaves():
     assert (value, tangent) == (12.0, 12.0)
 
 
+def test_a_tangent_with_a_scalar_of_an_iteration_leaves_its_loop():
+    """The scalar starts with zero in each iteration, inside of the condition that ends the loop."""
+
+    def sums_until(x):
+        y = output_tensor((1,), x.dtype)
+        n = 0
+        while n < 5 and x[0] > n:
+            n += 1
+            square = x[1] * x[1]
+            for i in range(x.shape[0]):
+                if i < 0:  # never: so the square is proved to belong to an iteration
+                    y[0] += square
+                y[0] += x[i]
+        return y
+
+    operator = polyop.kernel(name="desugar::sums_until")(sums_until)
+    with torch.autograd.forward_ad.dual_level():
+        point = torch.tensor([3.0, 2.5])
+        dual = torch.autograd.forward_ad.make_dual(point, torch.tensor([1.0, 0.0]))
+        value, tangent = torch.autograd.forward_ad.unpack_dual(operator(dual))
+    assert (value, tangent) == (16.5, 3.0)
+
+
 ERRORS = [  # lines of a kernel, the kind of error, words of its text
     (("y[0] = calls_itself(x[0])",), UnsupportedError, "calls_itself calls itself, and recursion is not compiled.*write a loop"),
     (("y[0] = returns_nothing(x[0])",), UnsupportedError, "the helper returns_nothing returns nothing.*in a line of its own"),

@@ -169,6 +169,9 @@ def _declared(body: tuple[Stmt, ...], name: str, kind: Type, loops: tuple[str, .
             else node
             for node in body
         )
+    if len(body) == 1 and isinstance(body[0], If) and not body[0].orelse and not _reads(body[0], name):
+        # the condition stays around the whole body: it may be what ends the loop (ir/stops.py)
+        return (replace(body[0], body=_declared(body[0].body, name, kind, ())),)
     first = next((n for n in body if isinstance(n, Assign) and n.name == name), None)
     is_plain = first is not None and not first.op and not _reads(first, name)
     if first is not None and is_plain and not _used(body[: body.index(first)], name):
