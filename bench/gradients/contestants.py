@@ -19,6 +19,7 @@ from polyop.core.spec import Spec
 from polyop.core.spec_key import SpecKey
 from polyop.kernels.loop.derived import BackwardKernel
 from polyop.kernels.loop.kernel import LoopKernel
+from polyop.loops.frontend.parse import outline
 
 from .table import Gradient, incoming
 
@@ -119,7 +120,8 @@ class Direct(comparison.Direct):
 
     def __init__(self, program: Gradient, arguments: tuple[Any, ...], results: tuple[Any, ...]) -> None:
         """Derive, schedule and compile it; ``results`` are the kernel's."""
-        base = LoopKernel(program.kernel)
+        parsed = outline(program.kernel)
+        base = LoopKernel(program.kernel, tuple(n for n in parsed.parameters if n not in parsed.tensors))
         self.kernel, self.attributes = BackwardKernel.of(base), {}
         input_specs, present = specs(arguments), (True,) * len(results)
         requested = tuple(i in program.smooth(arguments) for i in range(len(arguments)))

@@ -93,6 +93,7 @@ def convolution(x, w):
     rows, columns = x.shape[2] - w.shape[2] + 1, x.shape[3] - w.shape[3] + 1
     y = output_tensor((x.shape[0], w.shape[0], rows, columns), x.dtype)
     for n, o, i, j in grid((x.shape[0], w.shape[0], rows, columns)):
+        y[n, o, i, j] = 0.0
         for c in range(x.shape[1]):
             for p in range(w.shape[2]):
                 for q in range(w.shape[3]):
@@ -121,6 +122,7 @@ def clamped_border(x, w):
     radius = w.shape[0] // 2
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
+            y[i, j] = 0.0
             for k in range(w.shape[0]):
                 y[i, j] += w[k] * x[i, min(max(j + k - radius, 0), x.shape[1] - 1)]
     return y

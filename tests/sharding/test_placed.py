@@ -162,7 +162,6 @@ def test_indices_along_the_dimension_are_proved(name):
             assert more == set()
 
 
-
 WRONG = {  # the place of x[2:5] in 7 elements, and the error
     (2, 5, 3, 7): r"begin at max\(0, \w*_begin\) or before",
     (2, 6, 2, 7): r"end at min\(\w*_size, \w*_end\) or later",

@@ -224,7 +224,7 @@ def test_a_number_that_was_changed_from_outside(copy):
     program = f"import loopops.kernels; loopops.kernels.SMALLEST = 4.0; {FLOAT32}"
     done = use(copy, program)
     assert done.stdout.strip() == "[4. 4.]"
-    assert "a number that it reads, or polyop, has changed since it was compiled" in done.stderr
+    assert "a number that it reads, its schedule, or polyop, has changed since it was compiled" in done.stderr
 
 
 INDEX_CHANGES = [

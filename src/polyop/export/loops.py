@@ -43,7 +43,7 @@ def compile_loops(
 
     Raises the errors of typing and compiling, and ``UnsupportedError`` for a size that C++ cannot compute.
     """
-    kernels, files = [], []
+    kernels, files, loops = [], [], loops.of_all_values()
     for number, signature in enumerate(signatures):
         typed = loops.typed(_specs(signature), _numbers(schema))
         unique = replace(typed, name=f"{schema.qualified_name.replace('::', '_')}_{number}")
@@ -59,6 +59,7 @@ def compile_gradient(schema: Schema, loops: LoopKernel, signatures: Sequence[Sig
     reads is optional. A signature whose dtypes have no gradient is left out. Raises ``GradientError`` if none
     is left, with the line that has no gradient.
     """
+    loops = loops.of_all_values()
     backward = BackwardKernel.of(loops)
     adjoints = list(_adjoints(backward, schema, signatures))
     read = [any(flags) for flags in zip(*map(backward.tensors_read, adjoints), strict=True)]

@@ -87,7 +87,7 @@ def _kernels(
     how = Options(isa.PORTABLE, given["precise"], schedule=given["schedule"])
     attributes = parsed.parameters[len(signature.tensors) :]
     schedules = {name: given[name] for name in ("schedule", "derived_schedules")}
-    base = LoopKernel(function, attributes, given["precise"], **schedules)
+    base = LoopKernel(function, attributes, given["precise"], **schedules, for_all_values=True)
     specs = [None if one is None else Spec((0,) * one[1], dtype(one[0])) for one in signature.tensors]
     yield base.typed(specs, numbers), how
     if name in extension.gradients:

@@ -183,10 +183,170 @@ def over_rows(x):
     return y
 
 
+def read_before_the_loop(x):
+    y = output_tensor((x.shape[0], 2), x.dtype)
+    for i in range(x.shape[0]):
+        t = x[i, 0]
+        y[i, 1] = t * t
+        s = 0.0
+        for j in range(x.shape[1]):
+            before = t
+            t = max(t, x[i, j])
+            s = s * exp(before - t) + exp(x[i, j] - t)
+        y[i, 0] = t + log(s)
+    return y
+
+
+def set_after_the_loop(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        t = x[i, 0]
+        s = 0.0
+        for j in range(x.shape[1]):
+            before = t
+            t = max(t, x[i, j])
+            s = s * exp(before - t) + exp(x[i, j] - t)
+        y[i] = t + log(s)
+        t = x[i, 1] * x[i, 2]
+        y[i] = y[i] + t
+    return y
+
+
+def copied_from_a_product(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        first = x[i, 0] * x[i, 1]
+        t = first
+        s = 0.0
+        for j in range(x.shape[1]):
+            before = t
+            t = max(t, x[i, j])
+            s = s * exp(before - t) + exp(x[i, j] - t)
+        y[i] = t + log(s) + first
+    return y
+
+
+def sum_of_the_iteration_before(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        top = -math.inf
+        s = 0.0
+        d = 0.0
+        for j in range(x.shape[1]):
+            new = max(top, x[i, j])
+            d = s
+            s = s * exp(top - new) + exp(x[i, j] - new)
+            top = new
+        y[i] = d / s
+    return y
+
+
+def row_of_the_iteration_before(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        top = -math.inf
+        s = 0.0
+        r = 0.0
+        for j in range(x.shape[1]):
+            for k in range(x.shape[1]):
+                y[i, k] = r * x[i, k]
+            new = max(top, x[i, j])
+            s = s * exp(top - new) + exp(x[i, j] - new)
+            r = exp(x[i, j] - new)
+            top = new
+        for k in range(x.shape[1]):
+            y[i, k] = y[i, k] / s
+    return y
+
+
+def sums_of_rows_together(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    p = allocate((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        top = -math.inf
+        s = 0.0
+        for j in range(x.shape[1]):
+            new = max(top, x[i, j])
+            s = s * exp(top - new) + exp(x[i, j] - new)
+            top = new
+        p[i] = s
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += p[i]
+    for i in range(x.shape[0]):
+        y[i] = p[i] / s
+    return y
+
+
+def maximum_under_a_condition(x):
+    y = output_tensor((x.shape[1],), x.dtype)
+    t = x[0, 0]
+    for j in range(x.shape[1]):
+        if j % 2 == 0:
+            t = max(t, x[0, j])
+        u = t
+        y[j] = exp(x[0, j] - u)
+    s = 0.0
+    for j in range(x.shape[1]):
+        s += y[j]
+    for j in range(x.shape[1]):
+        y[j] = y[j] / s
+    return y
+
+
+def delayed_many_times(x):
+    y = output_tensor((x.shape[1],), x.dtype)
+    t = x[0, 0]
+    a = 0.0
+    b = 0.0
+    c = 0.0
+    d = 0.0
+    e = 0.0
+    for j in range(x.shape[1]):
+        before = t
+        t = max(t, x[0, j])
+        y[j] = a
+        a = b
+        b = c
+        c = d
+        d = e
+        e = exp(x[0, j] - t) + exp(x[0, j] - before)
+    return y
+
+
+def rescaled_in_part(x):
+    y = output_tensor(x.shape, x.dtype)
+    m = 1
+    for i in range(x.shape[0]):
+        top = -math.inf
+        s = 0.0
+        for j in range(x.shape[1]):
+            new = max(top, x[i, j])
+            s = s * exp(top - new) + exp(x[i, j] - new)
+            m = 1
+            for k in range(min(m, x.shape[1])):
+                y[i, k] = y[i, k] * exp(top - new)
+            m = 9
+            for k in range(min(m, x.shape[1])):
+                y[i, k] = y[i, k] + exp(x[i, j] - new) * x[i, k]
+            top = new
+        for k in range(min(m, x.shape[1])):
+            y[i, k] = y[i, k] / s
+    return y
+
+
 FREE = {online: ("before", "t"), attention: ("new", "top"), causal: ("new", "top"), prefixes: ("before", "t")}
 FREE |= {two_in_turn: ("a", "a_before", "b", "b_before")}
 BOUND = (one_sum_not_rescaled, some_elements_not_rescaled, rescaled_one_step_late, divided_by_the_last_sum)
-BOUND += (rescaled_under_a_condition, over_rows)
+BOUND += (
+    rescaled_under_a_condition,
+    over_rows,
+    read_before_the_loop,
+    set_after_the_loop,
+    copied_from_a_product,
+)
+BOUND += (sum_of_the_iteration_before, row_of_the_iteration_before, sums_of_rows_together)
+BOUND += (maximum_under_a_condition, delayed_many_times, rescaled_in_part)
 
 
 def explained(function):

@@ -106,3 +106,11 @@ def test_too_many_values_share_one_kernel_and_say_so():
         warnings.simplefilter("error")
         assert kernel.typed([x], {"step": MOST + 2}) is shared
         assert id(kernel.typed([x], {"step": 1})) in made
+
+
+def test_a_package_serves_all_values():
+    kernel = LoopKernel(every, ("step",))
+    x = polyop.core.spec.Spec((100,), polyop.dtype("float32"))
+    assert "step" not in kernel.typed([x], {"step": 3}).attributes
+    assert "step" in kernel.of_all_values().typed([x], {"step": 3}).attributes
+    assert "step" not in kernel.typed([x], {"step": 3}).attributes

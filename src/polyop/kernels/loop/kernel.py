@@ -5,6 +5,7 @@ It is compiled at the first call for its dtypes and ranks. The compiled code ser
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 import warnings
@@ -51,6 +52,7 @@ class LoopKernel(LoopKernelBase):
     * ``tape_bytes``: how many bytes these temporaries may take, and how many the gradient's tapes (None:
       any number).
     * ``schedule``: steps for its loops; ``derived_schedules``: for derived kernels, by suffix.
+    * ``for_all_values``: compile no value of an attribute into the code, as for a package.
     """
 
     function: Callable[..., Any]
@@ -63,6 +65,7 @@ class LoopKernel(LoopKernelBase):
     tape_bytes: int | None = None
     schedule: Schedule = NOTHING
     derived_schedules: tuple[tuple[str, Schedule], ...] = ()
+    for_all_values: bool = False
     native: bool = True
     has_infer_shape: bool = True
     has_infer_type: bool = True
@@ -90,9 +93,16 @@ class LoopKernel(LoopKernelBase):
     def on(self, device: str) -> LoopKernel:
         """Return the kernel of the same function for another device. Both share their typed kernels."""
         options = (self.function, self.attributes, self.precise, self.debug, device, self.functional)
-        kernel = LoopKernel(*options, self.tape, self.tape_bytes, self.schedule, self.derived_schedules)
+        more = (self.tape, self.tape_bytes, self.schedule, self.derived_schedules, self.for_all_values)
+        kernel = LoopKernel(*options, *more)
         kernel._typed, kernel._lock = self._typed, self._lock
         kernel.accepts = Accepts(device, self.accepts.dtypes)
+        return kernel
+
+    def of_all_values(self) -> LoopKernel:
+        """Return the kernel of the same function that no value of an attribute is compiled into."""
+        kernel = copy.copy(self)
+        kernel.for_all_values, kernel._typed, kernel._libraries, kernel._cache = True, {}, {}, {}
         return kernel
 
     @property
@@ -159,7 +169,7 @@ class LoopKernel(LoopKernelBase):
         kernel = self._typed[key]
         names = self.once(
             ("to specialize", key),
-            lambda: frozenset() if shipped.lists(kernel) else attributes_to_specialize(kernel),
+            lambda: frozenset() if self.is_for_all_values(kernel) else attributes_to_specialize(kernel),
         )
         values = {n: v for n, v in numbers.items() if n in names and type(v) is int and v in VALUES}
         if not values:
@@ -174,6 +184,10 @@ class LoopKernel(LoopKernelBase):
                 return kernel
             self._typed[special] = specialize(kernel, values)
         return self._typed[special]
+
+    def is_for_all_values(self, kernel: Kernel) -> bool:
+        """Whether one library serves all values of the attributes, as those that packages ship."""
+        return self.for_all_values or shipped.lists(kernel)
 
     def form(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
         """Return the IR from which gradients, tangents and saving forms are derived. It is for all sizes."""

@@ -13,7 +13,7 @@ Inside they are shifted additions, which scatter_to_gather knows. At the ends fe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -35,14 +35,15 @@ class Clamp(NamedTuple):
 def split_clamped_stores(derivation: Derivation) -> Derivation:
     """Return the derivation in which no addition to an adjoint has one clamped index, where it has one."""
     kernel = derivation.kernel
-    splitter = _Splitter(frozenset(derivation.adjoints_left()), Names(kernel))
+    shapes = {name: buffer.shape for name, buffer in kernel.buffers.items()}
+    splitter = _Splitter(frozenset(derivation.adjoints_left()), Names(kernel), shapes)
     body = splitter.body(kernel.body)
     return derivation.with_(kernel=replace(kernel, body=body)) if splitter.found else derivation
 
 
 class _Splitter:
-    def __init__(self, sums: frozenset[str], names: Names) -> None:
-        self.sums, self.names, self.found = sums, names, False
+    def __init__(self, sums: frozenset[str], names: Names, shapes: Mapping[str, tuple[Expr, ...]]) -> None:
+        self.sums, self.names, self.shapes, self.found = sums, names, shapes, False
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
         result: list[Stmt] = []
@@ -68,6 +69,8 @@ class _Splitter:
         if store.buffer not in self.sums or len(clamps) != 1:
             return []
         axis, (free, low, high) = clamps[0]
+        if low is not None and high is not None and not self._is_range(store.buffer, axis, low, high):
+            return []  # where low is above high, both ends would count
         tests = [Op(">=", (free, low), BOOL)] if low is not None else []
         tests += [Op("<=", (free, high), BOOL)] if high is not None else []
         test = tests[0] if len(tests) == 1 else Op("and", tuple(tests), BOOL)
@@ -81,6 +84,12 @@ class _Splitter:
                 return []
             parts.append(part)
         return parts
+
+    def _is_range(self, buffer: str, axis: int, low: Expr, high: Expr) -> bool:
+        """Whether an index is clamped to its axis: from a constant of at most 0 to the last element."""
+        last = operate("-", self.shapes[buffer][axis], Const(1, INT))
+        is_first = isinstance(low, Const) and isinstance(low.value, int) and low.value <= 0
+        return is_first and affine.linear(high) is not None and affine.linear(high) == affine.linear(last)
 
     def _beyond(self, loops: Sequence[For], distance: Expr, store: Store) -> For | None:
         """Return a copy of a nest for the iterations where ``distance`` is negative; None if not linear."""

@@ -36,7 +36,8 @@ ROUNDS = 4
 def stop_running_shifts(derivation: Derivation) -> Derivation:
     """Return the derivation with gradients stopped at running maxima that no output depends on."""
     for group in _groups(derivation.kernel):
-        state = _Degrees(derivation.kernel, group).after({}, derivation.kernel.body)
+        given = {n: FREE for n, b in derivation.kernel.buffers.items() if b.role not in ("local", "output")}
+        state = _Degrees(derivation.kernel, group).after(given, derivation.kernel.body)
         if all(state.get(name, ZERO) in (FREE, ZERO) for name in derivation.outputs):
             derivation = _stopped(derivation, group)
     return derivation
@@ -121,7 +122,7 @@ class _Degrees:
         return self.count
 
     def _stored(self, node: Store, state: State) -> Degree:
-        if node.buffer in self.group and is_extreme(node):
+        if node.buffer in self.group and not self._is_copy(node):
             return shift(f"{node.buffer}#{self._next()}")
         value: Expr = node.value
         if node.op:
@@ -132,6 +133,13 @@ class _Degrees:
             degree = joined(degree, state.get(node.buffer, ZERO))
         return UNKNOWN if degree is None else degree
 
+    def _is_copy(self, node: Store) -> bool:
+        """Whether a statement stores a constant, or what another shift holds. All others make a new shift."""
+        value = node.value
+        number = value.args[0] if isinstance(value, Op) and value.name in ("neg", "cast") else value
+        is_copy = isinstance(value, Load) and value.buffer in self.group
+        return not node.op and (is_copy or isinstance(number, Const))
+
     def _read(self, load: Load, state: State) -> Degree:
         is_input = self.kernel.buffers[load.buffer].role == "input"
         return FREE if is_input or not is_real(self.kernel, load.buffer) else state.get(load.buffer, ZERO)
@@ -141,7 +149,7 @@ class _Degrees:
         tag = f"@{loop.var}"
         entry = _renamed(entry, {name: f"{name}#{self._next()}" for name in _shifts(entry) if tag in name})
         own = {n for n in self.elementwise if _uses(loop, n)}
-        start = self.count
+        outside = _shifts(entry)
         before, self.carried_first = self.carried_first, self._carried_first(loop)
         head = entry
         for _ in range(ROUNDS):
@@ -152,18 +160,12 @@ class _Degrees:
                 break
             head = found
         else:
-            head = dict.fromkeys((*head, *end), UNKNOWN)
+            self.carried_first = before
+            return dict.fromkeys((*head, *end), UNKNOWN)
         self.carried_first = before
-        exit_state = {n: end.get(n, ZERO) if n in own else head.get(n, ZERO) for n in {*head, *end}}
-        return {n: self._outside(d, start, tag if n in own else "") for n, d in exit_state.items()}
-
-    def _outside(self, degree: Degree, start: int, tag: str) -> Degree:
-        """Return the degree after a loop: a shift that an iteration made has no meaning there."""
-        for name, _ in (*degree.power, *degree.slope):
-            number = name.rpartition("#")[2]
-            if (number.isdigit() and int(number) > start) or (tag and name.endswith(tag)):
-                return UNKNOWN
-        return degree
+        # the shifts that an iteration makes have no meaning outside of it
+        ended = {n: _known(end.get(n, ZERO), outside) for n in own}
+        return {**head, **ended}
 
     def _carried_first(self, loop: For) -> list[str]:
         """Return the shifts, those first that an iteration reads before it writes them."""
@@ -194,9 +196,17 @@ class _Degrees:
                     state[buffer] = shift(name)  # a number that depends on no shift: it may be called one
                 else:
                     known[h] = name
+        if tag.startswith("@"):  # a shift of the iteration that no buffer hands on to the next one
+            known_there = {*names[1], *_shifts(one)}
+            states[1] = {n: _known(degree, known_there) for n, degree in states[1].items()}
         first, second = (_renamed(state, known) for state, known in zip(states, names, strict=True))
         both = {n: joined(first.get(n, ZERO), second.get(n, ZERO)) for n in {*first, *second}}
         return {n: UNKNOWN if degree is None else degree for n, degree in both.items()}
+
+
+def _known(degree: Degree, names: set[str]) -> Degree:
+    """Return a degree, or UNKNOWN if it is in terms of other shifts."""
+    return degree if all(name in names for name, _ in (*degree.power, *degree.slope)) else UNKNOWN
 
 
 def _only_shift(degree: Degree) -> str | None:
@@ -242,7 +252,7 @@ def elementwise(kernel: Kernel, name: str) -> bool:
             if isinstance(expr, Var) and expr.name in loops:
                 loop = loops[expr.name]
                 ranges.setdefault(axis, set()).add((loop.lo, loop.hi))
-                if axes.setdefault(expr.name, axis) != axis or _variables((loop.lo, loop.hi)) & loops.keys():
+                if axes.setdefault(expr.name, axis) != axis or not _is_fixed(kernel, (loop.lo, loop.hi)):
                     return False
             elif isinstance(expr, Const):
                 ranges.setdefault(axis, set()).add(expr)
@@ -256,5 +266,9 @@ def elementwise(kernel: Kernel, name: str) -> bool:
     return inside and all(len(found) == 1 for found in ranges.values())
 
 
-def _variables(exprs: Sequence[Expr]) -> set[str]:
-    return {e.name for expr in exprs for e in walk(expr) if isinstance(e, Var)}
+def _is_fixed(kernel: Kernel, exprs: Sequence[Expr]) -> bool:
+    """Whether expressions have the same value wherever they are: they read sizes and attributes alone."""
+    leaves = [e for expr in exprs for e in walk(expr)]
+    return not any(
+        isinstance(e, Load) or (isinstance(e, Var) and e.name not in kernel.attributes) for e in leaves
+    )
