@@ -194,6 +194,11 @@ def is_clamp(expr: Expr) -> bool:
     return isinstance(expr, Op) and expr.name in ("min", "max") and expr.type == INT
 
 
+def varies(expr: Expr) -> bool:
+    """Whether an expression has a variable: it is more than constants and sizes."""
+    return any(isinstance(e, Var) for e in walk(expr))
+
+
 def unclamped(expr: Expr) -> Expr:
     """Return an index without its clamps: the operand that has variables, where only one of them has.
 
@@ -205,7 +210,7 @@ def unclamped(expr: Expr) -> Expr:
     def change(node: Expr) -> Expr:
         if not isinstance(node, Op) or not is_clamp(node):
             return node
-        varying = [a for a in node.args if any(isinstance(e, Var) for e in walk(a))]
+        varying = [a for a in node.args if varies(a)]
         return varying[0] if len(varying) == 1 else node
 
     result: Expr = rewrite(expr, change)

@@ -52,7 +52,10 @@ NORMAL_FORM: Passes = (
 
 RECORD: Passes = (
     Pass(stop_shift_gradients, "A maximum that no output depends on, as softmax's, has the gradient 0."),
-    Pass(stop_running_shifts, "Nor has a running maximum, as that of an online softmax."),
+    Pass(
+        stop_running_shifts,
+        "So has a running maximum that no output depends on, as an online softmax's.",
+    ),
     Pass(keep_argmax_operands, "The winner of a maximum is found again by equality.", needed=True),
     Pass(to_be_recorded, "Each value that the gradient reads is given, recomputed or taped.", needed=True),
 )

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..analysis import affine
-from ..ir.grammar import BOOL, INT, Const, Expr, For, If, Op, Stmt, Store, Var, perfect, substitute, walk
+from ..ir.grammar import BOOL, INT, Const, Expr, For, If, Op, Stmt, Store, Var, perfect, substitute
 from ..ir.operate import operate
 from .derivation import Derivation
 from .names import Names
@@ -133,23 +133,21 @@ def clamp_of(index: Expr) -> Clamp | None:
     """Return the parts of a clamped index, or None for any other.
 
     >>> i, n = Var("i", INT), Var("n", INT)
-    >>> clamp = clamp_of(Op("max", (Const(0, INT), Op("min", (i, n), INT)), INT))
-    >>> clamp is None  # n is a variable too
+    >>> clamp_of(Op("max", (Const(0, INT), Op("min", (i, n), INT)), INT)) is None  # n is a variable too
     True
+    >>> clamp = clamp_of(Op("max", (Const(0, INT), i), INT))
+    >>> clamp.free == i, clamp.low == Const(0, INT), clamp.high
+    (True, True, None)
     """
     ends: dict[str, Expr] = {}
     while affine.is_clamp(index):
         assert isinstance(index, Op)
-        free = [a for a in index.args if _varies(a)]
+        free = [a for a in index.args if affine.varies(a)]
         if len(free) != 1 or index.name in ends:
             return None
         ends[index.name] = index.args[1] if index.args[0] is free[0] else index.args[0]
         index = free[0]
     return Clamp(index, ends.get("max"), ends.get("min")) if ends else None
-
-
-def _varies(expr: Expr) -> bool:
-    return any(isinstance(e, Var) for e in walk(expr))
 
 
 def _least(low: Expr | None, high: Expr | None) -> Expr | None:

@@ -93,7 +93,11 @@ def _is_subtracted(node: Stmt, group: set[str]) -> bool:
 
 
 class _Degrees:
-    """Runs statements on degrees; the buffers of ``group`` hold the shifts."""
+    """Runs statements on degrees; the buffers of ``group`` hold the shifts.
+
+    Names of shifts: ``t#5`` is what the fifth store makes; ``t@j`` is what ``t`` holds at the head of loop j;
+    ``tif7`` is what it holds after a condition. Names that an iteration makes are unknown outside its loop.
+    """
 
     def __init__(self, kernel: Kernel, group: Sequence[str]) -> None:
         self.kernel = kernel

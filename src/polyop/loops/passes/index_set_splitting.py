@@ -180,15 +180,11 @@ def _atoms(body: Sequence[Stmt]) -> list[Op]:
         atoms += [e for e in found if e.name in _SIGNS]
         for clamp in (e for e in found if affine.is_clamp(e)):
             first, second = map(affine.unclamped, clamp.args)
-            if _varies(first) != _varies(second):
+            if affine.varies(first) != affine.varies(second):
                 # inside, an index is not clamped; and an inner loop has all its iterations
-                is_first = _varies(first) != isinstance(node, For)
+                is_first = affine.varies(first) != isinstance(node, For)
                 atoms.append(_chooses(clamp.name, *((first, second) if is_first else (second, first))))
     return list(dict.fromkeys(atoms))
-
-
-def _varies(expr: Expr) -> bool:
-    return any(isinstance(e, Var) for e in walk(expr))
 
 
 def _chooses(clamp: str, one: Expr, other: Expr) -> Op:
