@@ -27,7 +27,10 @@ MINUTES ?= 240
 demo: $(VENV)/ready
 	$(BIN)/python -m polyop demo
 
-PYTEST := -m pytest -n $(JOBS) --dist loadgroup
+# A test whose process dies is run once more, and counted as "rerun" (the pattern matches no exception: a test that
+# fails is not). --dist loadgroup cannot replace a process that died, so there it ends the run.
+PYTEST := -m pytest -n $(JOBS) --dist load --reruns 1 --only-rerun "^no exception"
+PYTEST_EXHAUSTIVE := -m pytest -n $(JOBS) --dist loadgroup --max-worker-restart 0
 MINDSPORE_TESTS := tests/contract tests/hosts/mindspore src/polyop/hosts/mindspore
 
 # For every change.
@@ -42,7 +45,7 @@ test-main: $(VENV)/test-tools $(NPU)/ready
 test-all: test exhaustive-main exhaustive-mindspore
 
 exhaustive-main: $(VENV)/test-tools $(NPU)/ready
-	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST) -m exhaustive
+	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST_EXHAUSTIVE) -m exhaustive
 
 ifeq ($(MINDSPORE),yes)
 test-mindspore: $(MS_VENV)/ready
@@ -50,7 +53,7 @@ test-mindspore: $(MS_VENV)/ready
 	$(MS_VENV)/bin/python examples/10_digits/main.py
 
 exhaustive-mindspore: $(MS_VENV)/ready
-	$(MS_VENV)/bin/python $(PYTEST) -m exhaustive $(MINDSPORE_TESTS) || test $$? -eq 5 # 5: no test was collected
+	$(MS_VENV)/bin/python $(PYTEST_EXHAUSTIVE) -m exhaustive $(MINDSPORE_TESTS) || test $$? -eq 5 # 5: no test was collected
 else
 test-mindspore exhaustive-mindspore:
 	@echo "MindSpore: not run (MINDSPORE=$(MINDSPORE))"

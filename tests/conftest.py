@@ -1,9 +1,11 @@
 """Fixtures that several folders of tests use."""
 
+import faulthandler
 import importlib.util
 import os
 import pathlib
 import shutil
+import sys
 import tempfile
 
 import pytest
@@ -47,6 +49,7 @@ def pytest_configure(config):
             own = [f"{source}/hosts/{name}/*", f"{source}/testing/frameworks/{name}.py"]
             config.option.ignore_glob = [*(config.option.ignore_glob or []), *own]
     os.environ["POLYOP_STRICT"] = "1"  # a mistake of the compiler is an error, not a slower kernel
+    config.uncaptured, config.has_fault_handler = os.fdopen(os.dup(2), "w"), False
     config.temporary_folders = {}
     set_to_temporary_folder(config, "POLYOP_CACHE_DIR")  # shared: PyTorch's headers are precompiled once
     set_to_temporary_folder(config, "MS_OM_PATH")  # MindSpore writes rank_0/ into it when a compilation fails
@@ -62,6 +65,16 @@ def set_to_temporary_folder(config, variable):
 def pytest_collection_modifyitems(items):
     """Mark the cases that only the exhaustive tests run."""
     tiers.mark(items)
+
+
+def pytest_runtest_setup(item):
+    """Give Python's fault handler its signals back: Paddle takes them, and prints where pytest captures."""
+    paddle = sys.modules.get("paddle")
+    if hasattr(paddle, "disable_signal_handler") and not item.config.has_fault_handler:
+        item.config.has_fault_handler = True
+        paddle.disable_signal_handler()
+        faulthandler.disable()
+        faulthandler.enable(item.config.uncaptured)
 
 
 def pytest_unconfigure(config):
