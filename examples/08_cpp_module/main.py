@@ -10,7 +10,7 @@ import polyop
 here = pathlib.Path(__file__).parent
 ops = polyop.CustomOpBuilder("smooth", [here / "smooth.cpp"], backend="CPU").load()
 
-print(ops.mul)  # <polyop operator smooth::mul(Tensor x, Tensor y) -> Tensor>
+print(ops.mul)  # <polyop operator smooth::mul(Tensor x, Tensor y) -> Tensor>, and more
 x = np.array([[1.0, -2.0], [3.0, 0.0]])
 print(ops.smooth_abs(x, width=0.5))
 out, pull = ops.mul.vjp(x, np.array([10.0, 20.0]))

@@ -53,7 +53,7 @@ polyop_samples = {  # what polyop check calls the operators with
 
 # [numpy]
 x = np.array([[0.0, 1.0, 2.0], [-1.0, 0.0, 100.0]], np.float32)
-print(op)  # <polyop operator custom::softmax(Tensor x) -> Tensor>
+print(op)  # <polyop operator custom::softmax(Tensor x) -> Tensor>, and more
 print(op(x))  # compiled at the first call
 print(softmax.python(x))  # the same function as plain Python: slow, and what the operator means
 

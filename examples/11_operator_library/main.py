@@ -8,7 +8,7 @@ import numpy as np
 import polyop
 
 ops = polyop.load_library(pathlib.Path(__file__).parent / "ops.cpp")
-print(ops.my_op)  # <polyop operator myops::my_op(Tensor self, Tensor other) -> Tensor>
+print(ops.my_op)  # <polyop operator myops::my_op(Tensor self, Tensor other) -> Tensor>, and more
 
 x = np.array([1.0, -2.0, 3.0])
 print(ops.my_op(x, 2 * x))

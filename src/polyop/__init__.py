@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .define.library.load import load_library
     from .define.module.builder import CustomOpBuilder
     from .hosts.jax.emit import export_checks as jax_export_checks
-    from .kernels.library import library
+    from .kernels.library import prebuilt
     from .kernels.source import source
     from .kernels.threads import get_num_threads, set_num_threads
     from .kernels.xla_ffi import xla_ffi
@@ -49,9 +49,9 @@ __all__ = [
     "get_num_threads",
     "jax_export_checks",
     "kernel",
-    "library",
     "load_library",
     "operator",
+    "prebuilt",
     "register_aclnn",
     "register_aclnn_library",
     "set_num_threads",
@@ -72,8 +72,8 @@ _LAZY = {  # public name -> module[:attribute], imported at first use so that ``
     "get_num_threads": "kernels.threads",
     "jax_export_checks": "hosts.jax.emit:export_checks",
     "kernel": "define.kernel",
-    "library": "kernels.library",
     "load_library": "define.library.load",
+    "prebuilt": "kernels.library",
     "register_aclnn": "providers.aclnn:register",
     "register_aclnn_library": "providers.aclnn:register_library",
     "set_num_threads": "kernels.threads",
@@ -82,9 +82,16 @@ _LAZY = {  # public name -> module[:attribute], imported at first use so that ``
 }
 
 
+_RENAMED = {"library": "prebuilt"}  # a public name before -> now
+
+
 def __getattr__(name: str) -> Any:
     import importlib
+    import warnings
 
+    if name in _RENAMED:
+        warnings.warn(f"polyop.{name} is now polyop.{_RENAMED[name]}", DeprecationWarning, stacklevel=2)
+        name = _RENAMED[name]
     if name == "__version__":
         return _version()
     if name not in _LAZY:

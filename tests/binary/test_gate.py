@@ -61,7 +61,7 @@ def builder(folder, name="gated", **options):
 
 
 ENTRY_POINTS = {
-    "polyop.library": lambda f: polyop.library(f / "k.so", "first"),
+    "polyop.prebuilt": lambda f: polyop.prebuilt(f / "k.so", "first"),
     "Custom of a library": lambda f: polyop.Custom(f"{f}/k.so:first", same, same, "aot"),
     "register_aclnn_library": lambda f: polyop.register_aclnn_library(
         f / "aclnn.so", [f"aclnnGated{f.name.title()}(Tensor x, Tensor(a!) y) -> ()"]
@@ -133,9 +133,9 @@ def test_a_library_of_the_cache_is_allowed_only_if_this_process_verified_it(fold
     path = done.stdout.strip()
     monkeypatch.setenv("POLYOP_LIBRARY_PATHS", str(folders / "good"))
     with pytest.raises(ArgumentTypeError, match=f"but the file is {path}"):
-        polyop.library(path, "first")
+        polyop.prebuilt(path, "first")
     assert str(build(code=code, language="c")) == path
-    assert polyop.library(path, "first").name == "first"
+    assert polyop.prebuilt(path, "first").name == "first"
 
 
 def test_a_library_in_a_build_folder_is_checked(folders, monkeypatch):

@@ -60,7 +60,7 @@ def members():
 
 def _member(bound, args):
     arguments = samples.arguments(bound.operator, args, {}, seed=0)
-    if bound._by_signature:  # its schema is that of a call
+    if bound.by_signature:  # its schema is that of a call
         bound = bound._for(arguments)
     kind = type(bound.operator.kernels[0]).__name__
     if kind == "LibraryKernel" and verified.is_ours(os.path.realpath(bound.operator.kernels[0].file)):

@@ -97,10 +97,10 @@ CASES = {
     "op_def, aliases": (op_def(LAUGHS), "it has more than 1000000 items"),
     "op_def, itself": (op_def("a: &x [*x]"), "nested more than 64 levels deep"),
     "op_def, signs": (default(f"'{'-' * 9000}1'"), "must be a value of int"),
-    "name with a NUL": (lambda: polyop.library(_library(), "Scale\0x"), "does not offer the function 'Scale.x00x'"),
-    "name that is no text": (lambda: polyop.library(_library(), 3), "the function's name must be a text"),
-    "path with a NUL": (lambda: polyop.library(f"{_library()}\0x", "Scale"), "must be one that a file can have"),
-    "path with a surrogate": (lambda: polyop.library("\ud800", "Scale"), "must be one that a file can have"),
+    "name with a NUL": (lambda: polyop.prebuilt(_library(), "Scale\0x"), "does not offer the function 'Scale.x00x'"),
+    "name that is no text": (lambda: polyop.prebuilt(_library(), 3), "the function's name must be a text"),
+    "path with a NUL": (lambda: polyop.prebuilt(f"{_library()}\0x", "Scale"), "must be one that a file can have"),
+    "path with a surrogate": (lambda: polyop.prebuilt("\ud800", "Scale"), "must be one that a file can have"),
     "path of a source with a NUL": (lambda: polyop.source("a\0.c", function="f"), "must be one that a file can have"),
     "library to load with a NUL": (lambda: polyop.load_library("a\0.so"), "must be one that a file can have"),
     "source with a line end in its name": (lambda: polyop.source("a\n.c", function="f"), "must be one line of UTF-8"),
@@ -291,10 +291,10 @@ def test_headers_in_the_depfiles_of_compilers():
 def test_a_library_whose_name_is_no_utf8_works(tmp_path):
     path = str(tmp_path / os.fsdecode(b"l\xff.so"))
     pathlib.Path(path).write_bytes(libraries()[0])
-    op = polyop.operator("hostile::scale(Tensor x) -> Tensor", polyop.library(path, "Scale"), infer="x")
+    op = polyop.operator("hostile::scale(Tensor x) -> Tensor", polyop.prebuilt(path, "Scale"), infer="x")
     assert op(np.ones(3, np.float64)).shape == (3,)
     with pytest.raises(PolyopError, match=r"l.udcff.so: does not offer the function 'None'"):
-        polyop.library(path, "None")
+        polyop.prebuilt(path, "None")
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_kernels_are_refused_with_reasons(kernels):
 
     path = pathlib.Path(__file__).parents[1] / "sources" / "kernels.c"
     f32 = polyop.source(path, function="square", dtypes=["float32"])
-    cuda = polyop.library(f32.path, "square", device="cuda")
+    cuda = polyop.prebuilt(f32.path, "square", device="cuda")
     op = polyop.operator("numpy_tests::refuses(Tensor x) -> Tensor", [cuda, f32], infer="x")
     assert (op(X) == X**2).all()
     with pytest.raises(polyop.PolyopError, match="takes float32, not float64") as caught:

@@ -107,7 +107,7 @@ def test_a_missing_function_lists_what_there_is(kernels_c):
 def test_a_function_of_a_library_that_this_one_needs_is_not_taken(kernels_c, name):
     path = polyop.source(kernels_c, function="square").path
     with pytest.raises(polyop.PolyopError, match=f"does not offer the function '{name}'") as problem:
-        polyop.library(path, name)
+        polyop.prebuilt(path, name)
     assert "libc.so.6, which this library needs, has a function of that name" in str(problem.value)
 
 
@@ -115,12 +115,12 @@ def test_a_text_file_and_a_truncated_library(tmp_path, kernels_c):
     text = tmp_path / "text.so"
     text.write_text("not a library")
     with pytest.raises(RuntimeError, match="text"):
-        polyop.library(text, "f")
+        polyop.prebuilt(text, "f")
     whole = polyop.source(kernels_c, function="square").path
     cut = tmp_path / "cut.so"
     cut.write_bytes(whole.read_bytes()[:1000])
     with pytest.raises(RuntimeError, match="cut.so"):
-        polyop.library(cut, "square")
+        polyop.prebuilt(cut, "square")
 
 
 def test_a_library_that_another_header_built_is_refused(tmp_path):
@@ -140,7 +140,7 @@ def test_a_library_that_another_header_built_is_refused(tmp_path):
         [compiler, "-shared", "-fPIC", "-o", tmp_path / "libold.so", tmp_path / "old.cc"], check=True
     )
     with pytest.raises(RuntimeError, match="polyop build"):
-        polyop.library(tmp_path / "libold.so", "Old")
+        polyop.prebuilt(tmp_path / "libold.so", "Old")
 
 
 def test_kernel_data_is_destroyed_once_with_the_operator(tmp_path, capfd):
@@ -212,4 +212,4 @@ def test_cuda_source_compiles(sources, tmp_path):
     op = polyop.operator("faults::cuda(Tensor x) -> Tensor", kernel, infer="x")
     with pytest.raises(TypeError, match="square.cu:Square: runs on cuda, and the tensors are on cpu"):
         op(X)
-    assert polyop.library(kernel.path, "Square").device == "cuda"
+    assert polyop.prebuilt(kernel.path, "Square").device == "cuda"

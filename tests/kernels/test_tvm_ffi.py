@@ -165,7 +165,7 @@ def test_a_missing_function_lists_those_of_tvm_ffi(path):
     with pytest.raises(
         polyop.PolyopError, match="does not offer the function 'squar'\n.*did you mean square"
     ):
-        polyop.library(path, "squar")
+        polyop.prebuilt(path, "squar")
 
 
 def test_a_function_of_a_library_that_this_one_needs_is_not_taken():
@@ -175,7 +175,7 @@ def test_a_function_of_a_library_that_this_one_needs_is_not_taken():
     int __tvm_ffi_sin(void *h, const void *a, int n, void *r) { return h == 0 && a && n && r ? 0 : 1; }
     """
     path = polyop.source(code=code, language="c", function="__tvm_ffi_sin", link_flags=["-lm"]).path
-    kernel = polyop.library(path, "sin")
+    kernel = polyop.prebuilt(path, "sin")
     assert isinstance(kernel, TvmFfiKernel)
     polyop.operator("tvmffi::sin(Tensor x) -> Tensor", kernel, infer="x")(X)
 
@@ -206,8 +206,8 @@ def test_objects_are_kept_alive(path):
     with pytest.raises(TypeError, match="tvm_ffi.Function: takes float32, not float64"):
         exported(X.astype(float))
     with pytest.raises(TypeError, match="without a function's name"):
-        polyop.library(tvm_ffi.convert(write_square), "write_square")
-    on_cuda = polyop.library(tvm_ffi.convert(write_square), device="cuda")
+        polyop.prebuilt(tvm_ffi.convert(write_square), "write_square")
+    on_cuda = polyop.prebuilt(tvm_ffi.convert(write_square), device="cuda")
     with pytest.raises(TypeError, match="tvm_ffi.Function: runs on cuda, and the tensors are on cpu"):
         polyop.operator("tvmffi::on_cuda(Tensor x) -> Tensor", on_cuda, infer="x")(X)
 
@@ -215,7 +215,7 @@ def test_objects_are_kept_alive(path):
 def test_no_other_object_is_the_same(path):
     tvm_ffi = pytest.importorskip("tvm_ffi", reason="apache-tvm-ffi is not installed")
     functions = tvm_ffi.convert(lambda x, out: None), tvm_ffi.load_module(str(path))["square"]
-    first, second = (list(polyop.library(function).content()) for function in functions)
+    first, second = (list(polyop.prebuilt(function).content()) for function in functions)
     assert first != second
 
 
@@ -229,7 +229,7 @@ def test_where_it_is_not_installed_the_error_says_what_to_install(path, links):
 import importlib.util, polyop
 importlib.util.find_spec = lambda name, *rest: None
 try:
-    polyop.library({str(library)!r}, "square")
+    polyop.prebuilt({str(library)!r}, "square")
 except polyop.PolyopError as problem:
     print(problem)
 """

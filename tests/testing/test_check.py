@@ -45,7 +45,7 @@ def define(kernel, schema="(Tensor x) -> Tensor", infer="x", **options):
 
 
 def native(library, name, dtypes=("float32",), **options):
-    return define(polyop.library(library, name, device="cpu", dtypes=dtypes), **options)
+    return define(polyop.prebuilt(library, name, device="cpu", dtypes=dtypes), **options)
 
 
 def add_in_place(library):

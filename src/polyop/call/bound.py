@@ -23,7 +23,7 @@ from ..core.signature import signature_of
 from ..core.spec import Spec
 from ..core.untraced import untraced
 from ..kernels.base import KernelBase, LoopKernelBase
-from . import registry
+from . import presented, registry
 from .host import GraphHost, Host, find_host, host_of, load, need, specs, torch_host
 from .operator import Operator
 from .pickled import reference
@@ -47,7 +47,8 @@ class BoundOperator(_core.Call):
     """
 
     operator: Operator
-    _by_signature = False
+    by_signature = False
+    """Whether the schema depends on the kinds of the arguments of a call."""
     is_module = False
     runs_on_data = False
     """Whether JAX runs its kernel at once, on the data, in a call outside of a compiled program."""
@@ -55,6 +56,8 @@ class BoundOperator(_core.Call):
     """Whether ``dims=`` may have sizes that depend on data."""
     defined_in = ""
     """The name of the module that defined it, for other processes."""
+    own_attributes: tuple[str, ...] = ()
+    """What ``dir`` lists of a subclass alone."""
     name_note = ""
     """Why it has another name than the one that follows from its definition."""
     torch_overload: Any
@@ -96,7 +99,7 @@ class BoundOperator(_core.Call):
             if self.is_module:
                 args, kwargs = self.as_schema_arguments(args, kwargs)
             kinds = _kinds(torch.Tensor, (*args, *kwargs.values()))
-            route = kinds if self._by_signature else ""
+            route = kinds if self.by_signature else ""
             if register_late(self._key, route, kinds, tuple(kwargs)):
                 overload = getattr(self, f"torch_overload{route}")
                 return self.traced(overload(*args, **kwargs), args, kwargs)
@@ -108,9 +111,19 @@ class BoundOperator(_core.Call):
         """Return the arguments as the schema has them; a module also takes lists of lists, for example."""
         return args, kwargs
 
+    __signature__ = presented.CallSignature()
+
     def __repr__(self) -> str:
-        """Return the schema."""
-        return f"<polyop operator {self.operator}>"
+        """Return two lines: the schema; gradient, batching and where it is defined."""
+        return presented.text(self.operator)
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        return presented.table(self.operator)
+
+    def __dir__(self) -> list[str]:
+        """Return the attributes that users call or read."""
+        return sorted({*dir(object), *presented.ATTRIBUTES, *self.own_attributes})
 
     @property
     def schema(self) -> Schema:
@@ -315,6 +328,9 @@ class BoundOperator(_core.Call):
         defaults = tuple(a.default for a in operator.schema.arguments)
         keyword = any(a.keyword_only and a.default is MISSING for a in operator.schema.arguments)
         positional = sum(not a.keyword_only for a in operator.schema.arguments)
+        if "__wrapped__" not in vars(self):  # else the author's function has given them
+            self.__name__ = self.__qualname__ = operator.schema.name
+            self.__module__ = self.defined_in
         self.__doc__ = operator.doc or f"The operator {operator}."
         self._aliases = _alias_plan(operator.schema)
         self.native = any(kernel.native for kernel in operator.kernels)

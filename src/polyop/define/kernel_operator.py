@@ -54,6 +54,8 @@ class KernelOperator(BoundOperator):
     ``named``          whether the author chose the name.
     """
 
+    own_attributes = ("compile_attrs", "python")
+
     def __init__(self, python: Callable[..., Any], name: str | None = None) -> None:
         """Take a function of ``python_kernel``. Raises ``SchemaError`` if another module has ``name``."""
         self.python = python

@@ -52,16 +52,16 @@ def operator(
 
     ``schema``    ``"namespace::name(Tensor x, float alpha=1.0) -> Tensor"``.
     ``kernels``   ``"lib.so:func"``, ``"source.cc:func"``, a function of arrays or ``@triton.jit``, a pointer,
-                  a ``tvm_ffi.Function``, what :func:`polyop.kernel`, ``source``, ``library`` return; a list.
+                  a ``tvm_ffi.Function``, what :func:`polyop.kernel`, ``source``, ``prebuilt`` return; a list.
     ``dtypes``    the dtypes that the kernels take; inputs of others are refused. Else kernels must check.
-    ``infer``     a function from specs and attributes to the output's :class:`Spec` (a tuple for several), or
-                  the argument whose spec outputs have. Else ``<Func>InferShape`` and ``<Func>InferType``.
+    ``infer``     specs and attributes -> :class:`Spec`; or an argument like it. Else ``<Func>InferShape``.
     ``gradient``  inputs, output, output gradient -> tuple of input gradients.
     ``jvp``       inputs, output, tuple of tangents (None: zero) -> output tangent. Else from ``gradient``.
     ``batch``     how ``vmap`` is done: ``"elementwise"``, or (in_dims, inputs) -> (outputs, out_dims).
-    ``dims``      the dimensions of the tensors, ``"b i, i o -> b o"``, and claims: docs/reference/dims.md.
+    ``dims``      their dimensions, ``"b i, i o -> b o"``, and claims: docs/reference/dims.md.
     ``autocast``  the dtype that autocast regions cast floating inputs to.
     ``reference`` the NumPy definition that :func:`polyop.testing.check` compares with.
+    ``doc``       the text of ``help(op)``; else the docstring of a kernel that is a function.
     ``grid``, ``constants``  of a Triton kernel: docs/guides/triton-kernels.md.
 
     >>> import numpy as np
@@ -86,10 +86,16 @@ def operator(
         attributes=dict(attributes or {}),
         autocast=None if autocast is None else dtype(autocast).name,
         reference=_reference(reference, kernel_list, parsed, attributes or {}),
-        doc=doc,
+        doc=doc or _docstring(kernels),
         origin=origin,
     )
     return bound_operator(value)
+
+
+def _docstring(kernels: Any) -> str:
+    """Return what the author wrote in the first kernel that is a function of Python, or nothing."""
+    functions = [one for one in _listed(kernels) if inspect.isfunction(one)]
+    return (inspect.getdoc(functions[0]) or "") if functions else ""
 
 
 def of_loop_kernel(schema: Schema, function: Callable[..., Any], doc: str, origin: Any) -> Operator:
@@ -217,7 +223,7 @@ def as_kernel(value: Any, dtypes: Sequence[Any] | None = None) -> Kernel:
     """Return a kernel for any form that ``kernels=`` takes."""
     from pathlib import Path  # with what reads and builds libraries: not at import
 
-    from ..kernels.library import library
+    from ..kernels.library import prebuilt
     from ..kernels.reference_name import split_reference
     from ..kernels.source import is_source, source
     from ..kernels.tvm_ffi import is_function
@@ -227,21 +233,21 @@ def as_kernel(value: Any, dtypes: Sequence[Any] | None = None) -> Kernel:
         return (
             source(path, function=function, dtypes=dtypes)
             if is_source(path)
-            else library(Path(path), function, dtypes=dtypes)
+            else prebuilt(Path(path), function, dtypes=dtypes)
         )
     if isinstance(value, KernelBase):
         return _restricted(cast("Kernel", value), dtypes)
     if is_function(value):
-        return library(value, dtypes=dtypes)
+        return prebuilt(value, dtypes=dtypes)
     if is_function_pointer(value):
         return _restricted(FunctionPointerKernel(value), dtypes)
     if is_triton(value):
         TritonKernel(value, None, {}, caller())  # raises: it has no grid
     if callable(value):
         return _restricted(PythonKernel(value), dtypes)
-    rule = "must be 'file:function', a Python function, or a kernel of polyop.source or polyop.library"
+    rule = "must be 'file:function', a Python function, or a kernel of polyop.source or polyop.prebuilt"
     hint = (
-        "polyop.source(path, function=...) or polyop.library(path, ...) take a path"
+        "polyop.source(path, function=...) or polyop.prebuilt(path, ...) take a path"
         if isinstance(value, Path)
         else None
     )

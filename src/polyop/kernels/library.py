@@ -175,14 +175,14 @@ def device_of_library(path: str | Path) -> str:
         return "cuda" if any(data.find(mark) >= 0 for mark in _CUDA_MARKS) else "cpu"
 
 
-def library(
+def prebuilt(
     path: str | Path | Any,
     function: str | None = None,
     *,
     device: str | None = None,
     dtypes: Sequence[Any] | None = None,
 ) -> LibraryKernel | tvm_ffi.TvmFfiKernel:
-    """Return the kernel ``function`` of a prebuilt library, or the kernel of a ``tvm_ffi.Function``.
+    """Return the kernel ``function`` of a built library, or the kernel of a ``tvm_ffi.Function``.
 
     If the library has no function of that name, but exports it for tvm-ffi, that one is the kernel. Without
     ``device`` it is ``"cuda"`` if the library has CUDA code, else ``"cpu"``. ``dtypes`` are those that the
@@ -195,10 +195,10 @@ def library(
     if tvm_ffi.is_function(path):
         if function is not None:
             rule = "a tvm_ffi.Function is given without a function's name"
-            raise ArgumentTypeError("library", rule, shown(function))
+            raise ArgumentTypeError("prebuilt", rule, shown(function))
         return tvm_ffi.TvmFfiKernel.of_object(path, Accepts(device or "cpu", accepted))
     if not str(path):
-        raise LibraryError("library", "the path is empty")
+        raise LibraryError("prebuilt", "the path is empty")
     tvm_ffi.prepare_for(path)
     open_library(path)  # before its bytes are read, because this error says what is wrong with the file
     accepts = Accepts(device or device_of_library(path), accepted)

@@ -31,7 +31,7 @@ from ..core.schema import Schema
 from ..core.spec import Spec
 from .base import Accepts
 from .c_function import CFunctionKernel, keep, read_capsule
-from .library import LibraryKernel, library
+from .library import LibraryKernel, prebuilt
 from .reference_name import split_reference
 from .source import is_source, source
 
@@ -193,7 +193,7 @@ def xla_ffi(
     """Return the kernel of an XLA FFI handler: ``XLA_FFI_Error* Handler(XLA_FFI_CallFrame*)``.
 
     ``handler``  ``"lib.so:Handler"``; ``"source.cc:Handler"``, compiled with jaxlib's headers; a kernel of
-                 ``polyop.library`` or ``source``; a capsule (``jax.ffi.pycapsule(...)``, a value of
+                 ``polyop.prebuilt`` or ``source``; a capsule (``jax.ffi.pycapsule(...)``, a value of
                  ``registrations()``); or the address of the function,
                  whose code the caller keeps alive.
     ``types``    dtypes of attributes, by name. Without, an ``int`` is int64, a ``float`` float64, and a NumPy
@@ -209,7 +209,7 @@ def xla_ffi(
     ... )  # doctest: +SKIP
 
     Raises ``LibraryError`` for a handler of another version of XLA's FFI, ``UnsupportedError`` for one with a
-    state, and what ``polyop.library`` and ``polyop.source`` raise.
+    state, and what ``polyop.prebuilt`` and ``polyop.source`` raise.
     """
     names = {name: dtype(kind).name for name, kind in (types or {}).items()}
     accepted = None if dtypes is None else tuple(dtype(value) for value in dtypes)
@@ -234,7 +234,7 @@ def _from_text(text: str) -> Any:
     path, function = split_reference(text, "xla_ffi")
     if is_source(path):
         return source(path, function=function, include_paths=_headers())
-    return library(path, function)
+    return prebuilt(path, function)
 
 
 def _headers() -> list[str]:
@@ -257,7 +257,7 @@ def _address(handler: Any) -> int:
     if isinstance(handler, int) and not isinstance(handler, bool) and handler > 0:
         return handler
     if type(handler).__name__ != "PyCapsule":
-        rule = "must be 'lib.so:Handler', a kernel of polyop.library or source, a capsule or an address"
+        rule = "must be 'lib.so:Handler', a kernel of polyop.prebuilt or source, a capsule or an address"
         raise ArgumentTypeError("xla_ffi", rule, f"{shown(handler)} ({type(handler).__name__})")
     name, address = read_capsule(handler)
     if name not in _CAPSULES:

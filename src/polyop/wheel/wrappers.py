@@ -6,20 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..core.annotations import PYTHON_TYPES, Tensor
 from ..core.schema import MISSING, Argument, Schema, Type
 from .information import Described
 
-# A schema's base type -> the annotation of a value.
-_PYTHON = {
-    "int": "int",
-    "SymInt": "int",
-    "float": "float",
-    "bool": "bool",
-    "str": "str",
-    "complex": "complex",
-    "Scalar": "complex",
-    "Tensor": "_Tensor",
-}
 # A word of an annotation -> the module it is imported from. An operator may have the name of such a word.
 _WORDS = {
     "Any": "typing",
@@ -127,7 +117,8 @@ def python_type(type_: Type) -> str:
     >>> python_type(Type("int", ("[2]", "?"))), python_type(Type("Tensor")), python_type(Type("ScalarType"))
     ('Sequence[int] | None', '_Tensor', 'Any')
     """
-    text = _PYTHON.get(type_.base, "Any")
+    kind = PYTHON_TYPES.get(type_.base)
+    text = "Any" if kind is None else "_Tensor" if kind is Tensor else kind.__name__
     for suffix in type_.suffixes:
         text = f"{text} | None" if suffix == "?" else f"Sequence[{text}]"
     return text

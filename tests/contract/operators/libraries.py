@@ -13,7 +13,7 @@ SOURCES = pathlib.Path(__file__).parents[2] / "sources"
 
 def prebuilt(name, function):
     """Return a kernel of a library that polyop opens as a prebuilt one."""
-    return polyop.library(build([SOURCES / name], language="c++"), function)
+    return polyop.prebuilt(build([SOURCES / name], language="c++"), function)
 
 
 add = polyop.operator(

@@ -21,7 +21,7 @@ from ...core.origin import caller, of_function
 from ...core.schema import Schema
 from ...core.signature import Signature, signature_of
 from ...core.untraced import untraced
-from ...kernels.library import library
+from ...kernels.library import prebuilt
 from ...kernels.provider import ProviderKernel
 from ...kernels.python import PythonKernel
 from ...kernels.reference_name import resolve_path, split_reference
@@ -89,9 +89,7 @@ class Custom(BoundOperator):
         if bprop is not None and not callable(bprop):
             raise ArgumentTypeError(self.subject, "'bprop' must be of type function", str(type(bprop)))
         self._information = self._register(reg_info)
-        self._by_signature = func_type not in LOOPS and not (
-            self._information and self._information[0].inputs
-        )
+        self.by_signature = func_type not in LOOPS and not (self._information and self._information[0].inputs)
         _check_kind(func, func_type, self._information, self.subject)
         kernels = self._kernels()
         loops = func_type in LOOPS
@@ -170,7 +168,7 @@ class Custom(BoundOperator):
 
     def _for(self, args: tuple[Any, ...]) -> BoundOperator:
         """Return the operator for the signature of these arguments: itself, or a variant."""
-        if not self._by_signature:
+        if not self.by_signature:
             return self
         signature = signature_of(args, is_tensor)
         return self._of(signature) if signature else self
@@ -288,7 +286,7 @@ class Custom(BoundOperator):
         device = next((DEVICES[i.target] for i in self._information if len(self._information) == 1), None)
         if is_source(path):
             return source(path, function=function, device=device)
-        return library(path, function, device=device)
+        return prebuilt(path, function, device=device)
 
 
 class _Unknown:

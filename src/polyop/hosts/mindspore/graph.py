@@ -79,7 +79,7 @@ def method(bound: Any) -> Any:
 
 
 def _generate(bound: Any) -> Any:
-    arguments = () if bound._by_signature else bound.schema.arguments  # noqa: SLF001 - polyop's own
+    arguments = () if bound.by_signature else bound.schema.arguments
     names = {a.name: f"{a.name}_" if a.name == "self" else a.name for a in arguments}
     parameters = ", ".join(
         names[a.name] if a.default is MISSING else f"{names[a.name]}={_literal(a.default)}" for a in arguments
@@ -125,7 +125,7 @@ def _run_for(bound: Any, constants: tuple[Any, ...]) -> Any:
         return tensor if isinstance(value, str) and value == _MARK else value
 
     filled = tuple(map(fill, constants))
-    if bound._by_signature:  # noqa: SLF001
+    if bound.by_signature:
         bound = bound._for(filled)  # noqa: SLF001
     args, keywords = bound.as_schema_arguments(filled[: len(bound.schema.arguments)], {})
     keyword_only = [a.name for a in bound.schema.arguments if a.keyword_only]

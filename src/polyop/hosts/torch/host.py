@@ -149,7 +149,7 @@ def _skip(code: types.CodeType) -> None:
 
 
 def _has_name(bound: BoundOperator) -> bool:
-    return registry.known(bound.name) is bound and not bound._by_signature
+    return registry.known(bound.name) is bound and not bound.by_signature
 
 
 def _gathering(bound: BoundOperator) -> str:
