@@ -15,6 +15,7 @@ from ...core.parse import parse
 from ..operator import checked_schema, given_dims
 from . import names
 from .parts import Parts
+from .torch_rules import batch_of, gradient_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -133,6 +134,34 @@ class Library:
     def batch(self, name: str, rule: Any = None) -> Any:
         """Register how ``vmap`` is done: ``"elementwise"``, or (in_dims, inputs) -> (outputs, out_dims)."""
         return self._rule("batch", name, rule)
+
+    register_fake = fake
+    """The same as :meth:`fake`. The function gets specs, where PyTorch's gets fake tensors."""
+
+    def register_autograd(
+        self, name: str, backward: Any = None, *, setup_context: Callable[..., Any] | None = None
+    ) -> Any:
+        """Register a gradient in the form of ``torch.library.register_autograd``, for every framework.
+
+        ``setup_context(ctx, inputs, output)`` keeps what ``backward(ctx, *grads)`` needs; it returns a
+        gradient or None for each input. ``ctx`` has ``save_for_backward``, ``saved_tensors``,
+        ``needs_input_grad`` (all True) and any attributes.
+        """
+        if backward is None:
+            return self._decorator(
+                lambda function: self.register_autograd(name, function, setup_context=setup_context)
+            )
+        return self._rule("gradient", name, gradient_of(backward, setup_context))
+
+    def register_vmap(self, name: str, function: Any = None) -> Any:
+        """Register a batch rule in the form of ``torch.library.register_vmap``, for every framework.
+
+        ``function(info, in_dims, *inputs)`` returns the outputs and the axes of their samples.
+        ``info.batch_size`` is the number of samples.
+        """
+        if function is None:
+            return self._decorator(lambda rule: self.register_vmap(name, rule))
+        return self._rule("batch", name, batch_of(function))
 
     def complete(self) -> tuple[BoundOperator, ...]:
         """Assemble all operators and return them; raises the first error in any of them."""
