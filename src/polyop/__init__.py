@@ -93,22 +93,15 @@ def __getattr__(name: str) -> Any:
         warnings.warn(f"polyop.{name} is now polyop.{_RENAMED[name]}", DeprecationWarning, stacklevel=2)
         name = _RENAMED[name]
     if name == "__version__":
-        return _version()
+        from .core.version import version
+
+        return version()
     if name not in _LAZY:
         raise AttributeError(f"module 'polyop' has no attribute {name!r}")
     module, _, attribute = _LAZY[name].partition(":")
     value = getattr(importlib.import_module(f".{module}", __name__), attribute or name)
     globals()[name] = value
     return value
-
-
-def _version() -> str:
-    import importlib.metadata
-
-    try:
-        return importlib.metadata.version("polyop")
-    except importlib.metadata.PackageNotFoundError:
-        return "0+checkout"  # imported from a source checkout, not installed
 
 
 def __dir__() -> list[str]:

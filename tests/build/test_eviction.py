@@ -1,5 +1,6 @@
 """Eviction from the build cache, locks on entries in use, and clearing while others build."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -214,5 +215,10 @@ def test_polyop_cache_shows_size_bound_ages_and_what_is_in_use(cache, tmp_path):
     assert "built 12 d ago, used 12 d ago" in second and second.endswith("older.c")
     assert total.startswith("2 entries, ") and total.endswith(f"in {cache}")
     assert limit == "bound: 2.0 GiB, 30 days unused (POLYOP_CACHE_SIZE); what is in use stays"
+    done = subprocess.run([*command, "list", "--json"], capture_output=True, text=True, check=True)
+    facts = json.loads(done.stdout)
+    first, second = facts["entries"]
+    assert facts["folder"] == str(cache) and first["in_use"] and not second["in_use"]
+    assert first["sources"][0].endswith("shown.c") and first["built"] > second["built"]
     done = subprocess.run([*command, "clear"], capture_output=True, text=True, check=True)
     assert done.stdout == f"1 entry removed from {cache}; 1 entry in use stays\n"

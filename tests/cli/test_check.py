@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -142,3 +144,22 @@ def test_a_false_claim_is_seen_on_several_devices(tmp_path, host):
     assert done.returncode == 1
     row = next(line for line in done.stdout.splitlines() if line.split()[:2] == ["mesh", host])
     assert '(parallel="n"): output 0' in row
+
+
+def test_what_was_not_run_is_one_line_for_each_reason(tmp_path):
+    (tmp_path / "good.py").write_text(GOOD)
+    lines = polyop_check(tmp_path, "good.py", "--host", "numpy").stdout.splitlines()
+    reasons = [line.rpartition(": ")[2] for line in lines if line.startswith("not run: ")]
+    assert "no gradient rule" in reasons and len(set(reasons)) == len(reasons)
+    (gradients,) = (line for line in lines if line.endswith(": no gradient rule"))
+    assert gradients.startswith("not run: ") and "gradient, layouts" in gradients
+    assert not any(re.search(r"  not run( |$)", line) for line in lines)
+
+
+def test_json(tmp_path):
+    (tmp_path / "wrong.py").write_text(WRONG)
+    done = polyop_check(tmp_path, "wrong.py", "--host", "numpy", "--json")
+    (report,) = json.loads(done.stdout)
+    assert done.returncode == 1 and (report["operator"], report["ok"]) == ("cli::wrong", False)
+    failed = {row["check"]: row["detail"] for row in report["results"] if row["status"] == "failed"}
+    assert "the reference gives" in failed["values, reference"]

@@ -1,5 +1,6 @@
 """The command line in real processes."""
 
+import importlib.metadata
 import re
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import sys
 import pytest
 
 import polyop.cli.demo
-from polyop.cli.main import main
+from polyop.cli.main import VERBS, main
 
 MODULE = """
 import polyop
@@ -103,3 +104,15 @@ def test_build_then_inspect_then_call(tmp_path, sources):
     assert shown.returncode == 0 and "CustomAdd" in shown.stdout
     listed = polyop_command("cache", "list", cwd=tmp_path)
     assert listed.returncode == 0 and "add.cc" in listed.stdout
+
+
+def test_without_a_verb_the_first_steps_are_shown():
+    done = polyop_command()
+    assert (done.returncode, done.stderr) == (0, "")
+    steps = re.findall(r"^  polyop (\w+) ", done.stdout.partition("first steps:")[2], re.MULTILINE)
+    assert len(steps) >= 4 and set(steps) <= set(VERBS)
+
+
+def test_the_version_is_that_of_the_package():
+    done = polyop_command("--version")
+    assert (done.returncode, done.stdout) == (0, f"polyop {importlib.metadata.version('polyop')}\n")

@@ -219,4 +219,5 @@ def _fast(bound: BoundOperator) -> str:
         return f"no: the operator is bound to {bound.operator.target}"
     if not bound.native:
         return "no: no kernel is native"
-    return f"yes, with {bound.prepared()} prepared kernels"
+    count = bound.prepared()
+    return f"yes; {count} prepared kernel{'s' if count != 1 else ''}" if count else "yes; not called yet"

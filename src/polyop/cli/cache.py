@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ def add(subparsers: Any) -> None:
         "names another folder, POLYOP_CACHE_SIZE another bound than 5 GiB and 90 days.",
     )
     actions = parser.add_subparsers(dest="action", metavar="list|clear|path")
-    actions.add_parser("list", help="what is in it, the last used first, and its bound")
+    listing = actions.add_parser("list", help="what is in it, the last used first, and its bound")
+    listing.add_argument("--json", action="store_true", help="print it as JSON; times are seconds since 1970")
     clearing = actions.add_parser("clear", help="remove entries that no process uses")
     clearing.add_argument(
         "--older-than", type=float, metavar="DAYS", help="only those not used for so many days"
@@ -40,9 +42,27 @@ def run(options: argparse.Namespace) -> int:
         removed, kept = clear(None if options.older_than is None else options.older_than * _DAY)
         in_use = f"; {_count(kept)} in use stay" + ("s" if kept == 1 else "") if kept else ""
         print(f"{_count(removed)} removed from {cache_dir()}{in_use}")
+    elif getattr(options, "json", False):
+        print(json.dumps(_facts(), indent=2))
     else:
         _list()
     return 0
+
+
+def _facts() -> dict[str, Any]:
+    limit = cache_limits()
+    rows = [
+        {
+            "key": e.key,
+            "bytes": e.size,
+            "built": e.created,
+            "used": e.used,
+            "in_use": e.in_use,
+            "sources": e.sources,
+        }
+        for e in entries()
+    ]
+    return {"folder": str(cache_dir()), "max_bytes": limit.size, "max_seconds": limit.age, "entries": rows}
 
 
 def _list() -> None:

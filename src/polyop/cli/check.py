@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -36,13 +38,14 @@ def add(subparsers: Any) -> None:
         "--host", action="append", help="numpy, torch, jax or mindspore; all that are installed without it"
     )
     parser.add_argument("--seed", type=int, default=0, help="the seed of drawn values")
+    parser.add_argument("--json", action="store_true", help="print a list of reports as JSON")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print a report for each operator; return 0, or 1 if a check failed."""
     _allow_several_jax_devices()
-    ok = True
+    ok, reports = True, []
     for target in options.targets:
         for bound, samples in _operators(target):
             if sys.stderr.isatty():
@@ -55,8 +58,12 @@ def run(options: argparse.Namespace) -> int:
                 print(f"polyop check: {problem}\n  {_how_to_sample(bound)}\n", file=sys.stderr, flush=True)
                 ok = False
                 continue
-            _show(report)
+            reports.append(report)
+            if not options.json:
+                _show(report)
             ok = ok and report.ok
+    if options.json:
+        print(json.dumps([{**dataclasses.asdict(report), "ok": report.ok} for report in reports], indent=2))
     return 0 if ok else 1
 
 
@@ -108,4 +115,6 @@ def _show(report: Report) -> None:
         table.add_row(Text(check_name), Text(host), Text(status, style=_STYLES[status]), Text(detail))
     console = Console()
     console.print(table)
+    for line in report.not_run_lines:
+        console.print(Text(line, style=_STYLES[NOT_RUN]))
     console.print(Text(report.summary, style=_STYLES[PASSED if report.ok else FAILED]))

@@ -9,16 +9,30 @@ from collections.abc import Sequence
 
 from ..core import late
 from ..core.errors import PolyopError
+from ..core.version import version
 
+NEXT = """first steps:
+  polyop demo                                   one operator in every framework that is installed
+  polyop new my-operators                       the project of a wheel
+  polyop check my_operators.py                  shapes, values, gradients, memory, layouts
+  polyop explain my_operators.py scaled --input 'float32[4,4]'   which kernel runs, and why
+  polyop inspect libmyops.so                    what a library offers and needs
+
+polyop VERB --help has the options of a verb.
+"""
 VERBS = ("demo", "build", "check", "explain", "inspect", "cache", "graph", "new", "audit", "export")
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all verbs."""
     top = argparse.ArgumentParser(
-        prog="polyop", description="Custom operators, written once, called from every framework."
+        prog="polyop",
+        description="Custom operators, written once, called from every framework.",
+        epilog=NEXT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
+    top.add_argument("--version", action="version", version=f"polyop {version()}")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB")
     for verb in VERBS:
         late.load("verb", verb).add(verbs)
     return top
@@ -27,12 +41,16 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit code; a ``PolyopError`` is printed without a traceback.
 
-    Any other exception is a bug of polyop and is not caught.
+    Without a verb it prints the help, which ends with first steps. Any other exception is a bug of polyop and
+    is not caught.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a file name may have bytes that are no valid text
             stream.reconfigure(errors="backslashreplace")
     options = parser().parse_args(arguments)
+    if options.verb is None:
+        parser().print_help()
+        return 0
     try:
         code: int = late.load("verb", options.verb).run(options)
     except PolyopError as problem:

@@ -56,8 +56,22 @@ class Report:
 
     @property
     def rows(self) -> tuple[tuple[str, str, str, str], ...]:
-        """One row of text per result, in the order of the columns."""
-        return tuple((r.check, r.host, r.status, r.detail) for r in self.results)
+        """One row of text per result that ran, in the order of the columns."""
+        return tuple((r.check, r.host, r.status, r.detail) for r in self.results if r.status != NOT_RUN)
+
+    @property
+    def not_run(self) -> dict[str, tuple[str, ...]]:
+        """The checks that did not run, by the reason."""
+        reasons: dict[str, dict[str, None]] = {}
+        for result in self.results:
+            if result.status == NOT_RUN:
+                reasons.setdefault(result.detail, {})[result.check] = None
+        return {reason: tuple(checks) for reason, checks in reasons.items()}
+
+    @property
+    def not_run_lines(self) -> tuple[str, ...]:
+        """One line for each reason why checks did not run."""
+        return tuple(f"not run: {'; '.join(checks)}: {reason}" for reason, checks in self.not_run.items())
 
     @property
     def summary(self) -> str:
@@ -66,8 +80,8 @@ class Report:
         return ", ".join(f"{statuses.count(status)} {status}" for status in (PASSED, FAILED, NOT_RUN))
 
     def __str__(self) -> str:
-        """Return the operator, the table and the summary."""
-        lines = table((COLUMNS, *self.rows))
+        """Return the operator, the table, a line for each reason why checks did not run, and the summary."""
+        lines = [*table((COLUMNS, *self.rows)), *self.not_run_lines]
         return "\n".join([f"{self.operator}, defined at {self.where}", *lines, self.summary])
 
 
