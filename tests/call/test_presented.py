@@ -91,7 +91,7 @@ def test_dir_holds_what_users_call(one):
 def test_the_text_has_two_lines():
     first, second = repr(scaled).splitlines()
     assert first == f"<polyop operator {scaled.schema}>"
-    assert second.startswith("  gradient given; batching given; defined at ") or "batching derived" in second
+    assert second.startswith("  gradient given; batching derived; defined at ")
     assert "test_presented.py" in second
 
 
@@ -127,7 +127,4 @@ def test_stubs_agree_with_signatures(text):
     names = {}
     exec(stubs("lib.so", [Described(one.schema, one.schema.name, {"CPU": ""}, "")], {}), names)
     stub = inspect.signature(names[one.schema.name])
-    assert (
-        str(stub).replace("~_Tensor", "~Tensor").partition(" -> ")[0]
-        == str(inspect.signature(one)).partition(" -> ")[0]
-    )
+    assert str(stub).replace("~_Tensor", "~Tensor") == str(inspect.signature(one))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import html
 import inspect
+import types
 from collections.abc import Mapping
 from typing import Any
 
 from ..core.annotations import signature
-from ..core.schema import Schema
 from .operator import Operator
 from .rule import Rule
 
@@ -42,8 +42,13 @@ class CallSignature:
             return inspect.signature(function)
         if "operator" not in vars(bound) or bound.by_signature:
             return None
-        schema: Schema = bound.schema
-        return signature(schema)
+        operator: Operator = bound.operator
+        found = signature(operator.schema)
+        if operator.unpacks:  # one tensor, a tuple, or None
+            return found.replace(return_annotation=Any)
+        if operator.returns_tuple and len(operator.schema.returns) == 1:
+            return found.replace(return_annotation=types.GenericAlias(tuple, (found.return_annotation,)))
+        return found
 
 
 def facts(operator: Operator) -> Mapping[str, str]:

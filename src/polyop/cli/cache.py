@@ -31,7 +31,7 @@ def add(subparsers: Any) -> None:
         "--older-than", type=float, metavar="DAYS", help="only those not used for so many days"
     )
     actions.add_parser("path", help="print its folder")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, json=False)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         removed, kept = clear(None if options.older_than is None else options.older_than * _DAY)
         in_use = f"; {_count(kept)} in use stay" + ("s" if kept == 1 else "") if kept else ""
         print(f"{_count(removed)} removed from {cache_dir()}{in_use}")
-    elif getattr(options, "json", False):
+    elif options.json:
         print(json.dumps(_facts(), indent=2))
     else:
         _list()

@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=NEXT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    top.add_argument("--version", action="version", version=f"polyop {version()}")
+    top.add_argument("--version", action="store_true", help="print the version")
     verbs = top.add_subparsers(dest="verb", metavar="VERB")
     for verb in VERBS:
         late.load("verb", verb).add(verbs)
@@ -47,9 +47,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a file name may have bytes that are no valid text
             stream.reconfigure(errors="backslashreplace")
-    options = parser().parse_args(arguments)
+    top = parser()
+    options = top.parse_args(arguments)
+    if options.version:
+        print(f"polyop {version()}")
+        return 0
     if options.verb is None:
-        parser().print_help()
+        top.print_help()
         return 0
     try:
         code: int = late.load("verb", options.verb).run(options)

@@ -24,20 +24,20 @@ PYTHON_TYPES: Final[dict[str, Any]] = {
 """The annotation of a value of a schema's base type; ``Any`` for the others."""
 
 
-def annotation(type_: Type, sequence: Any = Sequence) -> Any:
-    """Return the annotation of a value; ``sequence`` is the generic type of a list.
+def annotation(type_: Type, sequence: Any = Sequence, tensor: Any = Tensor) -> Any:
+    """Return the annotation of a value; ``sequence`` is the generic type of a list, ``tensor`` that of a tensor.
 
     >>> annotation(Type("int", ("[2]", "?"))), annotation(Type("Tensor"))
     (collections.abc.Sequence[int] | None, ~Tensor)
     """
-    value: Any = PYTHON_TYPES.get(type_.base, Any)
+    value: Any = tensor if type_.is_tensor else PYTHON_TYPES.get(type_.base, Any)
     for suffix in type_.suffixes:
         value = value | None if suffix == "?" else sequence[value]
     return value
 
 
 def signature(schema: Schema) -> inspect.Signature:
-    """Return the signature of a call.
+    """Return the signature of a call that returns what the schema says.
 
     >>> from polyop.core.parse import parse
     >>> print(signature(parse("doc::f(Tensor x, *, float a=1.0) -> Tensor")))
@@ -55,7 +55,8 @@ def _parameter(argument: Argument) -> inspect.Parameter:
 
 
 def _result(schema: Schema) -> Any:
-    values = [annotation(one.type, list) for one in schema.returns]
+    tensor = Tensor if schema.tensor_positions else Any  # no argument says which framework's tensor it is
+    values = [annotation(one.type, list, tensor) for one in schema.returns]
     if len(values) == 1:
         return values[0]
     return tuple[tuple(values)] if values else None  # type: ignore[misc]

@@ -54,14 +54,14 @@ def operator(
     ``kernels``   ``"lib.so:func"``, ``"source.cc:func"``, a function of arrays or ``@triton.jit``, a pointer,
                   a ``tvm_ffi.Function``, what :func:`polyop.kernel`, ``source``, ``prebuilt`` return; a list.
     ``dtypes``    the dtypes that the kernels take; inputs of others are refused. Else kernels must check.
-    ``infer``     specs and attributes -> :class:`Spec`; or an argument like it. Else ``<Func>InferShape``.
+    ``infer``     a function from specs and attributes to the output's :class:`Spec` (a tuple for several), or
+                  the argument whose spec outputs have. Else ``<Func>InferShape`` and ``<Func>InferType``.
     ``gradient``  inputs, output, output gradient -> tuple of input gradients.
     ``jvp``       inputs, output, tuple of tangents (None: zero) -> output tangent. Else from ``gradient``.
     ``batch``     how ``vmap`` is done: ``"elementwise"``, or (in_dims, inputs) -> (outputs, out_dims).
     ``dims``      their dimensions, ``"b i, i o -> b o"``, and claims: docs/reference/dims.md.
-    ``autocast``  the dtype that autocast regions cast floating inputs to.
     ``reference`` the NumPy definition that :func:`polyop.testing.check` compares with.
-    ``doc``       the text of ``help(op)``; else the docstring of a kernel that is a function.
+    ``autocast``, ``doc``  what autocast casts floating inputs to; ``help(op)``, else a kernel's docstring.
     ``grid``, ``constants``  of a Triton kernel: docs/guides/triton-kernels.md.
 
     >>> import numpy as np

@@ -136,7 +136,6 @@ class Library:
         return self._rule("batch", name, rule)
 
     register_fake = fake
-    """The same as :meth:`fake`. The function gets specs, where PyTorch's gets fake tensors."""
 
     def register_autograd(
         self, name: str, backward: Any = None, *, setup_context: Callable[..., Any] | None = None
