@@ -25,7 +25,7 @@ PYTHON_TYPES: Final[dict[str, Any]] = {
 
 
 def annotation(type_: Type, sequence: Any = Sequence, tensor: Any = Tensor) -> Any:
-    """Return the annotation of a value; ``sequence`` is the generic type of a list, ``tensor`` that of a tensor.
+    """Return the annotation of a value, with ``sequence`` for a list and ``tensor`` for a tensor.
 
     >>> annotation(Type("int", ("[2]", "?"))), annotation(Type("Tensor"))
     (collections.abc.Sequence[int] | None, ~Tensor)
