@@ -1,23 +1,51 @@
 """``polyop new``: the files it writes and the names it refuses; test_wheel.py builds the project."""
 
 import os
+import re
 import subprocess
 import sys
 
 import pytest
+import yaml
 from wheel_tools import SOURCE, run
 
 from polyop.core.errors import ArgumentValueError
-from polyop.wheel.project import FILES, new_project
+from polyop.wheel.origin import origin
+from polyop.wheel.project import KINDS, new_project
 
 
-def test_every_file_is_there_and_filled_in(tmp_path):
-    written = new_project("vecops", tmp_path / "deep" / "vecops")
-    assert len(written) == len(FILES) == 13
+@pytest.mark.parametrize(("kind", "count"), [("cpp", 13), ("loops", 8), ("mixed", 15)])
+@pytest.mark.parametrize("source", ["", "/a folder/polyop"])
+def test_every_file_is_there_and_filled_in(tmp_path, kind, count, source):
+    written = new_project("vecops", tmp_path / "deep" / "vecops", kind, source)
+    assert len(written) == len(set(written)) == count
     for path in written:
-        assert "@name@" not in path.read_text(), path
+        text = path.read_text()
+        assert not re.search(r"@[a-z_]+@|<\w+\.\w+\.in>", text), path
+        if path.suffix == ".py":
+            compile(text, str(path), "exec")
+        if path.suffix == ".yml":
+            assert set(yaml.safe_load(text)["jobs"]) >= {"wheel", "test"}
+        assert ("PIP_FIND_LINKS" in text) == bool(source and path.suffix in {".yml", ".md"}), path
     assert (tmp_path / "deep/vecops/src/vecops/__init__.py").is_file()
-    assert "POLYOP_LIBRARY(vecops, m)" in (tmp_path / "deep/vecops/csrc/ops.cpp").read_text()
+    sources = {path.name for path in written} & {"ops.cpp", "kernels.py"}
+    assert sources == {"cpp": {"ops.cpp"}, "loops": {"kernels.py"}, "mixed": {"ops.cpp", "kernels.py"}}[kind]
+
+
+def test_a_kind_that_there_is_not(tmp_path):
+    with pytest.raises(ArgumentValueError, match=f"must be one of {', '.join(KINDS)}, but got 'rust'"):
+        new_project("vecops", tmp_path / "p", "rust")
+
+
+def test_where_this_polyop_came_from_is_printed(tmp_path):
+    """pip would look for polyop on an index; here it is told the folder, as the record of the install has it."""
+    printed = run("-m", "polyop", "new", "vecops", "--kind", "loops", "--folder", tmp_path / "p").stdout
+    steps = [line.strip() for line in printed.partition("next, ")[2].splitlines()[1:]]
+    readme = (tmp_path / "p" / "README.md").read_text()
+    assert steps[0] == f"cd {tmp_path / 'p'}"
+    assert all(step in readme for step in steps[1:])
+    told = any(step.startswith(f"pip wheel {origin()} ") for step in steps)
+    assert told == bool(origin())
 
 
 @pytest.mark.parametrize(

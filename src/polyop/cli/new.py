@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import Any
 
-from ..wheel.project import new_project
+from ..wheel.origin import origin
+from ..wheel.project import KINDS, new_project
 
 
 def add(subparsers: Any) -> None:
@@ -14,18 +16,29 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "new",
         help="start a project that builds a wheel of operators",
-        description="Write a project with C++ operators, a Python package, tests and graph mode. It builds "
-        "one wheel for all frameworks and all Pythons.",
+        description="Write a project with operators, a Python package, tests and a CI file. It builds one "
+        "wheel for all frameworks and all Pythons.",
     )
     parser.add_argument("name", help="of the package, and the namespace of its operators")
     parser.add_argument("--folder", help="where to write it (default: a folder of that name here)")
+    parser.add_argument(
+        "--kind",
+        choices=KINDS,
+        default="cpp",
+        help="operators in C++ with graph mode, loop kernels in Python, or both (default: cpp)",
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the project and print the next command; return 0. Raises ``ArgumentValueError``."""
+    """Write the project and print the next commands; return 0. Raises ``ArgumentValueError``."""
     folder = Path(options.folder or options.name)
-    for path in new_project(options.name, folder):
+    source = origin()
+    for path in new_project(options.name, folder, options.kind, source):
         print(path)
-    print(f"\nnext: cd {folder} && pip install . pytest && pytest")
+    print(f"\nnext, in an environment with polyop:\n  cd {shlex.quote(str(folder))}")
+    if source:  # pip would look for polyop on a package index, as the project needs it to build
+        print(f"  pip wheel {shlex.quote(source)} --no-deps -w wheels")
+        print('  export PIP_FIND_LINKS="$PWD/wheels"')
+    print("  pip install '.[test]'\n  pytest")
     return 0
