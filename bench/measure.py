@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-BYTECODE = Path(__file__).resolve().parent / "build" / "bytecode"
+from polyop.bench.timing import Spread, interleaved
+
+FOLDER = Path(__file__).resolve().parent
+BYTECODE = FOLDER / "build" / "bytecode"
 TRIM_THRESHOLD, MMAP_MAX = -1, -4
 """Options of ``mallopt``: when the end of the heap is returned, how many allocations are mapped instead."""
 SETTLE_S = 0.15  # longer than threads of OpenMP and OpenBLAS spin after a loop
@@ -70,26 +73,10 @@ class Timed:
         return timeit.Timer(self.statement, globals=dict(self.variables))
 
 
-def calls_per_slice(timer: timeit.Timer, slice_s: float) -> int:
-    """Warm up, and return how many calls take about ``slice_s`` seconds."""
-    timer.timeit(10)  # the first call prepares the kernel and takes longer than others
-    number = 1
-    while (elapsed := timer.timeit(number)) < slice_s / 4:
-        number *= 2
-    return max(1, int(number * slice_s / elapsed))
-
-
 def summary(ours: list[float], peer: list[float]) -> Measured:
     """Return the median of the ratios, each of two times that were measured one after the other."""
-    ratios = sorted(a / b for a, b in zip(ours, peer, strict=True))
-    last = len(ratios) - 1
-    return Measured(
-        statistics.median(ratios),
-        ratios[round(0.1 * last)],
-        ratios[round(0.9 * last)],
-        statistics.median(ours),
-        statistics.median(peer),
-    )
+    ratios = Spread.of([a / b for a, b in zip(ours, peer, strict=True)])
+    return Measured(ratios.median, ratios.low, ratios.high, statistics.median(ours), statistics.median(peer))
 
 
 def seconds(times: list[float]) -> Measured:
@@ -102,13 +89,7 @@ def beside(ours: Timed, peer: Timed) -> Callable[[Settings], Measured]:
     """Return a function that measures two statements alternately."""
 
     def measure(settings: Settings) -> Measured:
-        timers = ours.timer(), peer.timer()
-        counts = tuple(calls_per_slice(timer, settings.slice_s) for timer in timers)
-        times: tuple[list[float], list[float]] = ([], [])
-        for turn in range(settings.rounds):
-            for i in (0, 1) if turn % 2 else (1, 0):
-                times[i].append(timers[i].timeit(counts[i]) / counts[i])
-        return summary(*times)
+        return summary(*interleaved((ours.timer(), peer.timer()), settings.rounds, settings.slice_s))
 
     return measure
 

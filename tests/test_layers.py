@@ -26,6 +26,8 @@ ROOMS = (
     "wheel",
     "export",
     "testing",
+    "bench",
+    "tune",
     "mindspore",
     "cli",
 )

@@ -19,12 +19,13 @@ import numpy as np
 from measure import settle
 
 from polyop import dtype
+from polyop.bench.roofline import bandwidth, measure_roofs
 from polyop.core.spec import Spec
 from polyop.kernels.loop.kernel import LoopKernel
 from polyop.loops.frontend.parse import outline
 from polyop.loops.targets import isa
 
-from . import peers, roof
+from . import peers
 from .table import Row, results
 
 ATTRIBUTE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
@@ -216,7 +217,7 @@ def bound(row: Row) -> tuple[float, str]:
     for one in row.bounds:
         amount = one.amount(size, **row.bench)
         if one.unit == "bytes":
-            rows.append((amount / roof.bandwidth(one.level), f"{one.level} bandwidth"))
+            rows.append((amount / bandwidth(one.level), f"{one.level} bandwidth"))
         elif one.unit == "flops":
-            rows.append((amount / roof.peak(row.dtype), "multiply-adds"))
+            rows.append((amount / measure_roofs().flops_of(row.dtype), "multiply-adds"))
     return max(rows) if rows else (0.0, "nothing measured")

@@ -11,7 +11,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import mindspore as ms
 import numpy as np
 from kernels import leaky
-from measure import calls_per_slice
+
+from polyop.bench.timing import calls_per_slice
 
 LIBRARY = leaky().operator.kernels[0].path
 

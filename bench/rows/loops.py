@@ -9,7 +9,7 @@ import warnings
 from loops import compare as comparison
 from loops import npbench
 from loops.table import Row as Program
-from measure import Measured, Missing, Row, Settings, fresh_process, seconds
+from measure import FOLDER, Measured, Missing, Row, Settings, fresh_process, seconds
 
 BLAS = {"matmul_float32", "matmul_float64", "doitgen", "syrk", "covariance"}
 """Contractions, which NumPy computes with OpenBLAS."""
@@ -79,7 +79,7 @@ def compile_time(name: str, settings: Settings, *, warm: bool) -> Measured:
     for _ in range(min(3, settings.processes)):
         with tempfile.TemporaryDirectory() as folder:
             env = {**os.environ, "XDG_CACHE_HOME": folder}
-            code = COLD.replace("FOLDER", repr(str(comparison.roof.FOLDER))).replace("NAME", repr(name))
+            code = COLD.replace("FOLDER", repr(str(FOLDER))).replace("NAME", repr(name))
             first = fresh_process(code, env=env)
             runs.append(fresh_process(code, env=env) if warm else first)
     return seconds(runs)

@@ -1,0 +1,1 @@
+"""Search the schedule of a loop operator: the cost model ranks, measurements decide."""
