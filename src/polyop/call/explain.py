@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -195,6 +196,9 @@ def _slices(label: str, kernel: Any, bound: BoundOperator, arguments: tuple[Any,
         first, more = f"none: {problem}", []
     yield f"  {label:<11} {first}"
     yield from (f"                {line}" for line in more)
+    with contextlib.suppress(PolyopError):
+        bits = kernel.explain_bits(*split(bound, arguments))
+        yield from [f"    bits        {bits}"] if bits else []
 
 
 def _batching(operator: Operator) -> str:

@@ -22,6 +22,7 @@ def kernel(
     name: str | None = None,
     schedule: Schedule | None = None,
     derived_schedules: Mapping[str, Schedule] | None = None,
+    deterministic: str | None = None,
 ) -> Any:
     """Return the loop nest as an operator: called with the tensors of any framework, it runs compiled.
 
@@ -42,6 +43,9 @@ def kernel(
                        chooses the rest. ``polyop explain`` prints what was chosen in this form.
     ``derived_schedules``  those of derived kernels, by the end of their names: ``{"backward": ...}`` is for
                        the gradient, "backward__batched" for its batch.
+    ``deterministic``  "batch": a row has the same bits alone and in a batch of any size, on any number of
+                       threads; derived kernels too. Sums that several threads would share are then computed
+                       by one. ``polyop explain`` says where this holds anyway.
 
     >>> import numpy as np
     >>> @kernel
@@ -63,17 +67,20 @@ def kernel(
     """
     if name is not None:
         check_name(name)
-    given = {"schedule": schedule, "derived_schedules": derived_schedules}
-    schedules = {name: value for name, value in given.items() if value is not None}
-    check_attrs(schedules, "kernel")
-    if schedules:
-        compile_attrs = {**(compile_attrs or {}), **schedules}
-    marker = python_kernel(reg_info=reg_info, compile_attrs=compile_attrs)
+    keywords = {"schedule": schedule, "derived_schedules": derived_schedules, "deterministic": deterministic}
+    marker = python_kernel(reg_info=reg_info, compile_attrs=_merged(compile_attrs, keywords))
 
     def decorate(function: Callable[..., Any]) -> Any:
         return KernelOperator(marker(function), name)
 
     return decorate if fn is None else decorate(fn)
+
+
+def _merged(compile_attrs: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return ``compile_attrs`` with the keywords that are given."""
+    given = {name: value for name, value in keywords.items() if value is not None}
+    check_attrs(given, "kernel")
+    return {**(compile_attrs or {}), **given} if given else compile_attrs
 
 
 def python_kernel(

@@ -10,7 +10,7 @@ from typing import Any
 from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..loops.ir.schedule import NOTHING, Schedule
 
-COMPILE_ATTRS = ("precise", "debug", "tape", "tape_bytes", "schedule", "derived_schedules")
+COMPILE_ATTRS = ("precise", "debug", "tape", "tape_bytes", "schedule", "derived_schedules", "deterministic")
 DERIVED = ("backward", "tangent", "batched", "saving", "placed")
 """The suffixes of the names of derived kernels."""
 TAPES = ("auto", "all", "none")
@@ -25,7 +25,10 @@ def options(function: Callable[..., Any]) -> dict[str, Any]:
     words = {word: bool(given.get(word)) for word in ("precise", "debug")}
     taped = {"tape": given.get("tape", "auto"), "tape_bytes": given.get("tape_bytes")}
     derived = tuple(sorted(given.get("derived_schedules", {}).items()))
-    return {**words, **taped, "schedule": given.get("schedule", NOTHING), "derived_schedules": derived}
+    schedule = given.get("schedule", NOTHING)
+    if given.get("deterministic") is not None and not schedule.is_deterministic:
+        schedule = schedule.deterministic()
+    return {**words, **taped, "schedule": schedule, "derived_schedules": derived}
 
 
 def compile_attrs_of(function: Callable[..., Any]) -> dict[str, Any]:
@@ -59,6 +62,9 @@ def check_attrs(given: Mapping[str, Any], subject: str) -> None:
         if not isinstance(given.get(name, False), bool):
             raise ArgumentTypeError(subject, f"{name!r} must be True or False", repr(given[name]))
     _check_schedules(given, subject)
+    if given.get("deterministic") not in (None, "batch"):
+        rule = "'deterministic' must be \"batch\": a row has the same bits in a batch of any size"
+        raise ArgumentValueError(subject, rule, repr(given["deterministic"]))
     tape = given.get("tape", "auto")
     if not isinstance(tape, str) or tape not in TAPES:
         raise ArgumentValueError(subject, f"'tape' must be one of {list(TAPES)}", repr(tape))

@@ -65,7 +65,7 @@ class DerivedKernel(LoopKernel):
             *options,
             tape="none",
             tape_bytes=base.tape_bytes,
-            schedule=known.get(cls.SUFFIX, NOTHING),
+            schedule=base.schedule.for_derived(known.get(cls.SUFFIX, NOTHING)),
             derived_schedules=tuple(rest),
             base=base,
             **more,

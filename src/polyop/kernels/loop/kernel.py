@@ -293,7 +293,8 @@ class LoopKernel(LoopKernelBase):
             kernel = derive(kernel, form, self.tape, watch)
         if kernel is None:
             return None
-        steps = dict(self.derived_schedules).get(form, NOTHING) if form else self.schedule
+        derived = self.schedule.for_derived(dict(self.derived_schedules).get(form, NOTHING))
+        steps = derived if form else self.schedule
         return chosen(schedule(kernel, watch=watch, steps=steps))
 
     def explain(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
@@ -360,6 +361,23 @@ class LoopKernel(LoopKernelBase):
         from ...loops.dims.notation import describe
 
         return list(describe(*self.slicings(inputs, attributes)))
+
+    def explain_bits(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> str:
+        """Return whether rows have the same bits in any batch; empty if no dimension is a batch.
+
+        Nothing is said of a kernel for GPUs: how it divides sums depends on the sizes.
+        """
+        from ...loops.dims.same_bits import describe_bits
+        from ...loops.library.make import schedule_or_original
+
+        if self.device == "cuda":
+            return ""
+        kernel, slicings = self.slicings(inputs, attributes)
+        text: str = self.once(
+            ("bits", id(kernel)),
+            lambda: describe_bits(schedule_or_original(kernel, self.options), slicings),
+        )
+        return text
 
     def _typed_or_last(self, inputs: Sequence[Any], attributes: Mapping[str, Any] | None) -> Kernel:
         if not inputs and not self.is_typed:

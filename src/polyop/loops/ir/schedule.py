@@ -54,6 +54,7 @@ STEPS: Mapping[str, StepKind] = {
         StepKind("unroll", (1, 1), True, True, "the loop does not end early"),
         StepKind("parallel", (1, 1), False, False, "no two iterations conflict, or threads can share them"),
         StepKind("vectorize", (1, 1), False, False, "no two iterations conflict, or they add to a scalar"),
+        StepKind("deterministic", (0, 0), False, False, "no loop on threads adds to what they share"),
     )
 }
 """Every kind of step, by its word."""
@@ -105,6 +106,20 @@ class Schedule:
     def vectorize(self, loop: str) -> Schedule:
         """Make the iterations of a loop the lanes of vectors."""
         return self._with("vectorize", (loop,))
+
+    def deterministic(self) -> Schedule:
+        """Keep each sum in one thread: its bits do not depend on the number of threads."""
+        return self._with("deterministic", ())
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether ``deterministic`` is one of the steps."""
+        return any(step.word == "deterministic" for step in self.steps)
+
+    def for_derived(self, steps: Schedule) -> Schedule:
+        """Return these steps of a derived kernel, ``deterministic`` added if this schedule has it."""
+        inherits = self.is_deterministic and not steps.is_deterministic
+        return steps.deterministic() if inherits else steps
 
     def _with(self, word: str, loops: tuple[Any, ...], factor: Any = 0) -> Schedule:
         kind, subject = STEPS[word], f"Schedule.{word}"

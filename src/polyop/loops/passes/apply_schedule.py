@@ -44,7 +44,7 @@ def apply_schedule(program: Program) -> Program:
         else:
             work.apply(step)
     for step in program.schedule.steps:
-        if not STEPS[step.word].changes:
+        if not STEPS[step.word].changes and step.loops:
             work.find(step, step.loops[0])
     return work.done()
 

@@ -43,7 +43,7 @@ def _as_scheduled(program: AnyProgram) -> AnyProgram:
     """
     earlier: set[str] = set()
     for step in program.schedule.steps:
-        var = program.loops.get(step.loops[0], "")
+        var = program.loops.get(step.loops[0], "") if step.loops else ""
         nodes = statements(program.kernel.body)
         loop = next((s for s in nodes if isinstance(s, For) and s.var == var), None)
         if step.word == "unroll" and loop and not earlier & {*step.loops} and trips(loop) == step.factor:

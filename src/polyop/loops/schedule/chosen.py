@@ -16,7 +16,7 @@ def chosen(program: Program) -> Schedule:
     """Return the steps that changed loops, and the roles of those loops that have names."""
     plan = program.plan
     names = by_variable(program.loops)
-    steps = list(program.applied)
+    steps = [Step("deterministic", ())] * program.schedule.is_deterministic + list(program.applied)
     for node in statements(program.kernel.body):
         if isinstance(node, For) and node.var in names:
             name = (names[node.var],)

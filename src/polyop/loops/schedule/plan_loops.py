@@ -111,6 +111,8 @@ class Planner:
         conflict = self.kinds[node.var].because if node.var in self.kinds else None
         if node.hint == "serial":
             self.note(node, "in order, as serial() asks")
+        elif self.roles.deterministic and self.kind(node) == "reduction":
+            self.note(node, "in order: deterministic() keeps each sum in one thread")
         elif conflict is not None:
             lines = sorted({conflict.a.line, conflict.b.line})
             shown = " and ".join(map(str, lines))
@@ -137,6 +139,8 @@ class Planner:
 
     def divisible(self, loop: For) -> bool:
         """Whether each thread can have a copy of the results of a reduction, to be combined in the end."""
+        if self.roles.deterministic:
+            return False
         inner = [s for s in statements((loop,)) if isinstance(s, For)]
         over = self.kinds[loop.var].over
         if len({name for name, _ in over}) < len(over):

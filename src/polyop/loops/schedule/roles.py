@@ -14,7 +14,7 @@ from typing import Protocol
 from ..analysis.refused import refused
 from ..ir.grammar import For, Stmt, statements
 from ..ir.plan import Plan
-from ..ir.schedule import STEPS, Step
+from ..ir.schedule import Step
 from ..program import Program
 from .thread_partition import ThreadPartition
 
@@ -25,6 +25,8 @@ class Roles:
 
     parallel: dict[str, Step]
     vectorize: dict[str, Step]
+    deterministic: bool = False
+    """Whether each sum stays in one thread."""
 
     def names(self, var: str) -> bool:
         """Whether a loop has a role."""
@@ -62,9 +64,9 @@ def roles_of(program: Program) -> Roles:
     """Return the roles that the author's schedule gives."""
     by_role: dict[str, dict[str, Step]] = {"parallel": {}, "vectorize": {}}
     for step in program.schedule.steps:
-        if not STEPS[step.word].changes and step.loops[0] in program.loops:
+        if step.word in by_role and step.loops[0] in program.loops:
             by_role[step.word][program.loops[step.loops[0]]] = step
-    return Roles(**by_role)
+    return Roles(**by_role, deterministic=program.schedule.is_deterministic)
 
 
 def check_roles(program: Program, planner: Chooser) -> None:
@@ -109,6 +111,8 @@ def _check(program: Program, planner: Chooser, loop: For, step: Step) -> None:
         over = ", ".join(target for target, _ in known.over) if known is not None else ""
         rule = f"the loop {name} reduces into {over}, of which not each thread can have a copy"
         hint = "run a loop around it on threads, or make it the sum of an inner loop"
+        if planner.roles.deterministic:
+            rule = f"the loop {name} reduces into {over}, and deterministic() keeps each sum in one thread"
         raise refused(program.kernel, step, rule, line=loop.line, hint=hint)
 
 

@@ -9,6 +9,7 @@ from ...core.dims.claims import REDUCTIONS
 from ..case import BrokenRuleError, Case, Check, NotRunError
 from ..report import FAILED, NOT_RUN, PASSED
 from . import gradient
+from .bits import same_bits_in_a_batch
 from .outcome import Outcome, outcomes
 from .refusal import not_refused
 from .rule import DimsRule, rule_of
@@ -79,4 +80,5 @@ CHECKS = (
     Check("dims, reductions", "numpy", functools.partial(holds, keywords=REDUCTIONS)),
     Check("dims, halo", "numpy", functools.partial(holds, keywords=("halo",))),
     Check("dims, gradient", "numpy", gradients_hold),
+    Check("same bits in a batch", "numpy", same_bits_in_a_batch),
 )

@@ -1,0 +1,206 @@
+"""The same bits whatever the batch: what explain says of loop kernels, and the check that compares bytes."""
+# ruff: noqa: F821 - the words of the language
+
+import contextlib
+import inspect
+import types
+
+import numpy as np
+import pytest
+
+import polyop
+from loop_samples.programs import PROGRAMS
+from polyop.call.explain import explain
+from polyop.core.errors import ArgumentValueError, ScheduleError
+from polyop.testing.case import BrokenRuleError, Case, NotRunError, spec_of
+from polyop.testing.dims.bits import _compare, same_bits_in_a_batch, threads
+from polyop.testing.dims.parts import Dimension
+from polyop.testing.dims.rule import rule_of
+
+FLOATS = (np.float16, np.float32, np.float64)
+
+
+@polyop.kernel
+def softmax(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        top = x[i, 0]
+        for j in range(x.shape[1]):
+            top = max(top, x[i, j])
+        total = 0.0
+        for j in range(x.shape[1]):
+            total += exp(x[i, j] - top)
+        for j in range(x.shape[1]):
+            y[i, j] = exp(x[i, j] - top) / total
+    return y
+
+
+@polyop.kernel
+def linear(x, w):
+    y = output_tensor((x.shape[0], w.shape[1]), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(w.shape[1]):
+            total = 0.0
+            for k in range(w.shape[0]):
+                total += x[i, k] * w[k, j]
+            y[i, j] = total
+    return y
+
+
+@polyop.kernel
+def linear_transposed(x, w):
+    y = output_tensor((x.shape[0], w.shape[0]), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(w.shape[0]):
+            total = 0.0
+            for k in range(w.shape[1]):
+                total += x[i, k] * w[j, k]
+            y[i, j] = total
+    return y
+
+
+@polyop.kernel
+def lanes_of_rows(x, a):
+    """Its rows are the lanes of vectors; a product in it does not change with the row."""
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i] + a[0] * a[1] - sin(x[i]) * x[i]
+    return y
+
+
+@polyop.kernel
+def recurrence(x, a):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        state = 0.0
+        for t in range(x.shape[1]):
+            state = a[i, t] * state + x[i, t]
+            y[i, t] = state
+    return y
+
+
+def column_sums(x):
+    y = output_tensor(x.shape, x.dtype)
+    total = output_tensor((x.shape[1],), x.dtype)
+    for k in range(x.shape[1]):
+        total[k] = 0.0
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            y[i, k] = 2.0 * x[i, k]
+            total[k] += x[i, k]
+    return y, total
+
+
+shared = polyop.kernel(column_sums, name="bits::shared")
+in_order = polyop.kernel(column_sums, name="bits::in_order", deterministic="batch")
+
+
+def normal(*shape):
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def said_of(op, *arrays):
+    return explain(op, tuple(spec_of(x) for x in arrays))
+
+
+def checked(op, *arrays):
+    return same_bits_in_a_batch(Case(op, arrays, None, ("numpy",), 0))
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "names"),
+    [
+        (softmax, [(5, 19)], "i"),
+        (linear, [(5, 19), (19, 21)], "i, j"),
+        (linear_transposed, [(5, 19), (21, 19)], "i, j"),
+        (lanes_of_rows, [(5,), (2,)], "i"),
+        (recurrence, [(5, 19), (5, 19)], "i"),
+        (in_order, [(5, 19)], "k"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_rows_have_the_same_bits_in_any_batch(op, shapes, names):
+    arrays = [normal(*shape) for shape in shapes]
+    assert checked(op, *arrays) == f"along {names}"
+    said = f"the same for a row alone and in a batch along {names.replace(',', '')} of any size"
+    assert said in said_of(op, *arrays)
+
+
+def test_a_shared_sum_is_named_with_the_way_out():
+    with pytest.raises(NotRunError) as untried:
+        checked(shared, normal(5, 19))
+    for text in (str(untried.value), said_of(shared, normal(5, 19))):
+        assert "depend on the number of threads: each has its own part of total in loop i" in text
+        assert 'deterministic="batch" keeps the sum in one thread' in text
+
+
+def test_deterministic_keeps_a_sum_in_one_thread():
+    x = normal(50_000, 3)
+    results = []
+    for count in (1, 2, 3):
+        with threads(count):
+            results.append([op(x)[1].tobytes() for op in (shared, in_order)])
+    ours = {of_in_order for _, of_in_order in results}
+    assert len(ours) == 1
+    assert len({of_shared for of_shared, _ in results}) > 1, "the sums of threads are not in this kernel"
+
+
+def test_the_gradient_of_a_deterministic_kernel_is_deterministic():
+    text = said_of(in_order, normal(5, 19))
+    assert 'derived_schedules={"backward": polyop.Schedule().deterministic()' in text
+
+
+def test_a_sum_that_the_schedule_shares_out_is_refused():
+    both = polyop.kernel(
+        column_sums,
+        name="bits::contradiction",
+        schedule=polyop.Schedule().parallel("i"),
+        deterministic="batch",
+    )
+    with pytest.raises(ScheduleError, match=r"the loop i reduces into total, and deterministic\(\)"):
+        both(normal(5, 19))
+
+
+def test_only_batch_is_a_kind_of_determinism():
+    with pytest.raises(ArgumentValueError, match="'deterministic' must be \"batch\""):
+        polyop.kernel(column_sums, deterministic="threads")
+
+
+def test_the_check_finds_a_row_that_depends_on_its_batch():
+    def scaled(x):
+        return x * np.float32(1 + len(x) * 2.0**-20)
+
+    op = polyop.operator("bits::scaled(Tensor x) -> Tensor", scaled, dims="n k -> n k", parallel="n")
+    case = Case(op, (normal(5, 3),), None, ("numpy",), 0)
+    with pytest.raises(BrokenRuleError, match="the bits of a row depend on its batch") as raised:
+        _compare(case, rule_of(case), Dimension("n"))
+    assert "rows 0:1 of n alone" in str(raised.value)
+
+
+def annotated(program):
+    """Return the program's function, with the types of its attributes."""
+    function = program.function
+    copied = types.FunctionType(function.__code__, function.__globals__, function.__name__)
+    copied.__annotations__ = {name: type(value) for name, value in program.attributes.items()}
+    return copied
+
+
+@pytest.mark.exhaustive
+def test_no_kernel_of_which_explain_says_so_has_other_bits_in_a_batch():
+    rng, compared = np.random.default_rng(0), 0
+    for number, program in enumerate(PROGRAMS):
+        symbols = dict.fromkeys(a for _, axes, below in program.rows for a in (*axes, below) if a)
+        tensors = iter(program.arrays({symbol: 9 + 4 * k for k, symbol in enumerate(symbols)}))
+        function = annotated(program)
+        arguments = [program.attributes.get(n) for n in inspect.signature(function).parameters]
+        arguments = [next(tensors) if a is None else a for a in arguments]
+        arguments = [_drawn(a, rng) if getattr(a, "dtype", None) in FLOATS else a for a in arguments]
+        op = polyop.kernel(function, name=f"bits::{program.function.__name__}_{number}")
+        with contextlib.suppress(NotRunError):
+            compared += checked(op, *arguments).startswith("along")
+    assert compared > len(PROGRAMS) // 2
+
+
+def _drawn(array, rng):
+    """Return positive numbers, whose sums round differently in each order."""
+    return rng.uniform(0.5, 2.0, array.shape).astype(array.dtype)
