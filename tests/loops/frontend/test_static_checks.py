@@ -45,6 +45,7 @@ CHECKS = [
     ((LOOP, "    for i in range(3):", "        pass"), 4, V, "iter var cannot be overwritten: i"),
     (("y[0] = z",), 3, V, "there is a undeclared variable: z.*known here are x, y"),
     ((LOOP, "    k = 1", "    y[i] = q"), 5, V, "there is a undeclared variable: q.*known here are x, y, i, k"),
+    ((LOOP, "    y[i] = max(x[i], -inf)"), 4, V, "undeclared variable: inf.*write math.inf, with import math"),
     (("total = 1", "y[0] = totl"), 4, V, "there is a undeclared variable: totl.*did you mean total"),
     (("t += 1",), 3, V, "there is a undeclared variable: t"),
     ((LOOP, "    pass", "y[0] = i"), 5, V, "there is a variable used out of the scope it is defined: i.*keep its last value: last = 0 before the loop of line 3, and last = i in it"),

@@ -22,7 +22,7 @@ from ...core.errors import ArgumentValueError, PolyopError
 from .language import WORDS, is_word
 from .rejected_syntax import is_dtype_test
 from .source import Source
-from .suggestions import ATTRIBUTES, suggestion_for_outside
+from .suggestions import ATTRIBUTES, suggestion_for_outside, suggestion_for_text
 
 TENSOR_ATTRIBUTES = ("shape", "dtype", "ndim", "size")
 
@@ -138,6 +138,7 @@ class Names:
             near = difflib.get_close_matches(node.id, [n for n in candidates if n != node.id], n=3)
             here = list(dict.fromkeys(name for frame in self.frames for name in frame))
             hint = f"did you mean {' or '.join(near)}?" if near else f"known here are {', '.join(here)}"
+            hint = suggestion_for_text(node.id) or hint
             self.fail(f"there is a undeclared variable: {node.id}", node, hint)
         dimensions = getattr(value, "ndim", 0)  # of a class such as np.float32 it is no number
         array = isinstance(dimensions, int) and dimensions > 0
