@@ -23,12 +23,12 @@ def refused(
     if conflict is None:
         where = f"{kernel.where(line)}\n    {kernel.source.get(line, '').strip()}" if line else kernel.file
         return ScheduleError(f"loop kernel {kernel.name}", rule, where=where, hint=hint or WAY_OUT)
-    rows = zip((conflict.a, conflict.b), _verbs(conflict), strict=True)
+    rows = zip((conflict.a, conflict.b), verbs(conflict), strict=True)
     where = "\n  and ".join(_access(kernel, leaf, f"{verb} {conflict.target}") for leaf, verb in rows)
     return ScheduleError(f"loop kernel {kernel.name}", rule, where=where, hint=hint or WAY_OUT)
 
 
-def _verbs(conflict: Conflict) -> tuple[str, str]:
+def verbs(conflict: Conflict) -> tuple[str, str]:
     """Return what the two statements of a conflict do with its target: one of them writes it."""
     kinds = [
         {access.write for access in leaf.accesses if access.target == conflict.target}
