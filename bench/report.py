@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
-import os
-import platform
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from polyop.bench.machine import machine as about_machine
+
 HEAD = ("work", "beside", "ours", "peer", "found", "10 % - 90 %", "bar", "")
-PACKAGES = ("numpy", "torch", "jax", "mindspore")
 
 
 def machine() -> dict[str, Any]:
     """Return the properties of the machine that numbers depend on; neither its name nor a path."""
-    load, cores = os.getloadavg()[0], os.cpu_count() or 1
-    model = next(
-        (x.split(":")[1].strip() for x in _cpuinfo() if x.startswith("model name")), platform.machine()
-    )
-    return {
-        "kind": _kind(),
-        "processor": model,
-        "cores": cores,
-        "load": round(load, 2),
-        "busy": load > 0.3 * cores,
-        "python": platform.python_version(),
-        "packages": {name: version for name in PACKAGES if (version := _version(name))},
-    }
+    return {"kind": _kind(), **about_machine()}
 
 
 def show(lines: Sequence[dict[str, Any]], *, plain: bool) -> None:
@@ -110,17 +96,3 @@ def _kind() -> str:
     except ImportError:
         return "cpu"
     return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def _version(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _cpuinfo() -> list[str]:
-    try:
-        return Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return []

@@ -74,14 +74,13 @@ def compare(
     earlier: dict[str, Any], machine: dict[str, Any], lines: Sequence[dict[str, Any]], settings: Settings
 ) -> bool:
     """Print the rows that are slower than in an earlier run; return whether there are any."""
-    pairs = regression.slower(earlier["rows"], lines)
-    for _ in range(2):  # another program on the machine makes a row slow once, not three times
-        names = [after["name"] for _, after in pairs]
-        again = [line for line in all_lines(names, settings) if line["name"] in names] if names else []
-        suspects = {regression.key(after) for _, after in pairs}
-        pairs = regression.slower(
-            earlier["rows"], [line for line in again if regression.key(line) in suspects]
-        )
+    old = regression.with_bar(earlier["rows"])
+
+    def again(keys: set[regression.Key]) -> list[dict[str, Any]]:
+        names = [name for name, _ in keys]
+        return [line for line in all_lines(names, settings) if line["name"] in names]
+
+    pairs = regression.confirmed(old, regression.with_bar(lines), again)
     print("\n".join(regression.describe(pairs, earlier["machine"], machine)), flush=True)
     return bool(pairs)
 

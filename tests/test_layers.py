@@ -58,8 +58,8 @@ APART = {
 }
 """Folders and files that do not import one another."""
 FRAMEWORKS = {
-    "torch": ("hosts/torch", "providers/aten", "testing/frameworks", "mindspore"),
-    "jax": ("hosts/jax", "testing/frameworks"),
+    "torch": ("hosts/torch", "providers/aten", "testing/frameworks", "bench/frameworks", "mindspore"),
+    "jax": ("hosts/jax", "testing/frameworks", "bench/frameworks"),
     "mindspore": ("hosts/mindspore", "testing/frameworks"),
     "paddle": ("hosts/paddle", "testing/frameworks"),
     "dask": ("hosts/dask",),

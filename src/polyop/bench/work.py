@@ -83,6 +83,12 @@ class Work:
         """Operations per byte; None where operations are not known."""
         return self.flops / self.bytes if self.flops is not None and self.bytes else None
 
+    def __add__(self, other: Work) -> Work:
+        """Return the work of one call after the other."""
+        flops = None if self.flops is None or other.flops is None else self.flops + other.flops
+        read, written = self.bytes_read + other.bytes_read, self.bytes_written + other.bytes_written
+        return Work(flops, read, written, self.dtype, self.exact and other.exact)
+
 
 def work_of(bound: BoundOperator, specs: Sequence[Any], attributes: Mapping[str, Any] | None = None) -> Work:
     """Return the work of a call with these specs, one for each tensor, and attributes by name.

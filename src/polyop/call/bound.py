@@ -23,7 +23,7 @@ from ..core.signature import signature_of
 from ..core.spec import Spec
 from ..core.untraced import untraced
 from ..kernels.base import KernelBase, LoopKernelBase
-from . import presented, registry
+from . import presented, record, registry
 from .host import GraphHost, Host, find_host, host_of, load, need, specs, torch_host
 from .operator import Operator
 from .pickled import reference
@@ -90,7 +90,8 @@ class BoundOperator(_core.Call):
     def __init_subclass__(cls) -> None:
         """Give the subclass the native call slots."""
         super().__init_subclass__()
-        _core.Call.rearm(cls)
+        if not record.path():
+            _core.Call.rearm(cls)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs: one tensor, a tuple of several, or None."""
@@ -419,4 +420,7 @@ def is_tensor(value: Any) -> bool:
     return host_of(value) is not None
 
 
-_core.Call.rearm(BoundOperator)
+if record.path():  # calls go through Python, which times them
+    record.start(BoundOperator)
+else:
+    _core.Call.rearm(BoundOperator)

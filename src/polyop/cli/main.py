@@ -20,7 +20,20 @@ NEXT = """first steps:
 
 polyop VERB --help has the options of a verb.
 """
-VERBS = ("demo", "build", "check", "explain", "inspect", "cache", "graph", "new", "audit", "export")
+VERBS = (
+    "demo",
+    "build",
+    "check",
+    "explain",
+    "inspect",
+    "cache",
+    "graph",
+    "new",
+    "audit",
+    "export",
+    "completion",
+    "bench",
+)
 
 
 def parser() -> argparse.ArgumentParser:

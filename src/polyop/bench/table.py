@@ -1,0 +1,83 @@
+"""Print results as plain text: the same on a terminal and in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from .frameworks import NAMES
+from .run import OURS, Entry, Result
+from .timing import Spread
+
+HEAD = ("call", "in", "median", "10 % - 90 %", "polyop / it", "10 % - 90 %", "of the roof")
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of cells as lines with columns of one width.
+
+    >>> aligned([("a", "bc"), ("abc", "d")])
+    ['a    bc', 'abc  d']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def amount(seconds: float) -> str:
+    """Return a time with its unit.
+
+    >>> amount(0.00123), amount(2.5)
+    ('1.23 ms', '2.5 s')
+    """
+    scales = ((1, "s"), (1e3, "ms"), (1e6, "us"), (1e9, "ns"))
+    scale, unit = next(((s, u) for s, u in scales if seconds * s >= 0.5), scales[-1])
+    return f"{seconds * scale:.3g} {unit}"
+
+
+def number(value: float) -> str:
+    """Return a count in short.
+
+    >>> number(2097152.0), number(12.0)
+    ('2.1e+06', '12')
+    """
+    return f"{value:.3g}" if value < 1e4 else f"{value:.2g}"
+
+
+def table(result: Result) -> list[str]:
+    """Return the lines of one result: its name, work and roof, the times, and the peers that are wrong."""
+    lines = [result.name, *work_lines(result), ""]
+    lines += aligned([HEAD, *(_cells(result, entry) for entry in result.entries if entry.seconds)])
+    lines += [f"NOT A PEER: {entry.name}: {entry.wrong}" for entry in result.wrong]
+    return lines
+
+
+def work_lines(result: Result) -> Iterator[str]:
+    """Yield a line on the work of a call, and one on its roof."""
+    work, roofs = result.work, result.roofs
+    if work is None or roofs is None:
+        return
+    at_most = "" if work.exact else "at most "
+    if work.flops is None:
+        counted = "operations are not known"
+    else:
+        intensity = "" if not work.intensity else f", {work.intensity:.3g} per byte"
+        counted = f"{number(work.flops)} operations{intensity}"
+    read, written = number(work.bytes_read), number(work.bytes_written)
+    yield f"work: {at_most}{read} bytes read, {written} written, {counted}"
+    if work.bytes:
+        machine = f"{roofs.target}, {roofs.threads} threads"
+        yield f"roof: {amount(roofs.seconds(work))}, by {roofs.limit(work)} ({machine})"
+
+
+def _cells(result: Result, entry: Entry) -> tuple[str, ...]:
+    assert entry.seconds is not None
+    roof = result.of_roof(entry)
+    ratio = ("", "") if entry.ratio is None else (f"{entry.ratio.median:.2f} x", _between(entry.ratio))
+    spread = f"{amount(entry.seconds.low)} - {amount(entry.seconds.high)}"
+    name = OURS if entry.name == OURS else entry.name
+    cell = "" if roof is None else f"{roof:.0%}"
+    return (name, NAMES[entry.framework], amount(entry.seconds.median), spread, *ratio, cell)
+
+
+def _between(spread: Spread) -> str:
+    return f"{spread.low:.2f} - {spread.high:.2f}"

@@ -1,0 +1,164 @@
+"""Record the calls of a real program: ``POLYOP_RECORD=calls.json python train.py``.
+
+Each call of an operator goes through :func:`_called`, which times the native call below it. What a part of
+an operator takes, as ``<name>__backward``, has rows of its own: plans, by which the native core runs a gradient
+without Python, are not made. A call inside a compiled program, of XLA or PyTorch, is seen where its kernel is
+launched from Python, or not at all.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import statistics
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from .. import _core
+
+VARIABLE = "POLYOP_RECORD"
+FORMAT = 1
+"""Goes up when the layout of the file changes."""
+KEPT = 1001
+"""Of how many calls, the last ones, the median is taken."""
+
+
+class _Row:
+    """The calls of one operator with the same specs and attributes."""
+
+    __slots__ = ("count", "described", "last", "total")
+
+    def __init__(self, described: dict[str, Any]) -> None:
+        self.described, self.count, self.total = described, 0, 0.0
+        self.last: deque[float] = deque(maxlen=KEPT)
+
+    def add(self, seconds: float) -> None:
+        self.count += 1
+        self.total += seconds
+        self.last.append(seconds)
+
+    def as_data(self) -> dict[str, Any]:
+        median = statistics.median(self.last)
+        return {**self.described, "count": self.count, "seconds": self.total, "median": median}
+
+
+_rows: dict[Any, _Row] = {}
+_state = threading.local()
+_lock = threading.Lock()
+
+
+def path() -> str:
+    """Return the file that this process records to, "" for none."""
+    return os.environ.get(VARIABLE, "")
+
+
+def start(kind: type) -> None:
+    """Let every call of the class ``kind`` be recorded, and the file be written when the process ends."""
+    original: Any = kind.__call__
+
+    def __call__(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it becomes that method
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.compiler.is_compiling():
+            return original(self, *args, **kwargs)
+        return _called(self, _native_call, args, kwargs)
+
+    methods: dict[str, Any] = {"__call__": __call__, "plan_gradient": _no_plan}
+    methods |= {name: _method(getattr(_core.Call, name)) for name in ("launch", "fast")}
+    for name, method in methods.items():
+        setattr(kind, name, method)
+    atexit.register(write)
+
+
+_native_call: Any = _core.Call.__call__
+
+
+def _no_plan(self: Any, *ignored: Any) -> None:
+    """Make no plan: the native core would run the next call without Python."""
+    del self, ignored
+
+
+def _method(native: Any) -> Callable[..., Any]:
+    def method(self: Any, /, *args: Any) -> Any:
+        return _called(self, native, args, {})
+
+    return method
+
+
+def _called(bound: Any, native: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Make a call and record it, unless it is inside a call of the same operator."""
+    inside: list[Any] = _state.__dict__.setdefault("inside", [])
+    if any(one is bound for one in inside):
+        return native(bound, *args, **kwargs)
+    inside.append(bound)
+    started = time.perf_counter()
+    try:
+        result = native(bound, *args, **kwargs)
+    finally:
+        seconds = time.perf_counter() - started
+        inside.pop()
+    if result is not NotImplemented:
+        _note(bound, args, kwargs, seconds)
+    return result
+
+
+def _note(bound: Any, args: tuple[Any, ...], kwargs: dict[str, Any], seconds: float) -> None:
+    from ..core.arguments import bind
+    from .host import host_of
+
+    arguments = bind(bound.operator.schema, args, kwargs, bound.operator.origin)
+    flat = [x for value in arguments for x in (value if isinstance(value, (list, tuple)) else (value,))]
+    host = next((host for host in map(host_of, flat) if host is not None), None)
+    values = [
+        [_describe(host, x) for x in value] if isinstance(value, (list, tuple)) else _describe(host, value)
+        for value in arguments
+    ]
+    traced = any("Tracer" in type(x).__name__ or "FakeTensor" in type(x).__name__ for x in flat)
+    key = (bound.name, None if host is None else host.name, traced, repr(values))
+    with _lock:
+        if key not in _rows:
+            rows = list(zip(bound.operator.schema.arguments, values, strict=True))
+            _rows[key] = _Row(
+                {
+                    "operator": bound.name,
+                    "part_of": bound.operator.part_of,
+                    "host": key[1],
+                    "traced": traced,
+                    "tensors": {a.name: value for a, value in rows if a.type.is_tensor},
+                    "attributes": {a.name: value for a, value in rows if not a.type.is_tensor},
+                }
+            )
+        _rows[key].add(seconds)
+
+
+def _describe(host: Any, value: Any) -> Any:
+    """Return a tensor as plain data; any other value as it is, or as text."""
+    if host is None or not hasattr(value, "shape"):
+        return value if isinstance(value, (bool, int, float, str, type(None))) else str(value)
+    spec = host.spec(value)
+    strides = getattr(value, "strides", None) or getattr(value, "stride", None)
+    strides = strides() if callable(strides) else strides
+    item = spec.dtype.itemsize if host.name == "numpy" else 1
+    return {
+        "dtype": spec.dtype.name,
+        "shape": [size if type(size) is int else str(size) for size in spec.shape],
+        "strides": None if strides is None else [stride // item for stride in strides],
+        "device": spec.device,
+    }
+
+
+def write() -> None:
+    """Write what was recorded so far, the calls that took the most time first; an old file is replaced."""
+    from ..build import atomic
+
+    with _lock:
+        rows = sorted((row.as_data() for row in _rows.values()), key=lambda row: -row["seconds"])
+    text = json.dumps({"format": FORMAT, "calls": rows}, indent=1)
+    try:
+        atomic.write_text(os.path.abspath(path()), f"{text}\n")  # noqa: PTH100 - as the file does
+    except OSError as problem:
+        sys.stderr.write(f"polyop: {VARIABLE}={path()} cannot be written: {problem}\n")

@@ -1,0 +1,149 @@
+"""Recording the calls of real programs, and their replay."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from polyop.bench import recorded
+from polyop.cli.main import main
+from polyop.core.errors import ArgumentValueError
+
+OPERATORS = """
+import polyop
+
+
+@polyop.kernel(name="recorded::silu")
+def silu(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] / (1.0 + exp(-x[i, j]))
+    return y
+
+
+@polyop.kernel(name="recorded::scaled")
+def scaled(x, factor: float = 1.0):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * factor
+    return y
+"""
+TRAINING = """
+import torch
+from recorded_operators import scaled, silu
+
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.Linear(32, 4))
+steps = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(6):
+    loss = scaled(net[1](silu(net[0](torch.randn(8, 16)))), 0.5).square().mean()
+    steps.zero_grad()
+    loss.backward()
+    steps.step()
+with torch.no_grad():
+    for _ in range(3):
+        silu(torch.randn(32, 8).t())
+    compiled = torch.compile(silu, backend="aot_eager", fullgraph=True)
+    compiled(torch.randn(3, 5))
+    compiled(torch.randn(3, 5))
+print(loss.item())
+"""
+
+
+def run(folder, text, **variables):
+    (folder / "recorded_operators.py").write_text(OPERATORS)
+    command = [sys.executable, "-c", text]
+    env = {**os.environ, **variables}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("training")
+    plain, loss = run(folder, TRAINING), run(folder, TRAINING, POLYOP_RECORD="calls.json")
+    return folder, plain, loss
+
+
+def counts(path):
+    rows = json.loads(path.read_text())["calls"]
+    return {(r["operator"], *(_layout(t) for t in r["tensors"].values() if t)): r["count"] for r in rows}
+
+
+def _layout(tensor):
+    return tuple(tensor["shape"]), tuple(tensor["strides"])
+
+
+def test_a_training_run_is_recorded(training):
+    folder, plain, loss = training
+    assert loss == plain
+    assert counts(folder / "calls.json") == {
+        ("recorded::silu", ((8, 32), (32, 1))): 6,
+        ("recorded::silu", ((8, 32), (1, 8))): 3,
+        ("recorded::silu", ((3, 5), (5, 1))): 2,
+        ("recorded::silu__backward", *[((8, 32), (32, 1))] * 3): 6,
+        ("recorded::scaled", ((8, 4), (4, 1))): 6,
+        ("recorded::scaled__backward", ((8, 4), (4, 1))): 6,
+    }
+
+
+def test_rows_have_attributes_times_and_host(training):
+    rows = json.loads((training[0] / "calls.json").read_text())["calls"]
+    scaled = next(r for r in rows if r["operator"] == "recorded::scaled")
+    assert (scaled["attributes"], scaled["host"], scaled["part_of"]) == ({"factor": 0.5}, "torch", "")
+    assert all(0 < r["median"] <= r["seconds"] and not r["traced"] for r in rows)
+    assert [r["seconds"] for r in rows] == sorted((r["seconds"] for r in rows), reverse=True)
+
+
+def test_recorded_calls_are_replayed(training, capsys):
+    folder, _, _ = training
+    file, calls, out = (str(folder / name) for name in ("recorded_operators.py", "calls.json", "out.json"))
+    assert main(["bench", file, "--from", calls, "--rounds", "2", "--json", out]) == 0
+    names = {row["name"] for row in json.loads(Path(out).read_text())["rows"]}
+    assert names == {
+        "recorded::silu float32[8,32] in NumPy",
+        "recorded::silu float32[3,5] in NumPy",
+        "recorded::scaled float32[8,4] (factor=0.5) in NumPy",
+    }
+    assert main(["bench", file, "scaled", "--from", calls, "--rounds", "2"]) == 0
+    text = capsys.readouterr().out
+    assert text.rpartition("recorded::scaled")[2].count("silu") == 0
+    assert main(["bench", file, "other", "--from", calls]) == 1
+    assert "must have calls of other, but got recorded::scaled" in capsys.readouterr().err
+
+
+def test_numpy_and_jax_are_recorded(tmp_path):
+    text = """
+import jax, numpy as np
+from recorded_operators import silu
+x = np.ones((2, 3), np.float32)
+for _ in range(4): silu(x)
+silu(jax.numpy.asarray(x))
+jax.jit(silu)(jax.numpy.asarray(x))
+"""
+    run(tmp_path, text, POLYOP_RECORD=str(tmp_path / "deep" / "calls.json"))
+    rows = json.loads((tmp_path / "deep" / "calls.json").read_text())["calls"]
+    found = {(r["host"], r["traced"]): r["count"] for r in rows}
+    assert (found["numpy", False], found["jax", False], found["jax", True]) == (4, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "seen"),
+    [
+        (None, "FileNotFoundError"),
+        ("[]", "TypeError"),
+        ('{"format": 7, "calls": []}', "must have format 1, but got 7"),
+        ('{"format": 1, "calls": [{"operator": "a::b"}]}', "KeyError"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, content, seen):
+    path = tmp_path / "calls.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ArgumentValueError, match=seen) as refused:
+        recorded.read(path)
+    assert str(path) in str(refused.value)
