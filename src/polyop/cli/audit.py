@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 import sys
 from typing import Any
 
@@ -19,14 +21,19 @@ def add(subparsers: Any) -> None:
         "None of its code runs. The exit code is 1 when something is broken.",
     )
     parser.add_argument("wheel", nargs="+", metavar="WHEEL", help="a .whl file")
+    parser.add_argument("--json", action="store_true", help="print a list of reports as JSON")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print a report on each wheel; return 0, or 1 if one breaks a rule. Raises ``LibraryError``."""
+    reports = [audit(path) for path in options.wheel]
+    if options.json:
+        rows = [{**dataclasses.asdict(report), "ok": not report.breaches} for report in reports]
+        print(json.dumps(rows, indent=2))
+        return int(any(report.breaches for report in reports))
     code = 0
-    for path in options.wheel:
-        report = audit(path)
+    for report in reports:
         for label, text in report.facts:
             print(f"{label + ':':<13} {text}")
         for note in report.notes:

@@ -23,15 +23,21 @@ def add(subparsers: Any) -> None:
         description="The cache of built libraries; without an action, list it. POLYOP_CACHE_DIR "
         "names another folder, POLYOP_CACHE_SIZE another bound than 5 GiB and 90 days.",
     )
+    parser.add_argument("--json", action="store_true", help="as list --json")
     actions = parser.add_subparsers(dest="action", metavar="list|clear|path")
     listing = actions.add_parser("list", help="what is in it, the last used first, and its bound")
-    listing.add_argument("--json", action="store_true", help="print it as JSON; times are seconds since 1970")
+    listing.add_argument(
+        "--json",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="print it as JSON; times are seconds since 1970",
+    )
     clearing = actions.add_parser("clear", help="remove entries that no process uses")
     clearing.add_argument(
         "--older-than", type=float, metavar="DAYS", help="only those not used for so many days"
     )
     actions.add_parser("path", help="print its folder")
-    parser.set_defaults(run=run, json=False)
+    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from ..core.dtypes import dtype
 from ..core.errors import ArgumentValueError
 from ..core.spec import Spec
 from ..kernels.base import LoopKernelBase
+from .explain_facts import drawing, facts
 from .load import find_operator, load, operators
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ def add(verbs: Any) -> None:
         metavar="AXIS,...",
         help="with --mesh, for each --input the mesh axis that splits each dimension, - for none, as data,-",
     )
+    verb.add_argument("--json", action="store_true", help="print a list of facts about each operator as JSON")
     verb.set_defaults(verb="explain")
 
 
@@ -79,6 +82,9 @@ def run(options: argparse.Namespace) -> int:
     if set(attributes) - names:
         rule = f"must name an attribute: {', '.join(sorted(names)) or 'there are none'}"
         raise ArgumentValueError("--attribute", rule, repr(min(set(attributes) - names)))
+    if options.json:
+        print(json.dumps([facts(operator, inputs, attributes) for operator in bound], indent=2))
+        return 0
     for number, operator in enumerate(bound):
         if options.print_after or options.time_passes:
             shown = (options.print_after, options.derived)
@@ -86,6 +92,8 @@ def run(options: argparse.Namespace) -> int:
                 print(line)
         else:
             print(("\n" if number else "") + explain(operator, inputs, attributes))
+            for line in drawing(operator, inputs, attributes):
+                print(line)
         if options.mesh is not None:
             print(f"\n{moved(operator, options.mesh, inputs, options.layout, attributes)}")
     return 0

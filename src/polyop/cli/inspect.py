@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Iterable
@@ -22,7 +23,9 @@ from ..core.errors import LibraryError
 from ..kernels.module.library import ENTRY as MODULE
 from ..kernels.module.registrations import ENTRY as LIBRARY
 from ..providers.aten.registered import registers_in_torch
-from .inspect_tables import has_tables, show_opened
+from .inspect_kinds import kinds, of_the_author
+from .inspect_package import is_package, show_package
+from .inspect_tables import Opened, has_tables, open_elsewhere, show_opened
 
 _MAX_NOTES = 100
 _COLUMNS = ("operator", "Init", "InferShape", "InferType")
@@ -43,7 +46,8 @@ def add(subparsers: Any) -> None:
         action="store_true",
         help="open the library, so that code of it runs, and show the operators that it registers",
     )
-    parser.add_argument("library", help="the path of the library, or 'aten'")
+    parser.add_argument("--json", action="store_true", help="print the facts as JSON")
+    parser.add_argument("library", help="the path of the library, of a wheel, of a package (.pt2), or 'aten'")
     parser.add_argument(
         "word", nargs="?", default="", help="with 'aten': what the name holds, in any namespace"
     )
@@ -53,19 +57,24 @@ def add(subparsers: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the report on ``options.library``; return 0, or 1 if it is not a usable library."""
     if options.library == "aten":
-        return _print_aten(options.word)
+        return _print_aten(options.word, as_json=options.json)
     if options.word:
         print(f"only 'aten' takes a second argument, but got {options.word!r}", file=sys.stderr)
         return 2
+    if is_package(options.library):
+        return show_package(options.library, as_json=options.json)
     try:
         file = _read(options.library)
     except LibraryError as problem:
         print(problem, file=sys.stderr)
         return 1
     registers = has_tables(file)
-    operators = aot_functions(file)
+    operators = of_the_author(file, aot_functions(file))
     rows = [_row(operator) for operator in operators]
     notes = remarks(file, operators) + ([] if options.open else _unopened(file))
+    if options.json:
+        opened = open_elsewhere(file.path) if options.open and registers else None
+        return _print_json(facts(file), rows, notes, opened)
     show = _print_rich if sys.stdout.isatty() else _print_plain
     show(facts(file), rows, notes, "" if registers or tvm_ffi_functions(file) else "no operators")
     return show_opened(file.path) if options.open and registers else 0
@@ -85,10 +94,31 @@ def _unopened(file: LibraryFile) -> list[str]:
     ]
 
 
-def _print_aten(word: str) -> int:
+def _print_json(
+    lines: list[tuple[str, str]], rows: list[tuple[str, ...]], notes: list[str], opened: Opened | None
+) -> int:
+    """Print the facts by label, each as a list; return 0, or 1 if the library could not be opened."""
+    labels: dict[str, list[str]] = {}
+    for label, text in lines:
+        labels.setdefault(label, []).append(text)
+    operators = [
+        {"operator": name, **{key: flag == "yes" for key, flag in zip(_COLUMNS[1:], flags, strict=True)}}
+        for name, *flags in rows
+    ]
+    result: dict[str, Any] = {"facts": labels, "operators": operators, "notes": notes}
+    if opened is not None:
+        result["opened"] = {"lines": opened.output.splitlines(), "problems": opened.errors.splitlines()}
+    print(json.dumps(result, indent=2))
+    return 0 if opened is None else opened.code
+
+
+def _print_aten(word: str, *, as_json: bool) -> int:
     from ..providers.aten import listing
 
     rows = listing(word)
+    if as_json:
+        print(json.dumps([{"schema": schema, "problem": problem} for schema, problem in rows], indent=2))
+        return 0 if rows else 1
     for schema, problem in rows:
         print(f"{schema}  # not for polyop: {problem}" if problem else schema)
     condition = f" with {word!r} in the name" if word else ""
@@ -114,6 +144,7 @@ def facts(file: LibraryFile) -> list[tuple[str, str]]:
     rows = (
         ("library", str(file.path)),
         ("machine", file.machine),
+        *(("kind", text) for text in kinds(file)),
         *([] if has_table else [("contract", f"{contract} (this polyop: {ABI_VERSION})")]),
         ("needs", ", ".join(file.needed)),
         ("versions", ", ".join(file.versions)),

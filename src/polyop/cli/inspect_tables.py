@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from .. import _core
 from ..binary.allowed import check_allowed
@@ -33,8 +34,24 @@ def has_tables(file: LibraryFile) -> bool:
     return MODULE in file.functions or LIBRARY in file.functions or registers_in_torch(file)
 
 
+class Opened(NamedTuple):
+    """What a library registers, as text, what went wrong, and the exit code."""
+
+    output: str
+    errors: str
+    code: int
+
+
 def show_opened(path: Path) -> int:
-    """Print what a library registers; return 0, or 1 if it cannot be loaded.
+    """Print what a library registers; return 0, or 1 if it cannot be loaded. Raises as below."""
+    opened = open_elsewhere(path)
+    print(opened.output, end="", flush=True)
+    print(opened.errors, end="", file=sys.stderr)
+    return opened.code
+
+
+def open_elsewhere(path: Path) -> Opened:
+    """Return what a library registers.
 
     It is opened in another process, so that a crash becomes a message. No operator is called. Raises
     ``LibraryError`` if that process dies, and ``ArgumentTypeError`` for a library outside the folders
@@ -47,13 +64,14 @@ def show_opened(path: Path) -> int:
     except subprocess.TimeoutExpired:
         rule = f"did not open within {_SECONDS} seconds: code that runs when it is opened goes on"
         raise LibraryError(subject_of(path), rule) from None
-    print(done.stdout.decode(errors="backslashreplace"), end="", flush=True)
-    print(done.stderr.decode(errors="backslashreplace"), end="", file=sys.stderr)
+    output, errors = (text.decode(errors="backslashreplace") for text in (done.stdout, done.stderr))
     if done.returncode < 0:
+        print(output, end="", flush=True)
+        print(errors, end="", file=sys.stderr)
         name = signal.Signals(-done.returncode).name
         rule = f"ended the process that opened it with {name}: code that runs when it is opened crashes"
         raise LibraryError(subject_of(path), rule, hint="without --open none of its code runs")
-    return done.returncode
+    return Opened(output, errors, done.returncode)
 
 
 def print_tables(path: str) -> int:

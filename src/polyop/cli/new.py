@@ -23,7 +23,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--folder", help="where to write it (default: a folder of that name here)")
     parser.add_argument(
         "--kind",
-        choices=KINDS,
+        choices=tuple(KINDS),
         default="cpp",
         help="operators in C++ with graph mode, loop kernels in Python, or both (default: cpp)",
     )

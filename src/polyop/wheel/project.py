@@ -51,7 +51,7 @@ _SETUP_ROW = "| `setup.py` | which dtypes and dimensions the loop kernels are co
 _TEST_ROW = "| `tests/` | calls from each framework, eager and compiled |"
 _CPP_USE = "@name@.add_custom(x, y, alpha=2.0)  # x + 2 y, with its gradient; x and y of any framework"
 _LOOP_USE = "@name@.softmax(x)  # of each row, with its gradient; x of any framework"
-_CPP_TRY = "import @name@; print(@name@.add_custom([1.0], [2.0], alpha=2.0))"
+_CPP_TRY = "import numpy, @name@; x = numpy.ones(4); print(@name@.add_custom(x, x, alpha=2.0))"
 _LOOP_TRY = "import numpy, @name@; print(@name@.softmax(numpy.ones((2, 4))))"
 _FOR_ALL = "in one wheel for PyTorch, JAX, MindSpore and NumPy and for every Python."
 KINDS = {
