@@ -40,6 +40,7 @@ def test_help_lists_the_verbs():
         "new",
         "audit",
         "export",
+        "completion",
     }
 
 
