@@ -54,15 +54,19 @@ def run(*arguments):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("scale", "code"), [(1e6, 0), (1e-6, 2)])
-def test_exit_code(tmp_path, scale, code):
-    """A real row beside an earlier run that took a million times as long, or as little."""
+@pytest.mark.parametrize(("scale", "slower"), [(1e6, 0), (1e-6, 1)])
+def test_exit_code(tmp_path, scale, slower):
+    """A real row beside an earlier run that took a million times as long, or as little.
+
+    On a busy machine the row may miss its bar: that is exit code 1, and not what this test is about.
+    """
     row = {**line(scale, scale, scale), "name": "C kernel, from the cache", "beside": "-", "unit": "s"}
     old = tmp_path / "old.json"
     old.write_text(json.dumps({"machine": MACHINE, "rows": [row]}))
     done = run("--compare", str(old), "C kernel, from the cache")
-    assert (done.returncode, done.stderr.count("failed")) == (code, 0), done.stdout + done.stderr
-    assert f"{1 if code else 0} rows with a bar are slower" in done.stdout
+    assert done.stderr.count("failed") == 0, done.stdout + done.stderr
+    assert done.returncode in ([2] if slower else [0, 1]), done.stdout + done.stderr
+    assert f"{slower} rows with a bar are slower" in done.stdout
 
 
 def test_a_file_of_another_kind(tmp_path):
