@@ -45,7 +45,7 @@ def started(folder, seen):
     with log.open("w") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "polyop", "build", str(ATEN)],
-            env={**os.environ, "POLYOP_CACHE_DIR": str(folder / "cache")},
+            env={**os.environ, "POLYOP_CACHE_DIR": str(folder / "cache"), "POLYOP_LOG": "debug"},
             stdout=file, stderr=file, start_new_session=True,
         )  # fmt: skip
         end = time.monotonic() + 240
@@ -67,7 +67,7 @@ def headers(cache):
 def test_a_killed_build_keeps_the_headers_that_it_made(tmp_path):
     """Killed while the headers are made, then after that, and then not at all."""
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    progress = "polyop: precompiling the headers of PyTorch"
+    progress = "polyop.build: precompiling the headers of PyTorch"
     killed, printed = started(tmp_path, lambda _, log: progress in log.read_text())
     assert killed and progress in printed
     assert headers(tmp_path / "cache") == []

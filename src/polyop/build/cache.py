@@ -26,12 +26,14 @@ from typing import Any, NamedTuple
 from ..binary import trust, verified
 from ..binary.hashes import digest, text_digest
 from ..core.errors import BuildError, CacheError
+from ..core.log import listener
 from . import entry_locks, eviction
 from .depfile import would_shadow
 from .inputs import Input
 from .lookup import CachedFile, identity_of, look_up, manifest_path
 from .manifest import KEY_DIGITS, BuildResult, Manifest
 from .paths import cache_dir
+from .reasons import why_not_cached
 from .run import progress
 
 _ABANDONED_AFTER = 86400.0
@@ -76,6 +78,8 @@ class Cache:
         identity = identity_of(request)
         cached = look_up(str(self.folder), identity, library=library)
         if cached is not None:
+            if log := listener("build", detail=True):
+                log.debug("found %s in the cache: %s", ", ".join(sources), cached.path)
             return cached
         eviction.cache_limits()  # a malformed variable must raise before the build, not after it
         from filelock import FileLock
@@ -83,13 +87,19 @@ class Cache:
         with self._writable():
             trust.make_private(str(self.folder / "locks"))
             lock = FileLock(self.folder / "locks" / identity, mode=0o644)
-            with progress("waiting for another process that builds the same"):
+            with progress("waiting for another process that builds the same", logged=False):
                 lock.acquire()
         try:
             cached = look_up(str(self.folder), identity, self._log, library=library)
             if cached is not None:
                 return cached
+            log = listener("build")
+            why = why_not_cached(self.folder, identity, sources) if log else ""
+            started = time.perf_counter()
             built = self._build(identity, sources, make, watch, library=library)
+            if log:
+                seconds = time.perf_counter() - started
+                log.info("built %s in %.2f s: %s; %s", ", ".join(sources), seconds, why, built.path)
         finally:
             lock.release()
         with contextlib.suppress(OSError):  # another process may evict the same entry at the same time

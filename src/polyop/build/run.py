@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..core.errors import BuildError
+from ..core.log import listener
 
 _PROGRESS_AFTER = 1.0
 """Seconds."""
@@ -68,16 +69,20 @@ def failed(subject: str, rule: str, finished: Finished) -> BuildError:
 
 
 @contextlib.contextmanager
-def progress(text: str) -> Iterator[None]:
-    """Show ``text`` if the block takes longer than a second: a spinner on a terminal, else one line."""
+def progress(text: str, *, logged: bool = True) -> Iterator[None]:
+    """Show ``text`` if the block takes longer than a second: a spinner on a terminal, nothing elsewhere.
+
+    If it is ``logged``, the logger ``polyop.build`` gets it at once, as a detail.
+    """
+    if logged and (log := listener("build", detail=True)):
+        log.debug("%s", text)
+    if not os.isatty(sys.__stderr__.fileno() if sys.__stderr__ else -1):
+        yield
+        return
     ended = threading.Event()
-    terminal = os.isatty(sys.__stderr__.fileno() if sys.__stderr__ else -1)
 
     def show() -> None:
         if ended.wait(_PROGRESS_AFTER):
-            return
-        if not terminal:
-            print(f"polyop: {text}", file=sys.stderr, flush=True)  # noqa: T201 - for logs
             return
         from rich.console import Console
 

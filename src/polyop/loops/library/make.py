@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ScheduleError
+from ...core.log import listener
 from .. import debug
 from ..emit.c.choose import choosing
 from ..emit.printer import c_file, source
@@ -19,6 +21,7 @@ from .options import exported, flags_of, language_of
 if TYPE_CHECKING:
     from ...build.cache import BuildOutput
     from ..ir.grammar import Kernel
+    from ..runner import Watch
     from .options import Options
 
 
@@ -33,7 +36,7 @@ def schedule_or_original(kernel: Kernel, options: Options) -> Program:
     if options.checked:
         return original(kernel, "debug: loops stay in the author's order, and every index is checked")
     try:
-        return schedule(kernel, steps=options.schedule)
+        return schedule(kernel, _logged_passes(kernel.name), steps=options.schedule)
     except ScheduleError:
         raise
     except Exception as problem:  # a bug of a pass must not stop a program that can run in order
@@ -44,6 +47,14 @@ def schedule_or_original(kernel: Kernel, options: Options) -> Program:
             f"{type(problem).__name__}: {problem}"
         )
         return original(kernel, text, fallback=text)
+
+
+def _logged_passes(name: str) -> Watch | None:
+    """Return a watch that logs each pass as a detail, None if nobody reads them."""
+    log = listener("loops", detail=True)
+    if log is None:
+        return None
+    return lambda one, _, seconds: log.debug("loop kernel %s: %s took %.1f ms", name, one.name, 1e3 * seconds)
 
 
 def sources(
@@ -92,7 +103,14 @@ def make(kernel: Kernel, options: Options, request: Any) -> str:
     cache = Cache()
 
     def build(work: Path) -> BuildOutput:
+        started = time.perf_counter()
         files = [store_code(text, language) for text in sources(kernel, options, divided=True)]
+        if log := listener("loops"):
+            seconds = time.perf_counter() - started
+            shown = ", ".join(f"{buffer.dtype}[{len(buffer.shape)}d]" for buffer in kernel.buffers.values())
+            log.info(
+                "loop kernel %s (%s): passes and %s in %.2f s", kernel.name, shown, language.upper(), seconds
+            )
         plan = make_plan(gather(files, None, language, ()), BuildOptions.of(flags=flags), kernel.name)
         try:
             library = make_library(plan, work, kernel.name, cache)
