@@ -102,7 +102,7 @@ def _attribute(path: str) -> Any:
     parts = path.split(".")
     for count in range(len(parts) - 1, 0, -1):
         try:
-            found: Any = importlib.import_module(".".join(parts[:count]))
+            found: Any = importlib.import_module(path.rsplit(".", len(parts) - count)[0])
         except ImportError:
             continue
         for part in parts[count:]:

@@ -1,9 +1,9 @@
 """Record the calls of a real program: ``POLYOP_RECORD=calls.json python train.py``.
 
 Each call of an operator goes through :func:`_called`, which times the native call below it. What a part of
-an operator takes, as ``<name>__backward``, has rows of its own: plans, by which the native core runs a gradient
-without Python, are not made. A call inside a compiled program, of XLA or PyTorch, is seen where its kernel is
-launched from Python, or not at all.
+an operator takes, as ``<name>__backward``, has rows of its own: plans, by which the native core runs a
+gradient without Python, are not made. A call inside a compiled program, of XLA or PyTorch, is seen where its
+kernel is launched from Python, or not at all.
 """
 
 from __future__ import annotations

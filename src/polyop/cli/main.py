@@ -33,6 +33,8 @@ VERBS = (
     "export",
     "completion",
     "bench",
+    "tune",
+    "report",
 )
 
 

@@ -14,13 +14,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...core.dtypes import dtype
-from ...core.errors import ArgumentValueError, FallbackWarning, InferError, UninitialisedWarning
+from ...core.errors import (
+    ArgumentValueError,
+    FallbackWarning,
+    InferError,
+    ScheduleError,
+    UninitialisedWarning,
+)
 from ...core.spec import Spec
 from ...loops.analysis.sizes import check_sizes, is_large, size_of
 from ...loops.frontend.parse import Outline, outline, parse
 from ...loops.ir.grammar import Buffer, Kernel
 from ...loops.ir.schedule import NOTHING, Schedule
-from ...loops.library import shipped
+from ...loops.library import shipped, tuned
 from ...loops.library.library import compiled, origin_and_notes, remarks
 from ...loops.library.options import Options, exported
 from ...loops.targets import isa
@@ -223,12 +229,29 @@ class LoopKernel(LoopKernelBase):
         kernel = self.typed(inputs, attributes)
         self._check(kernel, inputs, outputs, attributes)
         large = self._is_large(kernel, inputs, attributes)
-        library = self._built(kernel, self.options._replace(checked=True)) if large else self.library(kernel)
+        checked = self.options._replace(checked=True)
+        library = self._built(kernel, checked) if large else self._fastest(kernel, inputs)
         return library.launch(inputs, outputs, {**attributes, **self._numbers(attributes)})
 
     def library(self, kernel: Kernel) -> LibraryKernel:
         """Return the compiled library of a typed kernel."""
         return self._built(kernel, self.options)
+
+    def tuned(self, kernel: Kernel, inputs: Sequence[Any]) -> tuned.Found | None:
+        """Return the schedule that ``polyop tune`` found for tensors of these sizes, or None."""
+        shapes = [None if spec is None else spec.shape for spec in flatten(tuple(inputs))]
+        return tuned.find(kernel, self.options, shapes)
+
+    def _fastest(self, kernel: Kernel, inputs: Sequence[Any]) -> LibraryKernel:
+        """Return the library with the tuned schedule, or with the default one."""
+        found = self.tuned(kernel, inputs)
+        if found is not None:
+            try:
+                return self._built(kernel, self.options._replace(schedule=found.entry.schedule))
+            except ScheduleError as problem:  # another polyop has found it
+                text = f"{found.path}: the schedule of {kernel.name} is not used: {problem}"
+                warnings.warn(FallbackWarning(text), stacklevel=4)
+        return self.library(kernel)
 
     def _built(self, kernel: Kernel, options: Options) -> LibraryKernel:
         with self._lock:
@@ -300,14 +323,16 @@ class LoopKernel(LoopKernelBase):
     def explain(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
         """Return for each line what the passes decided and proved, and what they could not prove."""
         kernel = self.typed(inputs, attributes)
-        options = self.options
+        options, found = self.options, self.tuned(kernel, inputs)
+        if found is not None:
+            options = options._replace(schedule=found.entry.schedule)
         origin, notes = origin_and_notes(kernel, options)
         how = "libm's functions" if options.precise else "polyop's own functions"
         how = "CUDA's functions" if options.isa == CUDA.name else how
         fixed = {n: v for n, v in self._numbers(attributes).items() if n not in kernel.attributes}
         subject = " and ".join([options.isa, *[f"{name}={value}" for name, value in fixed.items()]])
         lines = [f"compiled for {subject}, with {how}; sizes are symbols: one compile serves all"]
-        lines += origin
+        lines += [*origin, *([str(found)] if found is not None else [])]
         last = None
         for line, text in notes:
             if line != last and line in kernel.source:

@@ -63,26 +63,28 @@ def digest(kernel: Kernel, *, precise: bool, schedule: Schedule = NOTHING) -> st
     from ...binary.hashes import text_digest
 
     steps = f" {schedule}" if schedule else ""
-    return text_digest(f"{MEANING} {precise} {_text(replace(kernel, file=''))}{steps}")[:24]
+    return text_digest(f"{MEANING} {precise} {text_of(replace(kernel, file=''))}{steps}")[:24]
 
 
-def _text(node: Any) -> str:
+def text_of(node: Any, without: frozenset[str] = frozenset()) -> str:
     """Return a part of a kernel as text, the same in every process and every version of Python.
 
     Fields with their default value are left out, so a field that a later polyop adds changes no digest.
+    ``without`` names further fields that do not matter.
 
     >>> from polyop.loops.ir.grammar import Load, Type
-    >>> _text((Load("x", (), Type("int8")), {"a": 1}))
+    >>> text_of((Load("x", (), Type("int8")), {"a": 1}))
     "(Load(buffer='x',index=(),type=Type(dtype='int8',),),{'a':1,},)"
     """
     if isinstance(node, tuple):
-        return f"({''.join(f'{_text(item)},' for item in node)})"
+        return f"({''.join(f'{text_of(item, without)},' for item in node)})"
     if isinstance(node, dict):
-        return f"{{{''.join(f'{key!r}:{_text(value)},' for key, value in sorted(node.items()))}}}"
+        return f"{{{''.join(f'{key!r}:{text_of(value, without)},' for key, value in sorted(node.items()))}}}"
     if not is_dataclass(node):
         return repr(node)
     values = ((field, getattr(node, field.name)) for field in fields(node))
-    parts = (f"{field.name}={_text(value)}," for field, value in values if value != field.default)
+    kept = (pair for pair in values if pair[1] != pair[0].default and pair[0].name not in without)
+    parts = (f"{field.name}={text_of(value, without)}," for field, value in kept)
     return f"{type(node).__name__}({''.join(parts)})"
 
 

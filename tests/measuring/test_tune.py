@@ -1,0 +1,271 @@
+"""``polyop tune``: legal schedules, equal values, what is kept, and how it is read when a kernel is compiled."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polyop
+from polyop import Schedule
+from polyop.cli.main import main
+from polyop.core.errors import ScheduleError, UnsupportedError
+from polyop.core.spec import Spec
+from polyop.loops.library import tuned
+from polyop.loops.pipeline import schedule
+from polyop.testing.case import BrokenRuleError
+from polyop.tune.model import estimate
+from polyop.tune.space import Space
+from polyop.tune.variants import SAME_BITS, Subject, difference
+
+TEXT = """
+import polyop
+
+FACTOR = 2.0
+
+
+@polyop.kernel(name="tuned{number}::transposed")
+def transposed(x):
+    y = output_tensor((x.shape[1], x.shape[0]), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[j, i] = x[i, j] * FACTOR
+    return y
+
+
+@polyop.kernel(name="tuned{number}::rows")
+def rows(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        total = 0.0
+        for j in range(x.shape[1]):
+            total += x[i, j]
+        y[i] = total
+    return y
+"""
+BLOCKS = Schedule().tile("i", 16).tile("j", 16).interchange("i.outer", "j.outer", "i.inner", "j.inner")
+numbers = iter(range(1000))
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / f"tuned_{next(numbers)}.py"
+    path.write_text(TEXT.format(number=path.stem.removeprefix("tuned_")))
+    return path
+
+
+def loaded(path):
+    from polyop.cli.load import load
+
+    return load(str(path))
+
+
+def kept(operator, specs, steps, **changes):
+    """Write an entry for a kernel, as a search does, and return it."""
+    from polyop.tune.keep import keep
+    from polyop.tune.search import Outcome, Tried
+
+    subject = Subject.of(operator, specs, {})
+    outcome = Outcome(subject, best=Tried(steps, "measured", values=SAME_BITS), gain=(2.0, 1.5, 2.5))
+    written = Path(keep(outcome))
+    data = json.loads(written.read_text())
+    data["entries"][-1].update(changes)
+    written.write_text(json.dumps(data))
+    tuned._read.clear()
+    return written
+
+
+def explained(operator, *sizes):
+    kernel = operator.operator.kernels[0]
+    return "\n".join(kernel.explain([Spec(sizes, "float32")], {}))
+
+
+def test_the_verb_keeps_what_explain_and_calls_use(file, capsys):
+    """The default walks across rows; blocks are several times as fast on any machine."""
+    options = ["--input", "float32[1024,1024]", "--seconds", "6"]
+    assert main(["tune", str(file), "transposed", *options, "--json"]) == 0
+    (facts,) = json.loads(capsys.readouterr().out)
+    assert sum(facts["counts"].values()) == len(facts["tried"])
+    assert facts["counts"]["measured"] > 0
+    assert all(one["values"] == SAME_BITS for one in facts["tried"] if one["gain"] is not None)
+    if facts["best"] is None:  # another program took the processors
+        assert not Path(f"{file}.tuned.json").exists()
+        return
+    assert facts["file"] == f"{file}.tuned.json"
+    operator = loaded(file).transposed
+    text = explained(operator, 1000, 1000)
+    assert "for float32[1024,1024], " in text
+    assert f"from {file}.tuned.json; values: {SAME_BITS}" in text
+    assert "tuned on" not in explained(operator, 8, 1000)
+    x = np.random.default_rng(0).random((1000, 1000), np.float32)
+    np.testing.assert_array_equal(operator(x), x.T * np.float32(2))
+
+
+def test_the_table_counts_everything(file, capsys):
+    assert main(["tune", str(file), "rows", "--input", "float32[64,32]", "--seconds", "1", "--dry-run"]) == 0
+    text = capsys.readouterr().out
+    assert "schedules tried in" in text
+    assert "default / it" in text or "nothing is kept" in text
+    assert not Path(f"{file}.tuned.json").exists()
+
+
+def test_a_kept_schedule_changes_the_code_of_its_sizes(file):
+    operator = loaded(file).transposed
+    kept(operator, [Spec((64, 64), "float32")], BLOCKS)
+    assert "as the schedule says: tile" in explained(operator, 60, 70)
+    assert "as the schedule says" not in explained(operator, 60, 700)
+    for shape in ((64, 64), (60, 70), (5, 700)):
+        x = np.random.default_rng(1).random(shape, np.float32)
+        np.testing.assert_array_equal(operator(x), x.T * np.float32(2))
+    kernel = operator.operator.kernels[0]
+    assert {options.schedule for _, options in kernel._libraries} == {Schedule(), BLOCKS}
+
+
+def test_no_tuned_schedule_with_the_variable(file, monkeypatch):
+    operator = loaded(file).transposed
+    kept(operator, [Spec((64, 64), "float32")], BLOCKS)
+    monkeypatch.setenv(tuned.VARIABLE, "0")
+    assert "tuned on" not in explained(operator, 64, 64)
+
+
+def test_an_edited_function_has_one_warning_and_the_default(file):
+    kept(loaded(file).transposed, [Spec((64, 64), "float32")], BLOCKS)
+    text = file.read_text().replace("tuned", "edited", 1)
+    file.write_text(f"# the text moves down\n\n{text}")
+    assert "tuned on" in explained(loaded(file).transposed, 64, 64)
+    file.write_text(text.replace("FACTOR = 2.0", "FACTOR = 3.0"))
+    operator = loaded(file).transposed
+    with pytest.warns(polyop.FallbackWarning, match="for another text of it, and not used: polyop tune"):
+        assert "tuned on" not in explained(operator, 64, 64)
+    x = np.ones((64, 64), np.float32)
+    np.testing.assert_array_equal(operator(x), 3 * x.T)
+
+
+@pytest.mark.parametrize(
+    ("content", "seen"),
+    [
+        ("{", "JSONDecodeError"),
+        ('{"format": 9, "entries": []}', "it has format 9, not 1"),
+        ('{"format": 1, "entries": [{"function": 1}]}', "ValueError"),
+    ],
+)
+def test_a_damaged_file_is_ignored_with_a_warning(file, content, seen):
+    Path(f"{file}.tuned.json").write_text(content)
+    operator = loaded(file).transposed
+    with pytest.warns(polyop.FallbackWarning, match=f"is ignored, as it cannot be read: .*{seen}"):
+        operator(np.ones((3, 4), np.float32))
+
+
+@pytest.mark.parametrize(
+    "steps", [[["explode", ["i"], 2]], [["tile", ["i"], -1]], [["tile", "i"]], [["tile", ["i"], "a"]]]
+)
+def test_steps_that_are_no_steps_are_not_run(file, steps):
+    operator = loaded(file).transposed
+    kept(operator, [Spec((64, 64), "float32")], BLOCKS, schedule=steps)
+    with pytest.warns(polyop.FallbackWarning, match="is ignored, as it cannot be read"):
+        operator(np.ones((64, 64), np.float32))
+
+
+def test_a_step_that_is_not_legal_is_not_used(file):
+    operator = loaded(file).transposed
+    kept(operator, [Spec((64, 64), "float32")], Schedule().tile("k", 4))
+    with pytest.warns(polyop.FallbackWarning, match="the schedule of transposed is not used"):
+        np.testing.assert_array_equal(
+            operator(np.ones((64, 64), np.float32)), np.full((64, 64), 2, np.float32)
+        )
+
+
+def test_the_default_is_best_forgets_an_earlier_schedule(file):
+    from polyop.tune.keep import keep
+    from polyop.tune.search import Outcome
+
+    operator = loaded(file).transposed
+    path = kept(operator, [Spec((64, 64), "float32")], BLOCKS)
+    kept(operator, [Spec((512, 64), "float32")], BLOCKS)
+    assert len(tuned.read(str(path))) == 2
+    assert keep(Outcome(Subject.of(operator, [Spec((64, 64), "float32")], {}))) == ""
+    assert [entry.sizes for entry in tuned.read(str(path))] == ["512x64"]
+
+
+def test_a_folder_that_cannot_be_written(file, tmp_path):
+    """In a process without rights: root may write everywhere."""
+    code = f"""
+import os, sys
+os.environ["POLYOP_CACHE_DIR"] = {str(tmp_path / "cache")!r}
+sys.path.insert(0, {str(file.parent)!r})
+from polyop.loops.library import tuned
+real = tuned._write
+def refuse(path, entries):
+    if path.startswith({str(file)!r}):
+        raise PermissionError(path)
+    real(path, entries)
+tuned._write = refuse
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import test_tune as tools
+operator = tools.loaded({str(file)!r}).transposed
+path = tools.kept(operator, [tools.Spec((64, 64), "float32")], tools.BLOCKS)
+assert str(path).startswith({str(tmp_path / "cache")!r}), path
+assert f"from {{path}}" in tools.explained(operator, 64, 64)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert not Path(f"{file}.tuned.json").exists()
+
+
+def test_sums_in_another_order_are_said_and_not_measured(file):
+    subject = Subject.of(loaded(file).rows, [Spec((64, 1000), "float32")], {})
+    default = subject.results(subject.with_schedule(Schedule()))
+    other = subject.results(subject.with_schedule(Schedule().tile("j", 8)))
+    said = difference(subject, other, default)
+    assert said.startswith("sums in another order") or said == SAME_BITS
+    wrong = [default[0] + 1]
+    with pytest.raises(BrokenRuleError):
+        difference(subject, wrong, default)
+    near = [default[0] * np.float32(1 + 1e-6)]
+    assert difference(subject, near, default).startswith("sums in another order than the default's")
+
+
+def test_every_neighbour_of_the_default_is_legal_or_refused(file):
+    """A legal one has the values of the default; a refused one raises before anything runs."""
+    subject = Subject.of(loaded(file).transposed, [Spec((40, 24), "float32")], {})
+    space, default = Space.of(subject.typed), subject.results(subject.with_schedule(Schedule()))
+    outcomes = set()
+    for values in list(space.neighbours())[::4]:
+        steps = space.schedule(values, Schedule())
+        assert steps.steps
+        try:
+            call = subject.with_schedule(steps)
+            np.testing.assert_array_equal(subject.results(call)[0], default[0])
+            outcomes.add("legal")
+        except ScheduleError:
+            outcomes.add("refused")
+    assert "legal" in outcomes
+    assert space.schedule(space.default(), Schedule()) == Schedule()
+
+
+def test_the_model_prefers_blocks_to_columns_and_threads_to_none(file):
+    spec = Spec((1024, 1024), "float32")
+    kernel = loaded(file).transposed.operator.kernels[0].typed([spec], {})
+
+    def cost(steps, threads=2):
+        return estimate(schedule(kernel, steps=steps), [spec], {}, threads, 32)
+
+    assert cost(BLOCKS) < cost(Schedule()) < cost(Schedule(), threads=1)
+
+
+def test_gradients_are_subjects_of_their_own(file):
+    subject = Subject.of(loaded(file).transposed, [Spec((64, 32), "float32")], {})
+    (gradient,) = subject.gradient()
+    assert (gradient.typed.name, gradient.inputs) == ("transposed__backward", "- - float32[32,64]")
+    call = gradient.with_schedule(Schedule())
+    np.testing.assert_array_equal(gradient.results(call)[0], np.full((64, 32), 2, np.float32))
+
+
+def test_what_has_no_schedule(tmp_path):
+    path = tmp_path / "plain.py"
+    path.write_text(
+        "import polyop\nf = polyop.operator('plainly::f(Tensor x) -> Tensor', lambda x: x, infer='x')\n"
+    )
+    with pytest.raises(UnsupportedError, match="only loop kernels have one"):
+        Subject.of(loaded(path).f, [Spec((2,), "float32")], {})
