@@ -61,7 +61,7 @@ def test_names_and_documents():
     assert (scaled.__name__, scaled.__qualname__, scaled.__module__) == ("scaled", "scaled", __name__)
     assert inspect.getdoc(scaled) == inspect.getdoc(scale)
     assert (doubled.__name__, doubled.__doc__) == ("doubled", "Double it.")
-    other = polyop.operator("presented::other(Tensor x) -> Tensor", lambda x: x, infer="x", doc="Its own.")
+    other = polyop.operator("presented::other(Tensor x) -> Tensor", lambda x: x, infer="x", docs="Its own.")
     assert other.__doc__ == "Its own."
 
 

@@ -45,6 +45,7 @@ def operator(
     reference: Callable[..., Any] | None = None,
     grid: tuple[int, ...] | Callable[[dict[str, Any]], tuple[int, ...]] | None = None,
     constants: Mapping[str, Any] | None = None,
+    docs: str = "",
     doc: str = "",
     **claims: Unpack[Claims],
 ) -> BoundOperator:
@@ -59,10 +60,9 @@ def operator(
     ``gradient``  inputs, output, output gradient -> tuple of input gradients.
     ``jvp``       inputs, output, tuple of tangents (None: zero) -> output tangent. Else from ``gradient``.
     ``batch``     how ``vmap`` is done: ``"elementwise"``, or (in_dims, inputs) -> (outputs, out_dims).
-    ``dims``      their dimensions, ``"b i, i o -> b o"``, and claims: docs/reference/dims.md.
-    ``reference`` the NumPy definition that :func:`polyop.testing.check` compares with.
-    ``autocast``, ``doc``  what autocast casts floating inputs to; ``help(op)``, else a kernel's docstring.
-    ``grid``, ``constants``  of a Triton kernel: docs/guides/triton-kernels.md.
+    ``dims``, ``reference``  dimensions, as docs/reference/dims.md has them; a NumPy definition, for ``check``.
+    ``autocast``, ``docs`` (or ``doc``), ``grid``, ``constants``  what autocast casts floating inputs to;
+                  ``help(op)``, else a kernel's docstring; of a Triton kernel: docs/guides/triton-kernels.md.
 
     >>> import numpy as np
     >>> half = operator("doc::half(Tensor x) -> Tensor", lambda x: x / 2, infer="x")
@@ -86,7 +86,7 @@ def operator(
         attributes=dict(attributes or {}),
         autocast=None if autocast is None else dtype(autocast).name,
         reference=_reference(reference, kernel_list, parsed, attributes or {}),
-        doc=doc or _docstring(kernels),
+        doc=docs or doc or _docstring(kernels),
         origin=origin,
     )
     return bound_operator(value)

@@ -50,7 +50,7 @@ CHECKS = [
     (("t += 1",), 3, V, "there is a undeclared variable: t"),
     ((LOOP, "    pass", "y[0] = i"), 5, V, "there is a variable used out of the scope it is defined: i.*keep its last value: last = 0 before the loop of line 3, and last = i in it"),
     ((LOOP, "    t = x[i]", "y[0] = t"), 5, V, "used out of the scope it is defined: t.*assign t before the loop of line 3"),
-    (("y[0] = flor(x[0])",), 3, V, r"function call id \[flor\] not in intrinsics list of the Hybrid DSL.*did you mean floor"),
+    (("y[0] = flor(x[0])",), 3, V, r"function call id \[flor\] is no function of loop kernels.*did you mean floor"),
     (("y[0] = helper(x[0])",), 3, V, r"function call id \[helper\].*\n  a kernel can call only the words of the language and functions made by def: write out what it computes$"),
     (("y[0] = sin()",), 3, T, r"function \[sin\] expects one input, but get 0"),
     (("y[0] = sin(1, 2)",), 3, T, r"function \[sin\] expects one input, but get 2"),
@@ -81,10 +81,10 @@ CHECKS = [
     (("y[0] = x.strides",), 3, V, r"no attribute called strides.*x\[i, j\] is right for all strides"),
     (("y[0] = x.grad",), 3, V, "no attribute called grad.*has shape, dtype, ndim, size"),
     # what that checker does not look at
-    (("y = output_tensor(x.shape[foo(1):], x.dtype)",), 3, V, r"function call id \[foo\] not in intrinsics"),
+    (("y = output_tensor(x.shape[foo(1):], x.dtype)",), 3, V, r"function call id \[foo\] is no function"),
     (("y[0] = exp(**x)",), 3, T, r"function \[exp\] takes no keyword arguments, but got \*\*"),
     (("y[0] = exp(x=x[0])",), 3, T, r"function \[exp\] takes no keyword arguments, but got x=.*by position"),
-    (("y[0] = x.shape[0]()",), 3, V, "not in intrinsics list"),
+    (("y[0] = x.shape[0]()",), 3, V, "is no function of loop kernels"),
     (("y[0] = range(3)",), 3, V, "range can only be used in the head of a for loop"),
     (("y[0] = output_tensor((3,), 'int8')",), 3, V, "output_tensor must be assigned to a name"),
     (("y[0] = 1 + allocate((3,), 'int8')",), 3, V, "allocate declares a tensor"),
@@ -241,7 +241,7 @@ def test_the_error_names_the_rule_the_line_and_its_text(lines, line, kind, words
         parse(rejected, [("float32", 1)], {})
     text = str(caught.value)
     assert re.search(words, text, re.DOTALL), text
-    assert text.startswith("the function f written in the Hybrid DSL: ")
+    assert text.startswith("loop kernel f: ")
     file = rejected.__code__.co_filename
     assert f"defined at {file}:{line}\n    {linecache.getline(file, line).strip()}" in text
 
@@ -444,7 +444,7 @@ def row_of_page(lines, kind):
         parse(rejected, [("float32", 1)], {})
     message, _, _, *way_out = str(caught.value).splitlines()
     assert way_out, f"{text_of(lines)}: the error says no way out"
-    rule = message.removeprefix("the function f written in the Hybrid DSL: ")
+    rule = message.removeprefix("loop kernel f: ")
     written = text_of(lines).replace(":; ", ": ")
     cells = [f"`{written}`", rule, *map(str.strip, way_out)]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"

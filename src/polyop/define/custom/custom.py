@@ -29,7 +29,7 @@ from ...kernels.source import is_source, source
 from ...rules.loops.rules import with_derived, without_derived
 from ..operator import check_rule
 from .derive import derive_infer, derive_schema, input_count, output_count
-from .loops import completed, definition, fixed_attributes, loop_inputs, loop_kernel, loop_outputs
+from .loops import completed, definition, fixed_attributes, is_marked, loop_inputs, loop_kernel, loop_outputs
 
 LOOPS = ("hybrid", "akg")
 FUNC_TYPES = ("hybrid", "akg", "tbe", "aicpu", "aot", "pyfunc", "julia")
@@ -51,7 +51,8 @@ class Custom(BoundOperator):
                    constant, a tuple of these for several outputs; None asks the library's
                    ``<func>InferShape`` and ``<func>InferType``. pyfunc: ``(), ()`` for no
                    output, ``()`` with a dtype for a scalar.
-    ``func_type``  "aot", "pyfunc", "hybrid" or "akg" (both: a loop nest in Python, compiled).
+    ``func_type``  "aot", "pyfunc", "hybrid" or "akg" (both: a loop nest in Python, compiled). A function of
+                   ``@kernel`` is hybrid where no ``out_shape`` is given.
                    For MindSpore's other kinds the error says what to use instead.
     ``bprop``      inputs, output, output gradient (tuples for several outputs) -> tuple of
                    input gradients, None where there is none.
@@ -78,6 +79,8 @@ class Custom(BoundOperator):
         reg_info: Any = None,
     ) -> None:
         """Check everything that can be checked before the first call."""
+        if func_type == "pyfunc" and out_shape is None and out_dtype is None and is_marked(func):
+            func_type = "hybrid"
         self.subject = f"For 'Custom', 'func_type': {func_type}, 'func': {_shown(func)}"
         self.func, self.func_type = func, func_type
         self.out_shape, self.out_dtype = out_shape, out_dtype

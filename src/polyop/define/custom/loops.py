@@ -46,6 +46,11 @@ def loop_kernel(
     return LoopKernel(func, names, **options(func))
 
 
+def is_marked(func: Any) -> bool:
+    """Return whether ``polyop.kernel`` or ``ops.kernel`` has marked a function as a loop kernel."""
+    return callable(func) and hasattr(func, "compile_attrs")
+
+
 def _registration_hint(scalars: Sequence[str]) -> str:
     rows = "".join(f'.attr("{n}", "required", "float")' for n in scalars)
     return f'{NEVER_INDEXED.format(scalars[0])}:\n  reg_info=CustomRegOp(){rows}.target("CPU").get_op_info()'

@@ -132,7 +132,7 @@ class ExpressionChecker:
         """Return the word that is called; raise for any other function."""
         name = called(node)
         if name is None or name not in WORDS:
-            rule = f"function call id [{ast.unparse(node.func)}] not in intrinsics list of the Hybrid DSL"
+            rule = f"function call id [{ast.unparse(node.func)}] is no function of loop kernels"
             self.fail(ArgumentValueError, rule, node, hint=suggestion_for_call(node, self.bound()))
         return WORDS[name]
 

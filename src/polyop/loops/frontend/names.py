@@ -176,7 +176,7 @@ class Names:
         """Resolve the names in the inputs of a word."""
         func, args = node.func, node.args
         if isinstance(func, ast.Name) and (self.lookup(func.id) or func.id in self.bound):
-            rule = f"function call id [{func.id}] not in intrinsics list of the Hybrid DSL"
+            rule = f"function call id [{func.id}] is no function of loop kernels"
             self.fail(rule, node, f"{func.id} is a variable here")
         for item in args:
             self.expression(item)

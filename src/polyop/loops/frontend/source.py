@@ -70,7 +70,7 @@ class Source:
         text = self.lines.get(line, "").strip()
         text = text if len(text) <= MAX_LINE_SHOWN else f"{text[:MAX_LINE_SHOWN]} ..."
         where = f"{self.file}:{line}" + (f"\n    {text}" if text else "")
-        return kind(f"the function {self.name} written in the Hybrid DSL", rule, seen, where=where, hint=hint)
+        return kind(f"loop kernel {self.name}", rule, seen, where=where, hint=hint)
 
     def outer(self, name: str) -> Any:
         """Return the value of a name from outside: of the closure or the module. Raises ``KeyError``."""
