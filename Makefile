@@ -22,7 +22,7 @@ COUNT ?= 1000000
 MINUTES ?= 240
 
 .PHONY: demo wheel test test-main test-mindspore test-all exhaustive-main exhaustive-mindspore sweep packages lint coverage \
-  bench sanitize sanitize-address sanitize-thread format golden clean
+  docs bench compare sanitize sanitize-address sanitize-thread format golden clean
 
 demo: $(VENV)/ready
 	$(BIN)/python -m polyop demo
@@ -81,12 +81,22 @@ coverage: $(VENV)/test-tools $(NPU)/ready
 	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST) -m "not exhaustive" \
 	  --cov=$(COVERED) --cov-report=term:skip-covered $(TESTS)
 
+# The documents as a site: build/site/index.html. Links are checked, and the tutorials run.
+docs: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet -r docs/requirements.txt
+	$(BIN)/python tools/documentation/build.py build/site
+
 wheel: $(VENV)/ready
 	$(BIN)/python tools/wheel.py
 
 bench: $(VENV)/test-tools $(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/ready)
 	$(BIN)/python -m pip install --quiet -r bench/requirements.txt
 	POLYOP_BENCH_MINDSPORE=$(abspath $(MS_VENV))/bin/python $(BIN)/python bench/run.py
+
+# Six problems in polyop, Warp, Taichi, Numba, PyTorch and JAX: values, gradients, lines, times; docs/comparison.md.
+compare: $(VENV)/test-tools
+	$(BIN)/python -m pip install --quiet -r bench/requirements-peers.txt
+	$(BIN)/python bench/beside/run.py
 
 sanitize: sanitize-address sanitize-thread
 
