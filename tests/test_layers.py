@@ -28,6 +28,7 @@ ROOMS = (
     "testing",
     "bench",
     "tune",
+    "report",
     "mindspore",
     "cli",
 )

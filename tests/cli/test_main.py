@@ -41,6 +41,9 @@ def test_help_lists_the_verbs():
         "audit",
         "export",
         "completion",
+        "bench",
+        "tune",
+        "report",
     }
 
 

@@ -244,6 +244,35 @@ class BoundOperator(_core.Call):
             self, mesh, placements, shapes, dtype, outputs, attributes
         )
 
+    def report(
+        self,
+        /,
+        *inputs: Any,
+        path: Any = None,
+        against: Sequence[str] = (),
+        measure: bool = True,
+        **attributes: Any,
+    ) -> Any:
+        """Return a ``Report`` for these tensors, arrays or specs: one HTML page, from Python to machine code.
+
+        A notebook shows it; ``path=`` writes it to a file, and ``report.save(path)`` later. It needs no server
+        and loads nothing. ``against``: peers to measure beside it, as ``"torch:softmax(dim=-1)"``.
+        ``measure=False`` leaves times and roofs out. Tensors give their values to what is measured; for specs
+        values are drawn. ``attributes`` are those of the operator.
+
+        Raises ``BuildError`` without Jinja2 and Pygments (``pip install 'polyop[report]'``), ``ScheduleError``,
+        and what a call with such tensors raises.
+
+        >>> import numpy as np, polyop
+        >>> double = polyop.operator("doc::twice(Tensor x) -> Tensor", lambda x: x * 2, infer="x")
+        >>> report = double.report(np.ones(3, np.float32), measure=False)
+        >>> report, "<title>doc::twice" in report.html
+        (Report(name='doc::twice', path=None), True)
+        """
+        return late.load("report", "report").report(
+            self, inputs, attributes, path, against=against, measure=measure
+        )
+
     @staticmethod
     def alive() -> Iterator[BoundOperator]:
         """Yield all operators that still exist, without those that wait for their first use."""

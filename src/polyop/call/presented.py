@@ -18,6 +18,7 @@ ATTRIBUTES = (
     "mindspore_graph",
     "name",
     "origin",
+    "report",
     "schema",
     "source",
     "torch",

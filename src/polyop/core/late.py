@@ -15,6 +15,7 @@ LATE = {
     "sharding": "polyop.sharding.{}",  # for call/bound.py: what a call costs on a mesh
     "provider": "polyop.providers.{}",  # for kernels and rules: somebody else's operators by name
     "framework": "polyop.testing.frameworks.{}",  # for testing: each framework in which a check runs
+    "report": "polyop.report.{}",  # for call/bound.py: the page of an operator
     "verb": "polyop.cli.{}",  # for cli/main.py: the module of a verb
 }
 """Kind -> module; {} stands for the name."""

@@ -1,0 +1,183 @@
+"""What each loop became, and why: threads, vector lanes, tiles, or one iteration after the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..bench.roofline import VECTOR_BYTES
+from ..loops.analysis.dependence import Conflict
+from ..loops.analysis.loop_names import loop_names
+from ..loops.analysis.polyhedra import Leaf
+from ..loops.analysis.refused import verbs
+from ..loops.emit.common.ctypes import identifier
+from ..loops.ir.grammar import For, Kernel, statements
+from ..loops.ir.printing import statement
+from ..loops.program import Program
+from .values import Access, Badge, LoopFact
+
+SCALAR = 16
+"""Bytes of a register of a target that is not in the table."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """The kind of a loop by isl: "parallel", "reduction" into ``over``, or "sequential" by ``accesses``."""
+
+    kind: str
+    over: tuple[str, ...] = ()
+    accesses: tuple[Access, ...] = ()
+
+
+def reasons(program: Program) -> dict[str, Reason]:
+    """Return the kind of each loop of a program, by variable, with the two accesses that make it serial."""
+    return {
+        var: Reason(
+            kind.name,
+            tuple(dict.fromkeys(name for name, _ in kind.over)),
+            () if kind.because is None else accesses(program.kernel, kind.because),
+        )
+        for var, kind in program.kinds.items()
+    }
+
+
+def accesses(kernel: Kernel, conflict: Conflict) -> tuple[Access, ...]:
+    """Return the two accesses of a conflict: their lines, and what each does with the target."""
+    leaves: tuple[Leaf, Leaf] = (conflict.a, conflict.b)
+    pairs = zip(leaves, verbs(conflict), strict=True)
+    return tuple(Access(leaf.line, verb, conflict.target, _text(kernel, leaf)) for leaf, verb in pairs)
+
+
+def _text(kernel: Kernel, leaf: Leaf) -> str:
+    text = "" if kernel.derived else kernel.source.get(leaf.line, "").strip()
+    return text or statement(leaf.node)
+
+
+def loop_facts(
+    kernel: Kernel, program: Program, why: Mapping[str, Reason], c: str, target: str
+) -> Iterator[LoopFact]:
+    """Yield each loop of a typed kernel, in the order of its text, with what it is after all passes."""
+    left = {node.var: node for node in statements(program.kernel.body) if isinstance(node, For)}
+    loops = [node for node in statements(kernel.body) if isinstance(node, For)]
+    owned = {node.var for node in loops}
+    for name, var in loop_names(kernel, {}).items():
+        node = next(loop for loop in loops if loop.var == var)
+        text = kernel.source.get(node.line, "").strip()
+        if kernel.derived or not text.startswith("for"):
+            text = statement(node)
+        now = program.loops.get(name, var)
+        if now != var and now in left:
+            words = f"It runs as one loop with {now}, the loop of line {left[now].line}."
+            yield LoopFact(name, node.line, text, (Badge("fused", f"with {now}"),), words)
+            continue
+        parts = [left[now]] if now in left else []
+        parts += [other for other in left.values() if other.line == node.line and other.var not in owned]
+        if not parts:
+            words = "Nothing is left of it: its few iterations were written out, or its work was moved."
+            yield LoopFact(name, node.line, text, (Badge("unrolled", "unrolled"),), words)
+            continue
+        yield _fact(name, node, text, program, parts, why, c, target)
+
+
+def _fact(
+    name: str,
+    node: For,
+    text: str,
+    program: Program,
+    parts: list[For],
+    why: Mapping[str, Reason],
+    c: str,
+    target: str,
+) -> LoopFact:
+    """Return what a loop became; index set splitting may have made several of it."""
+    plan = program.plan
+    badges: list[Badge] = []
+    sentences: list[str] = []
+    shared: tuple[Access, ...] = ()
+    for part in parts:
+        before = len(badges)
+        var, reason = part.var, why.get(part.var, Reason("parallel"))
+        if var in plan.threads:
+            badges.append(Badge("parallel", "parallel"))
+            over = ", ".join(dict.fromkeys(n for n, _ in plan.private.get(var, ())))
+            more = f", each with its own {over}, which are combined at the end" if over else ""
+            sentences.append(f"Threads share its iterations{more}.")
+        if var in plan.rows:
+            badges.append(Badge("parallel", "parallel rows"))
+            sentences.append(f"Each thread runs the iterations of its own rows of {plan.rows[var].buffer}.")
+        if var in plan.vector:
+            badges.append(Badge("vector", lanes_in_c(var, c, target)))
+            sums = reason.over and "; the sums of the lanes are combined after the loop"
+            sentences.append(f"Neighbouring iterations are lanes of vectors{sums or ''}.")
+        if var in plan.tiles:
+            badges.append(Badge("tile", f"tile with {plan.tiles[var].row}"))
+            packed = ", and an operand is packed" if plan.tiles[var].packed else ""
+            sentences.append(f"A block of it and of loop {plan.tiles[var].row} stays in registers{packed}.")
+        if plan.band(var):
+            badges.append(Badge("band", "band"))
+            together = ", ".join(member.var for member in plan.band(var))
+            sentences.append(f"Loops {together} run row by row together, so shared rows stay in a cache.")
+        if len(badges) == before:
+            badges.append(Badge("serial", "serial"))
+            sentences.append(_why_serial(part, program, reason))
+            shared = shared or reason.accesses
+    return LoopFact(
+        name, node.line, text, tuple(dict.fromkeys(badges)), " ".join(dict.fromkeys(sentences)), shared
+    )
+
+
+def _why_serial(part: For, program: Program, reason: Reason) -> str:
+    """Return the reason for which a loop runs in order, as sentences."""
+    plan, var = program.plan, part.var
+    if part.hint == "serial":
+        return "serial() in the text asks for it."
+    if part.hint == "border":
+        return "It is the border of a loop: a few iterations, whose conditions differ."
+    if var in plan.columns:
+        return f"{_order(reason)} Each thread runs all of it, for its own part of loop {plan.columns[var]}."
+    if reason.kind == "sequential":
+        return _order(reason)
+    inside = {node.var for node in statements(part.body) if isinstance(node, For)}
+    around = [
+        n.var for n in statements(program.kernel.body) if isinstance(n, For) and part in statements(n.body)
+    ]
+    lanes = next((v for v in [*around, *inside] if v in plan.vector), "")
+    threads = next((v for v in around if v in plan.threads), "")
+    taken = [f"the threads are on loop {threads}"] * bool(threads)
+    taken += [f"the lanes are those of loop {lanes}"] * bool(lanes)
+    others = " and ".join(taken)
+    if reason.kind == "reduction":
+        more = f"; {others}" if others else ""
+        return f"It adds up {', '.join(reason.over)}, in order{more}."
+    return f"Its iterations are independent, but {others or 'no thread and no lane gains by it'}."
+
+
+def _order(reason: Reason) -> str:
+    if len(reason.accesses) < 2:
+        return "A value goes from one iteration to the next."
+    a, b = reason.accesses
+    if a.line == b.line:
+        return (
+            f"Its iterations must keep their order: line {a.line} both {a.verb} and {b.verb} {a.target}."
+            if (a.verb != b.verb)
+            else f"Its iterations must keep their order: line {a.line} {a.verb} {a.target} again and again."
+        )
+    return (
+        f"Its iterations must keep their order: line {a.line} {a.verb} {a.target}, "
+        f"and in another iteration line {b.line} {b.verb} it."
+    )
+
+
+def lanes_in_c(var: str, c: str, target: str) -> str:
+    """Return how many iterations of a vector loop run at once, as its C says it: "16 lanes x 4".
+
+    >>> lanes_in_c("j", "for (; j + 4 * POLYOP_LANES(4) <= j_end; j += 4 * POLYOP_LANES(4)) {", "avx2")
+    '8 lanes x 4'
+    """
+    steps = re.findall(rf"\b{identifier(var)} \+= (?:(\d+) \* )?POLYOP_LANES\((\d+)\)", c)
+    if not steps:
+        return "vector"
+    units, width = max((int(units or 1), int(width)) for units, width in steps)
+    lanes = VECTOR_BYTES.get(target, SCALAR) // width
+    return f"{lanes} lanes x {units}" if units > 1 else f"{lanes} lanes"

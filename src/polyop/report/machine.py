@@ -1,0 +1,190 @@
+"""The machine code of a C text: compiled with line numbers, read with objdump, its instructions marked."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..build import build, compilers
+from ..build.sources import store_code
+from ..core.errors import BuildError
+from ..loops.library.options import Options, flags_of
+from .values import Instruction, Machine, MachineLoop
+
+_FUNCTION = re.compile(r"[0-9a-f]+ <(.+)>:")
+_INSTRUCTION = re.compile(r"\s+([0-9a-f]+):\t(\S+)\s*([^#<]*)(<[^>]*>)?")
+_PLACE = re.compile(r"\s*(?:\(?inlined by\)? )?(\S.*):(\d+)(?: \(.*\))?")
+_REGISTER = re.compile(r"\b([xyz])mm\d+")
+_ARM_VECTOR = re.compile(r"\bv\d+\.(\d+)([bhsd])\b")
+_SLOT = re.compile(r"\[[^\]]*\b(rsp|rbp)\b|\[sp\b")
+_VECTOR_OPERAND = re.compile(r"\b[XYZ]MMWORD PTR (?:\w+:)?\[(?!rip|rsp)")
+_BYTES = {"x": 16, "y": 32, "z": 64}
+_ALIGNED = ("movap", "vmovap", "movdqa", "vmovdqa", "movnt", "vmovnt", "prefetch")
+_SCALARS = ("ss", "sd", "sh")
+_ELEMENTS = {"ps": (4, "f32"), "pd": (8, "f64"), "ph": (2, "f16")}
+_INTEGERS = {"b": (1, "i8"), "w": (2, "i16"), "d": (4, "i32"), "q": (8, "i64")}
+_ARM_ELEMENTS = {"b": "8 bits", "h": "16 bits", "s": "32 bits", "d": "64 bits"}
+
+
+def code(text: str, options: Options, origins: Sequence[int]) -> Machine:
+    """Return the machine code of a kernel's C text; ``origins`` has the author's line of each line of C.
+
+    The text is compiled as a call compiles it, with ``-g``. Without objdump, or where the compiler fails, the
+    value says what is missing.
+    """
+    objdump = shutil.which("objdump")
+    if objdump is None:
+        return Machine(missing="objdump is not installed: it is in the package binutils")
+    path = store_code(text, "c")
+    try:
+        compiler = compilers.find("c")
+        flags = flags_of(compiler.family, options)
+        library = build([path], flags=[*flags, "-g"])
+    except BuildError as problem:
+        return Machine(missing=str(problem))
+    syntax = ["-M", "intel"] if os.uname().machine in ("x86_64", "i686") else []
+    command = [objdump, "-d", "-l", "--inlines", "--no-show-raw-insn", *syntax, str(library)]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        return Machine(missing=f"objdump cannot read the library: {listed.stderr.strip()}")
+    found = [one for one in _functions(listed.stdout, path) if one.is_of_kernel]
+    functions = [_with_loops(one) for one in found if not one.name.startswith("polyop_")]
+    shown = tuple((one.name, tuple(_placed(one.instructions, origins))) for one in functions)
+    loops = tuple(loop for _, instructions in shown for loop in _innermost(instructions))
+    how = f"{compiler.family}, {' '.join(flags)}"
+    return Machine(shown, loops, how=how)
+
+
+@dataclass
+class _Function:
+    name: str
+    instructions: list[Instruction] = field(default_factory=list)
+    is_of_kernel: bool = False
+    """Whether an instruction of it is of the kernel's own text, not of a header."""
+
+
+def _functions(listing: str, path: str) -> Iterator[_Function]:
+    """Yield the functions of a library; the line of each instruction is that of ``path``, also if inlined."""
+    function, place = _Function(""), 0
+    for row in listing.splitlines():
+        head = _FUNCTION.fullmatch(row)
+        if head is not None:
+            yield function
+            function, place = _Function(head[1]), 0
+            continue
+        one = _INSTRUCTION.match(row)
+        if one is not None:
+            jump = one[3].strip() if one[2].startswith(("j", "b.", "cb", "tb")) or one[2] == "b" else ""
+            target = one[4] or ""
+            operands = f"{one[3].strip()} {target}".strip() if "call" in one[2] else one[3].strip()
+            made = Instruction(one[1], one[2], operands, 0, place, jump=jump.rsplit(",", 1)[-1].strip())
+            function.instructions.append(_marked(made))
+            continue
+        at = _PLACE.fullmatch(row)
+        if at is not None and at[1].endswith(path):
+            place, function.is_of_kernel = int(at[2]), True
+    yield function
+
+
+def _marked(one: Instruction) -> Instruction:
+    """Return an instruction with its lanes and its marks."""
+    marks = []
+    # A frame register is the stack, too: gcc aligns the stack of functions with wide vectors.
+    moves = "mov" in one.name and not one.name.startswith("cmov")
+    slot = _SLOT.search(one.operands)
+    if moves and slot:
+        marks.append("spill" if slot.start() < one.operands.find(",") else "reload")
+    elif slot and _REGISTER.search(one.operands):
+        marks.append("reload")
+    elif _VECTOR_OPERAND.search(one.operands) and not one.name.startswith(_ALIGNED):
+        marks.append("unaligned")
+    if one.name in ("call", "bl"):
+        marks.append("call")
+    return replace(one, lanes=_lanes(one), marks=tuple(marks))
+
+
+def _lanes(one: Instruction) -> str:
+    """Return how many elements of which kind an instruction works on: "16 x f32", or "" for none.
+
+    >>> _lanes(Instruction("0", "vaddps", "zmm0,zmm1,zmm2", 0, 0))
+    '16 x f32'
+    """
+    arm = _ARM_VECTOR.search(one.operands)
+    if arm is not None:
+        return f"{arm[1]} x {_ARM_ELEMENTS[arm[2]]}"
+    found = _REGISTER.findall(one.operands)
+    if not found or one.name.endswith(_SCALARS):
+        return ""
+    size = max(_BYTES[letter] for letter in found)
+    name = one.name
+    if name.endswith("x2") or "32x" in name or "64x" in name or name.startswith(("vextract", "vinsert")):
+        return f"{size * 8} bits"
+    for suffix, (width, kind) in _ELEMENTS.items():
+        if re.search(rf"{suffix}(2\w+)?$", name):
+            return f"{size // width} x {kind}"
+    if name.startswith(("vp", "p")) and name[-1] in _INTEGERS:
+        width, kind = _INTEGERS[name[-1]]
+        return f"{size // width} x {kind}"
+    return f"{size * 8} bits" if name.startswith("v") and size > _BYTES["x"] else ""
+
+
+def _with_loops(function: _Function) -> _Function:
+    """Return a function whose instructions know in how many loops they are: a loop is a jump backwards."""
+    at = {one.address: number for number, one in enumerate(function.instructions)}
+    ends: dict[int, int] = {}
+    for number, one in enumerate(function.instructions):
+        start = at.get(one.jump, number + 1)
+        if one.jump and start <= number:
+            ends[start] = max(ends.get(start, 0), number)
+    targets = {one.jump for one in function.instructions if one.jump}
+    function.instructions = [
+        replace(
+            one,
+            depth=sum(start <= number <= end for start, end in ends.items()),
+            is_target=one.address in targets,
+            jump=one.jump if one.jump in at else "",
+        )
+        for number, one in enumerate(function.instructions)
+    ]
+    return function
+
+
+def _placed(instructions: Sequence[Instruction], origins: Sequence[int]) -> Iterator[Instruction]:
+    """Yield instructions with the author's lines."""
+    for one in instructions:
+        inside = 0 < one.c_line <= len(origins)
+        yield replace(one, line=origins[one.c_line - 1] if inside else 0)
+
+
+def _innermost(instructions: Sequence[Instruction]) -> Iterator[MachineLoop]:
+    """Yield the loops of vectors that have no other loop inside."""
+    at = {one.address: number for number, one in enumerate(instructions)}
+    for number, one in enumerate(instructions):
+        start = at.get(one.jump, number + 1)
+        body = instructions[start : number + 1]
+        if not body or any(
+            at.get(x.jump, number) < number and at[x.jump] > start
+            for x in body[:-1]
+            if x.jump and at[x.jump] <= at[x.address]
+        ):
+            continue
+        if len({x.depth for x in body}) > 1:
+            continue
+        lanes = [x.lanes for x in body if " x f" in x.lanes or " x i" in x.lanes]
+        if not lanes:
+            continue
+        marks = [mark for x in body for mark in x.marks]
+        yield MachineLoop(
+            lines=tuple(sorted({x.line for x in body if x.line})),
+            first=body[0].address,
+            count=len(body),
+            vector=len([x for x in body if x.lanes]),
+            lanes=max(set(lanes), key=lanes.count),
+            spills=marks.count("spill"),
+            reloads=marks.count("reload"),
+            unaligned=marks.count("unaligned"),
+        )
