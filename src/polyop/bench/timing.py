@@ -55,8 +55,9 @@ def calls_per_slice(timer: timeit.Timer, slice_s: float, warm_up: int = 10) -> i
     The first call prepares the kernel and takes longer than others.
     """
     timer.timeit(1)
-    if timer.timeit(1) < slice_s:
-        timer.timeit(warm_up)
+    if timer.timeit(1) >= slice_s:
+        return 1
+    timer.timeit(warm_up)
     number = 1
     while (elapsed := timer.timeit(number)) < slice_s / 4:
         number *= 2

@@ -112,6 +112,8 @@ def difference(subject: Subject, results: list[Any], expected: list[Any]) -> str
 
     Raises ``BrokenRuleError`` where they differ by more than the order of additions can make.
     """
+    if all(_equal_bytes(left, right) for left, right in zip(results, expected, strict=True)):
+        return SAME_BITS
     case = Case(subject.bound, subject.arguments, None, ("numpy",), 0)
     try:
         same_bits("this schedule", results, expected, "the default")
@@ -131,3 +133,11 @@ def difference(subject: Subject, results: list[Any], expected: list[Any]) -> str
                 apart = max(apart, float(np.nanmax(np.abs(left - right) / scale)))
         return f"sums in another order than the default's, a relative difference of {apart:.1g} was seen"
     return SAME_BITS
+
+
+def _equal_bytes(left: Any, right: Any) -> bool:
+    """Whether two arrays hold the same bytes; they are not copied."""
+    if left.shape != right.shape or left.dtype != right.dtype:
+        return False
+    flat = (np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in (left, right))
+    return bool(np.array_equal(*flat))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from ..build.paths import include_folder
 from ..build.sources import gather
 from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..loops.library.shipped import FOLDER
+from ..loops.library.tuned import SUFFIX
 from . import wrappers
 from .extension import OperatorExtension
 from .information import FILE, describe, record, with_dims
@@ -77,6 +79,8 @@ class BuildExtension(build_ext):  # type: ignore[misc]
             return []
         if not (self.inplace or self.editable_mode):
             self._build_modules()
+            for one in extensions:
+                self._copy_tuned(one.name)
         from .loop_build import compile_module
 
         return [path for one in extensions for path in compile_module(one, *self._module(one.name))]
@@ -90,6 +94,17 @@ class BuildExtension(build_ext):  # type: ignore[misc]
         copy.build_lib = self.build_lib
         copy.ensure_finalized()
         copy.run()
+
+    def _copy_tuned(self, name: str) -> None:
+        """Copy the schedules that ``polyop tune`` kept beside a module, or remove those of an old build."""
+        file, _ = self._module(name)
+        package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+        source = Path(self.get_finalized_command("build_py").get_package_dir(package), f"{file.name}{SUFFIX}")
+        target = file.with_name(source.name)
+        if source.is_file():
+            shutil.copyfile(source, target)
+        else:
+            target.unlink(missing_ok=True)
 
     def _module(self, name: str) -> tuple[Path, Path]:
         """Return the file of a module in the build folder, and the folder that it is imported from."""
@@ -156,6 +171,7 @@ class BuildExtension(build_ext):  # type: ignore[misc]
         mine = [path for one in folders for path in [*one.glob("*"), *one.parent.glob(f"{one.name}.*so")]]
         modules = [self._module(one.name)[0] for one in self.extensions if isinstance(one, LoopExtension)]
         mine += [path for folder in {file.parent / FOLDER for file in modules} for path in folder.glob("*")]
+        mine += [path for file in modules for path in file.parent.glob(f"{file.name}{SUFFIX}")]
         with self._others() as others:
             return [*map(str, mine), *(super().get_outputs() if others else [])]
 

@@ -20,7 +20,13 @@ from ..build import build, compilers
 from ..build.sources import store_code
 from ..core.abi import ABI_VERSION
 from ..core.dtypes import dtype
-from ..core.errors import ArgumentTypeError, ArgumentValueError, BuildError, FallbackWarning
+from ..core.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    BuildError,
+    FallbackWarning,
+    ScheduleError,
+)
 from ..core.spec import Spec
 from ..define.kernel_operator import KernelOperator
 from ..define.kernel_options import options as options_of
@@ -29,7 +35,7 @@ from ..kernels.loop.kernel import LoopKernel
 from ..loops.emit.printer import notes
 from ..loops.frontend.parse import outline
 from ..loops.ir.grammar import Kernel
-from ..loops.library import shipped
+from ..loops.library import shipped, tuned
 from ..loops.library.library import compiler_digest
 from ..loops.library.make import schedule_or_original, sources
 from ..loops.library.options import Options, exported, flags_of
@@ -51,10 +57,11 @@ def compile_module(extension: LoopExtension, file: Path, root: Path) -> list[Pat
     _remove_old(path)
     folder.mkdir(exist_ok=True)
     rows = [
-        _compile(extension, kernel, how, folder)
+        _compile(extension, kernel, each, folder)
         for name, signatures in extension.signatures.items()
         for signature in signatures
         for kernel, how in _kernels(extension, _function(extension, module, name), name, signature)
+        for each in (how, *_tuned(kernel, how))
     ]
     _warn_of_unlisted(extension, module)
     index = {
@@ -94,6 +101,21 @@ def _kernels(
         backward = BackwardKernel.of(base)
         adjoint = backward.adjoint(specs, numbers, (True,) * base.results)
         yield adjoint.kernel, how._replace(schedule=backward.schedule)
+
+
+def _tuned(kernel: Kernel, how: Options) -> Iterator[Options]:
+    """Yield how a kernel is compiled with each schedule that ``polyop tune`` found and kept beside its file.
+
+    A schedule that this polyop refuses is left out, with a warning.
+    """
+    for schedule in dict.fromkeys(entry.schedule for entry in tuned.of_kernel(kernel, how)):
+        tried = how._replace(schedule=schedule)
+        try:
+            schedule_or_original(kernel, tried)
+        except ScheduleError as problem:
+            warnings.warn(FallbackWarning(f"a tuned schedule is left out: {problem}"), stacklevel=2)
+        else:
+            yield tried
 
 
 def _compile(extension: LoopExtension, kernel: Kernel, options: Options, folder: Path) -> dict[str, Any]:
