@@ -1,0 +1,48 @@
+"""The gallery: a card for each example, with a picture of what it computes where there is one."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from pathlib import Path
+
+import drawings
+import navigation
+
+HEAD = "# Examples\n\nEach is a program that the tests run. A picture is what the example's own functions return.\n"
+
+
+def examples(root: Path) -> list[Path]:
+    """Return the folders of the examples, by number."""
+    return sorted(path for path in (root / "examples").glob("[0-9]*_*") if path.is_dir())
+
+
+def page(root: Path) -> str:
+    """Return the page of all examples; those with a picture come first."""
+    folders = sorted(examples(root), key=lambda path: (path.name not in drawings.DRAWN, path.name))
+    cards = [_card(path) for path in folders]
+    return f"{HEAD}\n:::::{{grid}} 1 2 2 3\n:gutter: 3\n\n" + "\n".join(cards) + "\n:::::\n"
+
+
+def _card(folder: Path) -> str:
+    title = folder.name.partition("_")[2].replace("_", " ")
+    drawn = drawings.DRAWN.get(folder.name)
+    picture = f":img-top: {folder.name}.svg\n:img-alt: {drawn.alt}\n" if drawn else ""
+    link = f":link: /examples/{folder.name}/index\n:link-type: doc\n"
+    return f"::::{{grid-item-card}} {title}\n{link}{picture}\n{_about(folder)}\n::::\n"
+
+
+def _about(folder: Path) -> str:
+    """Return the first sentence of the example's program, or the heading of its README.md."""
+    program = folder / "main.py"
+    if program.exists():
+        doc = ast.get_docstring(ast.parse(program.read_text())) or ""
+        return re.split(r"(?<=[.:;])\s", doc.replace("\n", " "))[0].rstrip(":;")
+    return navigation.title(folder / "README.md")
+
+
+@functools.cache
+def pictures(root: Path) -> dict[str, bytes]:
+    """Return the pictures by file name; the examples' kernels run for them."""
+    return {f"{name}.svg": drawings.draw(name, root) for name in drawings.DRAWN}
