@@ -8,13 +8,15 @@
  *   masks       signed integers of the same w and element size, 0 or -1: the result of a comparison
  *   booleans    u8, 0 or 1; tobool_T(mask) and frombool_T(u8 vector) convert
  *   float16     f16 and bf16 name uint16 words; load them as u16vW, compute in f32 (convert.h)
+ *   float8      f8e4m3 and f8e5m2 name uint8 words; load them as u8vW, compute in f32 (float8.h)
  *   conversion  polyop_cvt(T, v) between types of the same w
  *
  * Choose the target before including this, by flags or #pragma GCC target. Define POLYOP_WANT_W1, _W2, _W4 or
  * _W8 for the widths that are used: then the others are not compiled.
  *
  * memory.h: load, store, gather, scatter. lanes.h: bcast, iota, sel, max, min, reductions.
- * integer.h: floordiv, mod of integers. convert.h: float16, bfloat16. math.h (apart): functions of floats. */
+ * integer.h: floordiv, mod of integers. convert.h: float16, bfloat16. float8.h: float8. math.h (apart):
+ * functions of floats. */
 #ifndef POLYOP_LOOPS_VECTOR_H
 #define POLYOP_LOOPS_VECTOR_H
 #include <stdint.h>
@@ -46,7 +48,7 @@ typedef int8_t i8;
 typedef int16_t i16;
 typedef int32_t i32;
 typedef int64_t i64;
-typedef uint8_t u8;
+typedef uint8_t u8, f8e4m3, f8e5m2;
 typedef uint16_t u16, f16, bf16;
 typedef uint32_t u32;
 typedef uint64_t u64;
@@ -104,6 +106,7 @@ POLYOP_TYPES(POLYOP_ROW)
 #define polyop_cvt(T, v) __builtin_convertvector(v, T)
 
 #include "convert.h"
+#include "float8.h"
 #include "integer.h"
 #include "lanes.h"
 #include "memory.h"

@@ -134,6 +134,17 @@ def casts(x, z):
     return y, w
 
 
+def float8(x, z):
+    y = output_tensor(x.shape, x.dtype)
+    w = output_tensor(z.shape, z.dtype)
+    s = output_tensor(x.shape, "float32")
+    for i in range(x.shape[0]):
+        y[i] = x[i] * z[i] * 0.37
+        w[i] = x[i] / 3 + z[i]
+        s[i] = float8_e4m3fn(z[i] * 0.3) + float8_e5m2(x[i] * 0.7)
+    return y, w, s
+
+
 def functions(x):
     y = output_tensor((x.shape[0], 11), x.dtype)
     for i in range(x.shape[0]):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..ir.grammar import Kernel, names_of
-
-HALF = ("float16", "bfloat16")
+from ..ir.types import NARROW
 
 
 class Names:
@@ -33,4 +32,4 @@ class Names:
 
 def summed_as(dtype: str) -> str:
     """Return the dtype in which gradients of a dtype are accumulated."""
-    return "float32" if dtype in HALF else dtype
+    return "float32" if dtype in NARROW else dtype

@@ -15,8 +15,8 @@ from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
 from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Const, Demand, Expr, Load, Stmt, Type
 from ..ir.operate import as_index, operate
-from ..ir.types import Refusal, kind
-from .language import DTYPES, WORDS
+from ..ir.types import Refusal, cast, kind, number_of
+from .language import DTYPES, NUMBERS, WORDS
 from .names import Scopes
 from .rows import Row, Value
 from .source import Source
@@ -65,8 +65,8 @@ class Access(ABC):
     def constant(self, node: ast.expr, value: Any) -> Expr:
         """Return a number from outside the function as a constant."""
         constant = number(value)
-        if constant.type.dtype not in DTYPES:
-            rule = f"a number from outside the function must have one of the dtypes {', '.join(DTYPES)}"
+        if constant.type.dtype not in NUMBERS:
+            rule = f"a number from outside the function must have one of the dtypes {', '.join(NUMBERS)}"
             self.fail(rule, node, repr(value))
         return constant
 
@@ -124,7 +124,7 @@ class Access(ABC):
         if self.is_row(node):
             return self.part(node)
         buffer, index = self.buffer_and_index(node)
-        return Load(buffer.name, index, Type(buffer.dtype), node.lineno)
+        return load(buffer, index, node.lineno)
 
     def item(self, node: ast.Subscript, items: tuple[Expr, ...]) -> Expr:
         """Return an item of a tuple; the position must be a constant."""
@@ -220,6 +220,12 @@ class Access(ABC):
         if not all(end is None or (isinstance(end, Const) and isinstance(end.value, int)) for end in ends):
             self.fail("a slice of a shape must have constant ends", node, ast.unparse(node))
         return slice(*(end and end.value for end in ends if end is None or isinstance(end, Const)))
+
+
+def load(buffer: Buffer, index: tuple[Expr, ...], line: int) -> Expr:
+    """Return an element of a tensor as a number: that of a float8 tensor is a float32."""
+    element = Load(buffer.name, index, Type(buffer.dtype), line)
+    return cast(element, number_of(element.type))
 
 
 def count(items: Sequence[object], noun: str) -> str:

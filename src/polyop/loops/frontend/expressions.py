@@ -11,10 +11,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ...core.dtypes import dtype
-from ..ir.grammar import BOOL, INT, Const, Demand, Expr, Load, Op, Type, Var
+from ..ir.grammar import BOOL, INT, Const, Demand, Expr, Op, Type, Var
 from ..ir.operate import as_condition, as_int64, operate, power, select, with_gradient
-from ..ir.types import Refusal, cast
-from .access import count, number
+from ..ir.types import Refusal, cast, number_of
+from .access import count, load, number
 from .language import WORDS, Word
 from .random_numbers import check, normal, uniform
 from .rejected_syntax import is_dtype_test
@@ -174,7 +174,7 @@ class Expressions(RowAccess):
         buffer = self.buffers[unique]
         if buffer.shape:
             return self.whole(buffer, node.lineno)
-        return Load(unique, (), Type(buffer.dtype), node.lineno)
+        return load(buffer, (), node.lineno)
 
     def attribute(self, node: ast.Attribute) -> Expr:
         """Return ``x.ndim``, ``x.size`` or a number of a module; raise for ``x.shape`` and ``x.dtype``."""
@@ -260,7 +260,8 @@ def _apply(word: Word, *inputs: Expr) -> Expr:
     """Return a word applied to numbers."""
     if word.kind == "cast":
         assert word.type is not None
-        return _cast(inputs[0], word.type)
+        to = word.type
+        return cast(_cast(inputs[0], to), number_of(to))
     if word.operator == "pow":
         return power(*inputs)
     if word.operator == "with_gradient":

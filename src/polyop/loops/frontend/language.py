@@ -21,13 +21,17 @@ import numpy as np
 from ...core.dtypes import dtype
 from ..ir.grammar import BOOL, FLOAT, INT, Type
 from ..ir.scalars import FUNCTIONS
+from ..ir.types import FLOAT8, number_of
+from .float8 import as_float8, numbers
 from .random_numbers import MOST, random, random_normal
 
-DTYPES = (
+NUMBERS = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "bfloat16", "float32", "float64",
 )  # fmt: skip
-"""The dtypes that tensors and scalars of a loop kernel can have."""
+"""The dtypes that numbers of a loop kernel can have."""
+DTYPES = (*NUMBERS, *FLOAT8)
+"""The dtypes that its tensors can have."""
 
 
 _SOFT = (
@@ -95,7 +99,7 @@ def _number(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def word(*values: Any) -> Any:
         if not all(map(is_python, values)):
-            return function(*values)
+            return function(*map(numbers, values))
         # a bool becomes 0 or 1 first: NumPy would compute exp(True) in float16
         return np.asarray(function(*(int(v) if isinstance(v, bool) else v for v in values))).item()
 
@@ -153,9 +157,12 @@ def _where(condition: Any, then: Any, otherwise: Any) -> Any:
 
 
 def _cast(name: str) -> Callable[[Any], Any]:
+    of_numbers = dtype(number_of(Type(name)).dtype).numpy
+
     def cast(x: Any) -> Any:
         # astype wraps an integer that does not fit and truncates a float, as C does; x_type(x) would raise
-        return np.asarray(x).astype(dtype(name).numpy)[()]
+        value = np.asarray(x).astype(of_numbers)
+        return value.astype(dtype(name).numpy).astype(of_numbers)[()] if name in FLOAT8 else value[()]
 
     cast.__name__ = name  # also a dtype, by its name: output_tensor(x.shape, float32)
     cast.dtype = dtype(name).numpy  # type: ignore[attr-defined]  # NumPy reads it: x.dtype == float32
@@ -164,7 +171,7 @@ def _cast(name: str) -> Callable[[Any], Any]:
 
 def _zeros(shape: Sequence[int], dtype_like: Any, scope: str = "global") -> Any:
     del scope
-    return np.zeros(tuple(shape), dtype(dtype_like).numpy)
+    return as_float8(np.zeros(tuple(shape), dtype(dtype_like).numpy))
 
 
 def _grid(extents: Sequence[int]) -> Iterator[tuple[int, ...]]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...core.errors import ArgumentTypeError
 from .desugar.spellings import word_of
+from .float8 import as_array, as_float8
 from .language import WORDS
 from .wrapped import unwrapped
 
@@ -44,7 +45,8 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*arguments: Any, **named: Any) -> Any:
         copy = _with_words(original, {})  # at each call: names of the module may have new values
         with np.errstate(all="ignore"):
-            return copy(*arguments, **named)
+            results = copy(*map(as_float8, arguments), **{n: as_float8(one) for n, one in named.items()})
+        return tuple(map(as_array, results)) if isinstance(results, tuple) else as_array(results)
 
     return run
 
@@ -87,7 +89,7 @@ def _seen(value: Any, copies: dict[FunctionType, FunctionType]) -> Any:
     """Return what a kernel sees of a value from outside: helpers and modules have the words' meaning."""
     if isinstance(value, FunctionType) and not hasattr(value, "__wrapped__"):
         return _with_words(value, copies)
-    return _Module(value) if value is np or value is math else value
+    return _Module(value) if value is np or value is math else as_float8(value)
 
 
 class _Module:

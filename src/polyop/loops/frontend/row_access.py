@@ -6,11 +6,11 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ...core.errors import ArgumentValueError
-from ..ir.grammar import INT, Buffer, Const, Demand, Expr, Load, Op, Size, Type, Var, walk
+from ..ir.grammar import INT, Buffer, Const, Demand, Expr, Op, Size, Var, walk
 from ..ir.operate import operate
 from ..ir.printing import expression
 from ..ir.types import Refusal
-from .access import Access, count
+from .access import Access, count, load
 from .rows import Index, Row, Value, View, broadcast, difference, lifted, part
 
 
@@ -21,7 +21,7 @@ class RowAccess(Access):
         """Return all of a tensor as a row; ``line`` is that of the access, for messages."""
 
         def element(index: Index) -> Expr:
-            return Load(buffer.name, tuple(index), Type(buffer.dtype), line)
+            return load(buffer, tuple(index), line)
 
         return Row(buffer.shape, element, View(buffer.name, tuple))
 

@@ -21,9 +21,24 @@ class Refusal(Exception):  # noqa: N818 - the parser makes it an error with a li
         self.rule, self.seen, self.hint = rule, seen, hint
 
 
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
+"""Dtypes of tensors alone: a number that is read from one is a float32."""
+NARROW = ("float16", "bfloat16", *FLOAT8)
+"""Floats that compiled code computes in float32; sums of their gradients are float32."""
+
+
 def kind(of: Type) -> str:
     """Return "b", "i", "u" or "f"."""
-    return "f" if of.dtype == "bfloat16" else dtype(of.dtype).numpy.kind
+    return "f" if of.dtype in NARROW else dtype(of.dtype).numpy.kind
+
+
+def number_of(of: Type) -> Type:
+    """Return the type that a number from a tensor has.
+
+    >>> str(number_of(Type("float8_e5m2"))), str(number_of(Type("float16")))
+    ('float32', 'float16')
+    """
+    return Type("float32") if of.dtype in FLOAT8 else of
 
 
 def is_real(kernel: Kernel, buffer: str) -> bool:
@@ -43,6 +58,7 @@ def join(one: Type, other: Type) -> Type:
     >>> str(join(INT, FLOAT)), str(join(BOOL, INT)), str(join(Type("int8"), FLOAT))
     ('float', 'int64', 'float64')
     """
+    one, other = number_of(one), number_of(other)
     if one.weak and other.weak:
         return FLOAT if FLOAT in (one, other) else INT
     if one.weak or other.weak:
@@ -76,7 +92,7 @@ def common(arguments: tuple[Expr, ...]) -> Type:
     """Return the common type of all arguments."""
     if all(a.type.weak or is_python_bool(a) for a in arguments):
         return functools.reduce(join, (a.type if a.type.weak else INT for a in arguments))
-    return functools.reduce(join, (a.type for a in arguments))
+    return functools.reduce(join, (number_of(a.type) for a in arguments))
 
 
 def floating(of: Type) -> Type:
@@ -97,6 +113,11 @@ def cast(expression: Expr, to: Type) -> Expr:
     if isinstance(expression, Const) and expression.type == INT and not _is_held(int(expression.value), to):
         hint = "write a float: 2.0**64" if kind(to) == "f" else "numbers of compiled kernels have 64 bits"
         raise Refusal("an integer must fit into 64 bits", expression.value, hint)
+    if to.dtype in FLOAT8 and expression.type.dtype not in (to.dtype, "float32"):
+        expression = cast(expression, Type("float32"))  # so that all hosts round alike
+    is_read = isinstance(expression, Op) and expression.name == "cast" and expression.args[0].type == to
+    if to.dtype in FLOAT8 and is_read and isinstance(expression, Op) and expression.type.dtype == "float32":
+        return expression.args[0]  # read from float8, so it is exact
     if expression.type.dtype == to.dtype:
         return Const(expression.value, to) if isinstance(expression, Const) else expression
     if isinstance(expression, Const):

@@ -36,6 +36,7 @@ from ..ir.grammar import (
     rewrite,
     walk,
 )
+from ..ir.types import NARROW
 from ..program import AnyProgram
 from .inline import rounded
 
@@ -88,8 +89,8 @@ def _single_element(coverage: Coverage, name: str, outer: frozenset[str]) -> boo
     first = places[0][1].node.index
     if any(access.node.index != first for _, access in places):
         return False
-    half = coverage.model.kernel.buffers[name].dtype in ("float16", "bfloat16")
-    if half and any(access.op for _, access in places):
+    narrow = coverage.model.kernel.buffers[name].dtype in NARROW
+    if narrow and any(access.op for _, access in places):
         return False  # memory rounds each step of the sum, a scalar would not
     if not all(
         is_inside_once_checked(coverage.model, *place, axis) for place in places for axis in range(len(first))

@@ -42,6 +42,7 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.note import Note
+from ..ir.types import NARROW
 from ..program import Program
 
 MAX_COPIED_NODES = 240
@@ -210,8 +211,8 @@ def _has_live_scalars(loop: For, kernel: Kernel) -> bool:
 
 
 def rounded(value: Expr) -> Expr:
-    """Return a value rounded as a store does it: half types are computed in float32 between stores."""
-    if value.type.dtype not in ("float16", "bfloat16"):
+    """Return a value rounded as a store does it: narrow floats are computed in float32 between stores."""
+    if value.type.dtype not in NARROW:
         return value
     return Op("cast", (Op("cast", (value,), Type("float32")),), Type(value.type.dtype))
 

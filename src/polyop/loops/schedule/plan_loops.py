@@ -24,6 +24,7 @@ from ..ir.grammar import INT, Assign, Expr, For, If, Kernel, Load, Op, Stmt, Sto
 from ..ir.note import Note
 from ..ir.plan import Plan, Tile
 from ..ir.stops import stop_flags
+from ..ir.types import NARROW
 from ..program import Program
 from .roles import Roles, check_plan, check_roles, roles_of
 from .thread_partition import ThreadPartition, thread_partition
@@ -153,7 +154,7 @@ class Planner:
             # a store to another element would go to the thread's copy as well
             if any(s.op != op for s in stores) or self._read(loop, name):
                 return False
-            if len(buffer.shape) > len(inner) - 1 or buffer.dtype in ("float16", "bfloat16", "bool"):
+            if len(buffer.shape) > len(inner) - 1 or buffer.dtype in (*NARROW, "bool"):
                 return False
         names = {name for name, _ in self.kinds[loop.var].over}
         return not any(isinstance(e, Var) and e.name in names for s in statements(loop.body) for e in walk(s))

@@ -13,7 +13,7 @@ from ...analysis import affine
 from ...analysis.bounds import key
 from ...analysis.strides import UNIT, depends, stride
 from ...ir.grammar import Assign, For, If, Load, Store, children, statements
-from ..common.ctypes import HALVES, SIZES, identifier, memory
+from ..common.ctypes import NARROW, SIZES, identifier, memory
 from ..common.expressions import Expressions, Scope
 from .rows import always
 
@@ -65,7 +65,7 @@ def _form(
 ) -> affine.Linear | None:
     """Return the column of a load that moves with the lanes, as a linear form."""
     dtype = load.type.dtype
-    if not load.index or dtype in HALVES or dtype == "bool" or SIZES[memory(dtype)] != width:
+    if not load.index or dtype in NARROW or dtype == "bool" or SIZES[memory(dtype)] != width:
         return None
     if stride(load, var) != UNIT or any(depends(i, assigned) for i in load.index):
         return None

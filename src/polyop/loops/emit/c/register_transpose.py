@@ -16,7 +16,7 @@ from ...analysis.bounds import key
 from ...analysis.strides import STRIDED, depends, stride
 from ...ir.grammar import Assign, For, Load, Store, Type, children, statements, walk
 from ..common.copies import Copy
-from ..common.ctypes import HALVES, SIZES, identifier, memory
+from ..common.ctypes import NARROW, SIZES, identifier, memory
 from ..common.expressions import Expressions, Lanes, Scope
 from ..common.writer import Writer
 from .rows import always
@@ -99,7 +99,7 @@ def _form(
 ) -> affine.Linear | None:
     """Return the column of a load that a strip can have, as a linear form."""
     lanes, dtype = scope.lanes, load.type.dtype
-    if lanes is None or not load.index or load.buffer in lanes.varying or dtype in HALVES:
+    if lanes is None or not load.index or load.buffer in lanes.varying or dtype in NARROW:
         return None
     if dtype == "bool" or SIZES[memory(dtype)] < 4 or stride(load, lanes.var, lanes.varying) != STRIDED:
         return None

@@ -19,18 +19,21 @@ _ROWS: dict[str, tuple[str, str]] = {
     "uint64": ("u64", "u64"),
     "float16": ("f16", "f32"),
     "bfloat16": ("bf16", "f32"),
+    "float8_e4m3fn": ("f8e4m3", "f32"),
+    "float8_e5m2": ("f8e5m2", "f32"),
     "float32": ("f32", "f32"),
     "float64": ("f64", "f64"),
 }
 SIZES = (
-    {"bool": 1, "f16": 2, "bf16": 2}
+    {"bool": 1, "f16": 2, "bf16": 2, "f8e4m3": 1, "f8e5m2": 1}
     | {f"{k}{n}": n // 8 for k in "iu" for n in (8, 16, 32, 64)}
     | {
         "f32": 4,
         "f64": 8,
     }
 )
-HALVES = {"float16": "f16", "bfloat16": "bf16"}
+NARROW = {dtype: memory for dtype, (memory, computed) in _ROWS.items() if computed == "f32" != memory}
+"""The C name of each float that is narrower than float32: a word in memory, computed in float32."""
 DTYPES = tuple(_ROWS)
 
 _WORDS = """
@@ -61,6 +64,15 @@ def memory(dtype: str) -> str:
     ('u8', 'bf16', 'f32')
     """
     return _ROWS[dtype][0]
+
+
+def word(dtype: str) -> str:
+    """Return the C type of an element in a vector from memory: narrow floats are words.
+
+    >>> word("float8_e5m2"), word("bfloat16"), word("float64")
+    ('u8', 'u16', 'f64')
+    """
+    return f"u{SIZES[NARROW[dtype]] * 8}" if dtype in NARROW else memory(dtype)
 
 
 def computed(kind: Type) -> str:

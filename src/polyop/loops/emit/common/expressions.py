@@ -12,7 +12,7 @@ from ...analysis.bounds import Bounds
 from ...analysis.strides import BACK, STRIDED, UNIFORM, UNIT, depends, stride
 from ...ir.grammar import Const, Expr, Kernel, Load, Op, Size, Store, Type, Var, walk
 from .c_operators import COMPARE, EXACT, INFIX, OF_NO_LIBM, SHIFTS
-from .ctypes import HALVES, SIZES, computed, identifier, memory, signed, size_name
+from .ctypes import NARROW, SIZES, computed, identifier, memory, signed, size_name, word
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ class Expressions:
             return self._widened(f"load_{vector}(&{strip}_panel[{at}])", dtype, scope)
         declared, tests, names = self.checks(node, index) if self.axes(node) else ("", "", tuple(index))
         at = self.place(node.buffer, names, scope)
-        vector = self.vector("u16" if dtype in HALVES else memory(dtype), scope)
+        vector = self.vector(word(dtype), scope)
         used = None if node.buffer in lanes.varying else lanes.count  # else there is room for all lanes
         if kind != UNIT and node.buffer in self.accessed_once:
             used = used or lanes.number
@@ -297,23 +297,23 @@ class Expressions:
 
     def _widened(self, text: str, dtype: str, scope: Scope) -> Value:
         """Return a vector from memory in the type that it is computed in."""
-        if dtype in HALVES:
-            return Value(f"cvt_{HALVES[dtype]}_{self.vector('f32', scope)}({text})", "f32", True)
+        if dtype in NARROW:
+            return Value(f"cvt_{NARROW[dtype]}_{self.vector('f32', scope)}({text})", "f32", True)
         if dtype == "bool":
             return Value(f"({text} != 0)", "i8", True, True)
         return Value(text, memory(dtype), True)
 
     def _rounded(self, value: Value, dtype: str, scope: Scope) -> Value:
-        """Return a value of float32 rounded to the half type that it was cast to."""
-        if dtype not in HALVES:
+        """Return a value of float32 rounded to the narrow float that it was cast to."""
+        if dtype not in NARROW:
             return value
-        half = HALVES[dtype]
-        single, rounded = (self.vector(e, scope) if value.vec else e for e in ("f32", half))
-        return replace(value, text=f"cvt_{half}_{single}(cvt_f32_{rounded}({value.text}))")
+        narrow = NARROW[dtype]
+        single, rounded = (self.vector(e, scope) if value.vec else e for e in ("f32", narrow))
+        return replace(value, text=f"cvt_{narrow}_{single}(cvt_f32_{rounded}({value.text}))")
 
     def _loaded(self, text: str, dtype: str) -> Value:
-        if dtype in HALVES:
-            return Value(f"cvt_{HALVES[dtype]}_f32({text})", "f32")
+        if dtype in NARROW:
+            return Value(f"cvt_{NARROW[dtype]}_f32({text})", "f32")
         return Value(text, "bool", truth=True) if dtype == "bool" else Value(text, memory(dtype))
 
     def _element(self, node: Load, scope: Scope) -> str:

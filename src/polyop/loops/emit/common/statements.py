@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ...analysis.strides import BACK, STRIDED, UNIT, stride
-from ...ir.grammar import Assign, For, If, Kernel, Stmt, Store, children
+from ...ir.grammar import Assign, Expr, For, If, Kernel, Op, Stmt, Store, children
 from .copies import LANE, ROW, Copies, Copy, dependence
-from .ctypes import HALVES, computed, identity, memory
+from .ctypes import NARROW, computed, identity, memory, word
 from .expressions import Expressions, Scope, Value
 from .writer import Writer
 
@@ -152,7 +152,7 @@ class Statements:
     def _store(self, node: Store, copy: Copy) -> None:
         scope, lanes = copy.scope, copy.scope.lanes
         dtype = self.kernel.buffers[node.buffer].dtype
-        value = self.expressions.value(node.value, scope)
+        value = self.expressions.value(_unrounded(node), scope)
         kind = stride(node, lanes.var, lanes.varying) if lanes else ""
         if lanes is not None and node.buffer in lanes.varying:
             kind = UNIT
@@ -167,7 +167,7 @@ class Statements:
             self._store_vector(node, copy, value, dtype)
             return
         scatters = kind in (STRIDED, BACK) and scope.mask is None and not node.op and copy.start is None
-        if scatters and not self.expressions.axes(node) and dtype not in (*HALVES, "bool"):
+        if scatters and not self.expressions.axes(node) and dtype not in (*NARROW, "bool"):
             self._scatter(node, copy, value, dtype)
             return
         self._store_lanes(node, copy, value, dtype)
@@ -175,8 +175,8 @@ class Statements:
     def _store_element(self, node: Store, scope: Scope, value: Value, dtype: str) -> None:
         index = [self.expressions.scalar(i, scope) for i in node.index]
         text = value.text
-        if dtype in HALVES:
-            text = f"cvt_f32_{HALVES[dtype]}({text})"
+        if dtype in NARROW:
+            text = f"cvt_f32_{NARROW[dtype]}({text})"
         base = self.expressions.tensor(node.buffer)
         if self.expressions.axes(node):
             declared, tests, names = self.expressions.checks(node, index)
@@ -191,10 +191,10 @@ class Statements:
     def _merged(self, node: Store, target: str, text: str, dtype: str) -> str:
         if not node.op:
             return text
-        if dtype in HALVES:
-            half = HALVES[dtype]
-            both = combined(node.op, f"cvt_{half}_f32({target})", f"cvt_{half}_f32({text})", "f32")
-            return f"cvt_f32_{half}({both})"
+        if dtype in NARROW:
+            narrow = NARROW[dtype]
+            both = combined(node.op, f"cvt_{narrow}_f32({target})", f"cvt_{narrow}_f32({text})", "f32")
+            return f"cvt_f32_{narrow}({both})"
         return combined(node.op, target, text, memory(dtype), truth=dtype == "bool")
 
     def _store_vector(self, node: Store, copy: Copy, value: Value, dtype: str) -> None:
@@ -204,19 +204,19 @@ class Statements:
         index = [self.expressions.scalar(i, bare) for i in node.index]
         _, inside, names = self.expressions.checks(node, index)
         at = self.expressions.place(node.buffer, names, scope)
-        elem = "u16" if dtype in HALVES else memory(dtype)
+        elem = word(dtype)
         kind = self.expressions.vector(elem, scope)
         address = f"&{self.expressions.tensor(node.buffer)}[{at}]"
         count = None if node.buffer in lanes.varying else lanes.count  # there is room for all lanes
         old = f"load_n_{kind}({address}, {count})" if count else f"load_{kind}({address})"
         text = value.text
         if node.op:
-            if dtype in HALVES or dtype == "bool":
+            if dtype in NARROW or dtype == "bool":
                 self._store_lanes(node, copy, value, dtype)
                 return
             text = combined(node.op, old, text, kind)
-        if dtype in HALVES:
-            text = f"cvt_f32_{HALVES[dtype]}v{lanes.width}({text})"
+        if dtype in NARROW:
+            text = f"cvt_f32_{NARROW[dtype]}v{lanes.width}({text})"
         elif dtype == "bool":
             text = f"tobool_{self.expressions.vector(value.elem, scope)}({text})"
         if scope.mask is not None:
@@ -264,6 +264,15 @@ class Statements:
                     self.out.line("if (!on[l]) continue;")
                 one = Value("(t[l] & 1)" if value.truth else "t[l]", value.elem, truth=value.truth)
                 self._store_element(node, self.expressions.lane_scope(scope), one, dtype)
+
+
+def _unrounded(node: Store) -> Expr:
+    """Return the value of a store before a cast to a narrow float: the store itself rounds."""
+    value = node.value
+    rounds = isinstance(value, Op) and value.name == "cast" and value.type.dtype in NARROW and not node.op
+    if rounds and isinstance(value, Op) and value.args[0].type.dtype == "float32":
+        return value.args[0]
+    return value
 
 
 def combined(op: str, a: str, b: str, kind: str, *, truth: bool = False) -> str:

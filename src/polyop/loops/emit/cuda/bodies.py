@@ -8,7 +8,7 @@ from ...analysis.bounds import Bounds
 from ...ir.grammar import Assign, For, Kernel, Op, Store, Type
 from ...ir.stops import stop_flags
 from ..common.copies import Copies, Copy
-from ..common.ctypes import HALVES, computed, identifier, memory
+from ..common.ctypes import NARROW, computed, identifier, memory
 from ..common.expressions import Expressions, Scope, Value
 from ..common.statements import Statements
 from ..common.writer import Writer
@@ -76,7 +76,7 @@ class Body(Statements):
         self.out.line(f"{name} = {_merge(node.op, node.type, name, value)};")
 
     def _merged(self, node: Store, target: str, text: str, dtype: str) -> str:
-        if not node.op or dtype in HALVES:
+        if not node.op or dtype in NARROW:
             return super()._merged(node, target, text, dtype)
         return _merge(node.op, Type(dtype), target, text)
 

@@ -1,0 +1,61 @@
+"""What an element of a float8 tensor means in Python: a number of float32.
+
+The scalars of ml_dtypes round each product and each sum to float8. Nobody computes in this way: float8 is for
+memory. So plain Python sees float8 arrays as :class:`Float8`, and compiled code reads their elements alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..ir.types import FLOAT8
+
+
+class Float8(np.ndarray[Any, Any]):
+    """A view of a float8 array: its elements, and what is computed from it, are float32.
+
+    >>> import ml_dtypes
+    >>> x = as_float8(np.array([300, 0.1], ml_dtypes.float8_e4m3fn))
+    >>> float(x[0] * x[0]), (x + x).dtype
+    (82944.0, dtype('float32'))
+    >>> x[1] = 0.3
+    >>> float(x[1])
+    0.3125
+    """
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return an element as a float32, or a part of the array."""
+        part = super().__getitem__(index)
+        return part if isinstance(part, np.ndarray) and part.ndim else np.float32(part)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Round a number, or a row, to float32 and then to float8."""
+        super().__setitem__(index, np.asarray(value).astype(np.float32).astype(self.dtype))
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+        """Compute in float32."""
+        return getattr(ufunc, method)(*map(numbers, inputs), **named)
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, inputs: Any, named: Any) -> Any:
+        """Compute in float32."""
+        del types
+        return function(*map(numbers, inputs), **named)
+
+
+def as_float8(value: Any) -> Any:
+    """Return a float8 array as :class:`Float8`, and any other value as it is."""
+    is_float8 = isinstance(value, np.ndarray) and value.dtype.name in FLOAT8
+    return value.view(Float8) if is_float8 else value
+
+
+def as_array(value: Any) -> Any:
+    """Return a :class:`Float8` as an array of NumPy, and any other value as it is."""
+    return value.view(np.ndarray) if isinstance(value, Float8) else value
+
+
+def numbers(value: Any) -> Any:
+    """Return a :class:`Float8` in float32, and any other value as it is."""
+    return value.view(np.ndarray).astype(np.float32) if isinstance(value, Float8) else value
