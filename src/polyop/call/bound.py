@@ -17,7 +17,7 @@ from ..core import late
 from ..core.arguments import bind, check_kinds
 from ..core.dtypes import DTYPES, dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, KernelError, UnsupportedError
-from ..core.origin import Origin, calling_frame
+from ..core.origin import Origin, calling_frame, place
 from ..core.schema import MISSING, Schema
 from ..core.signature import signature_of
 from ..core.spec import Spec
@@ -402,7 +402,7 @@ class BoundOperator(_core.Call):
         of_loops = isinstance(failed, LoopKernelBase)
         if text and of_loops:  # the message is polyop's, and may begin with a line number
             line = text.removeprefix("line ").partition(":")[0]
-            where = f"{failed.outline.file}:{line}" if line.isdigit() else failed.where
+            where = place(failed.outline.file, line) if line.isdigit() else failed.where
             raise KernelError(self.name, text, where=f"{where}, operator at {self.operator.origin}")
         rule = failed.failure(code, text, threw)
         raise KernelError(self.name, rule, where=f"{kernel}, operator at {self.operator.origin}")

@@ -14,14 +14,26 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A file and a line; ``str()`` is ``file:line``."""
+    """A file and a line; ``str()`` is what :func:`place` returns."""
 
     file: str
     line: int
 
     def __str__(self) -> str:
-        """Return ``file:line``."""
-        return f"{self.file}:{self.line}"
+        """Return ``file:line``, or the cell of a notebook and the line in it."""
+        return place(self.file, self.line)
+
+
+def place(file: str, line: int | str) -> str:
+    """Return ``file:line``; for a cell of IPython ``cell In[3], line 2``, as its tracebacks have it.
+
+    IPython compiles each cell under the name of a file that does not exist, and knows the cell by that name.
+    """
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    named = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    cell = named(file) if named is not None else None
+    return f"{file}:{line}" if cell is None else f"{cell[0].lower()} {cell[1]}, line {line}"
 
 
 def calling_frame() -> FrameType:

@@ -28,7 +28,7 @@ import numpy as np
 from ..call import registry
 from ..call.bound import BoundOperator
 from ..core.errors import ArgumentTypeError, ArgumentValueError, SchemaError
-from ..core.origin import of_function
+from ..core.origin import of_function, place
 from ..core.parse import parse
 from ..core.schema import alias_names, format_default
 from .operator import RESERVED_NAMESPACES, of_loop_kernel
@@ -191,7 +191,7 @@ def schema_of(function: Callable[..., Any], name: str) -> Schema:
 
     signature = outline(function)
     parameters = inspect.signature(function).parameters
-    where = f"{signature.file}:{signature.line}"
+    where = place(signature.file, signature.line)
     _check_order(name, signature, where)
     arguments = {n: _argument(name, parameters[n], signature, where) for n in signature.parameters}
     results = ["Tensor"] * len(signature.outputs)

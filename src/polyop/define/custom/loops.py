@@ -10,6 +10,7 @@ from ...call.operator import Kernel
 from ...core.errors import ArgumentValueError, InformationError, SchemaError
 from ...core.information.information import Information
 from ...core.information.parts import AttributeInfo, TensorInfo
+from ...core.origin import place
 from ...core.schema import MISSING, Schema
 from ...kernels.base import KernelBase, LoopKernelBase
 from ..kernel_options import options
@@ -32,7 +33,7 @@ def loop_kernel(
     from ...loops.frontend.parse import outline
 
     signature = outline(func)
-    where = f"{signature.file}:{signature.line}"
+    where = place(signature.file, signature.line)
     attributes = information[0].attributes if information else ()
     scalars = [n for n in signature.parameters if n not in signature.tensors and n not in signature.defaults]
     if scalars and not information:

@@ -21,6 +21,7 @@ from ...core.errors import (
     ScheduleError,
     UninitialisedWarning,
 )
+from ...core.origin import place
 from ...core.spec import Spec
 from ...loops.analysis.sizes import check_sizes, is_large, size_of
 from ...loops.frontend.parse import Outline, outline, parse
@@ -134,7 +135,7 @@ class LoopKernel(LoopKernelBase):
     @property
     def where(self) -> str:
         """Where the function is defined."""
-        return f"{self.outline.file}:{self.outline.line}"
+        return place(self.outline.file, self.outline.line)
 
     @property
     def is_typed(self) -> bool:

@@ -18,7 +18,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
-from ...core.origin import of_function
+from ...core.origin import of_function, place
 from .wrapped import unwrapped
 
 MAX_LINE_SHOWN = 160
@@ -69,7 +69,7 @@ class Source:
         line = node if isinstance(node, int) else getattr(node, "lineno", self.tree.lineno)
         text = self.lines.get(line, "").strip()
         text = text if len(text) <= MAX_LINE_SHOWN else f"{text[:MAX_LINE_SHOWN]} ..."
-        where = f"{self.file}:{line}" + (f"\n    {text}" if text else "")
+        where = place(self.file, line) + (f"\n    {text}" if text else "")
         return kind(f"loop kernel {self.name}", rule, seen, where=where, hint=hint)
 
     def outer(self, name: str) -> Any:

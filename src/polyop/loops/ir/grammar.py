@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...core.origin import place
+
 
 @dataclass(frozen=True, slots=True)
 class Type:
@@ -189,8 +191,8 @@ class Kernel:
     demands: tuple[Demand, ...] = ()
 
     def where(self, line: int) -> str:
-        """Return ``file:line``."""
-        return f"{self.file}:{line}"
+        """Return ``file:line``, or the cell of a notebook and the line in it."""
+        return place(self.file, line)
 
     def is_absent(self, name: str) -> bool:
         """Whether a tensor of a derived kernel is not passed: a bool without dimensions stands for it."""
