@@ -3,8 +3,8 @@
     python bench/run.py [--quick] [--plain] [--compare OLD.json] [WORD ...]
 
 With words, only rows run whose name or file name has one of them, and nothing is written. A full run writes
-bench/results/<kind of machine>.md and .json. A file of bench/rows has its rows in a table ROWS or a function
-rows().
+bench/results/<kind of machine>.md and .json, and on a CPU docs/benchmarks.md. A file of bench/rows has its
+rows in a table ROWS or a function rows().
 
 The exit code is
 
@@ -31,6 +31,7 @@ FOLDER = Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER))
 
 import bars  # noqa: E402 - beside this file
+import pages  # noqa: E402 - same
 import regression  # noqa: E402 - same
 import report  # noqa: E402 - same
 from known_misses import KNOWN_MISSES  # noqa: E402 - same
@@ -61,6 +62,8 @@ def main(arguments: Sequence[str]) -> int:
     report.show(lines, plain=options.plain)
     if not options.words and not options.quick:
         report.write(FOLDER / "results", machine, lines)
+        if machine["kind"] == "cpu":
+            pages.write()
     text = bars.describe(lines, KNOWN_MISSES)
     if not options.words:
         text += bars.without_rows(lines, KNOWN_MISSES)

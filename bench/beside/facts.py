@@ -54,14 +54,12 @@ CANNOT: tuple[tuple[str, str, str], ...] = (
     (
         "run on a GPU",
         "CUDA code of loop kernels is compiled; it was never run on hardware",
-        f"[Warp]({WARP_PLATFORMS}), [Taichi]({TAICHI_HELLO}), Numba, PyTorch, JAX: documented; "
-        "not tried here",
+        f"[Warp]({WARP_PLATFORMS}), [Taichi]({TAICHI_HELLO}), Numba, PyTorch, JAX: documented, not tried",
     ),
     (
         "macOS and Windows",
         "Linux only",
-        f"[Warp]({WARP_PLATFORMS}), [Taichi]({TAICHI_HELLO}), [Numba]({NUMBA}), PyTorch, JAX: documented; "
-        "not tried here",
+        f"[Warp]({WARP_PLATFORMS}), [Taichi]({TAICHI_HELLO}), [Numba]({NUMBA}), PyTorch, JAX: the same",
     ),
     (
         "vectors and matrices as values",

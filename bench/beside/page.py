@@ -34,21 +34,23 @@ HOW = """\
 Each problem is written in each framework as its documentation writes such things: [the
 files](../bench/beside). PyTorch has eager operations, without `torch.compile`; JAX is jitted; Warp has
 `wp.Tape`, Taichi fields with `needs_grad` and `kernel.grad()`, polyop `@polyop.kernel`, called with NumPy
-arrays. The first way follows the loops of the problem: what they overwrite is overwritten, if the framework can
-do that. Where its gradient is not right there is a second way, which avoids what the documentation says is not
-differentiated. polyop has one too, for `newton`.
+arrays. The first way follows the loops of the problem: what they overwrite is overwritten, if the framework
+can do that. Where its gradient is not right there is a second way, which avoids what the documentation says
+is not differentiated. polyop has one too, for `newton`.
 
-* **Values** are compared with NumPy in float64, and **gradients** with central differences of that in float64,
-  for each element, at small sizes. All frameworks compute in float32. An error of at most 0.001 of the largest
-  element is right. The gradients that are timed are checked again at that size, in one direction.
+* **Values** are compared with NumPy in float64, and **gradients** with central differences of that in
+  float64, for each element, at small sizes. All frameworks compute in float32. An error of at most 0.001 of
+  the largest element is right. The gradients that are timed are checked again at that size, in one
+  direction.
 * **Lines** are those of the function and of all that it reaches in its file, printed again from the syntax
-  tree: a line for each statement, without comments, docstrings, blank lines and imports. The arrays that a user
-  has to make are among them, and so is what asks for the gradient.
-* **Times** are medians of slices that alternate between processes which are alive together on one CPU. Warp,
-  Taichi and Numba write into arrays that were made before; polyop, PyTorch and JAX make new ones at each call.
+  tree: a line for each statement, without comments, docstrings, blank lines and imports. The arrays that a
+  user has to make are among them, and so is what asks for the gradient.
+* **Times** are medians of slices that alternate between processes which are alive together on one CPU.
+  Warp, Taichi and Numba write into arrays that were made before; polyop, PyTorch and JAX make new ones at
+  each call.
 * **The first call** is forward and backward, from NumPy arrays to the gradient, at small sizes, after the
-  imports. "Again" is the same in a new process that finds the first one's cache. JAX and Numba have a cache that
-  can be switched on; it was not.
+  imports. "Again" is the same in a new process that finds the first one's cache. JAX and Numba have a cache
+  that can be switched on; it was not.
 * Each function runs in a process of its own, so that a crash is a result.
 """
 
@@ -163,8 +165,8 @@ def gradients(run: Run) -> Iterator[str]:
         crashed = ", ".join(f"`{n}`" for n, verdict in run["default_stack"].items() if verdict == "crashed")
         yield ""
         yield (
-            f"Taichi ran with `ad_stack_size=2048`, because [its default is too small]({facts.STACK}) for long "
-            f"loops. With the default, at the timed sizes, the process crashed in: {crashed or 'none'}."
+            f"Taichi ran with `ad_stack_size=2048`, because [its default is too small]({facts.STACK}) for "
+            f"long loops. With the default, at the timed sizes, the process crashed in: {crashed or 'none'}."
         )
 
 
