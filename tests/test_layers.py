@@ -40,6 +40,7 @@ INSIDE = {
         "analysis",
         "program",
         "listing",
+        "tree",
         "runner",
         "passes",
         "schedule",

@@ -60,7 +60,7 @@ def operator(
     ``gradient``  inputs, output, output gradient -> tuple of input gradients.
     ``jvp``       inputs, output, tuple of tangents (None: zero) -> output tangent. Else from ``gradient``.
     ``batch``     how ``vmap`` is done: ``"elementwise"``, or (in_dims, inputs) -> (outputs, out_dims).
-    ``dims``, ``reference``  dimensions, as docs/reference/dims.md has them; a NumPy definition, for ``check``.
+    ``dims``, ``reference``  dimensions: docs/reference/dims.md; the definition in NumPy, for ``check``.
     ``autocast``, ``docs`` (or ``doc``), ``grid``, ``constants``  what autocast casts floating inputs to;
                   ``help(op)``, else a kernel's docstring; of a Triton kernel: docs/guides/triton-kernels.md.
 

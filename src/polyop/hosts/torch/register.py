@@ -30,6 +30,7 @@ from ...core.untraced import untraced
 from ...kernels.base import KernelBase
 from . import batch, function, recorded, tensors
 from .distributed.offer import offer
+from .flops import count_flops, forget
 from .run import run
 
 _lock = threading.RLock()
@@ -73,6 +74,7 @@ def _register(bound: BoundOperator) -> Any:
     _implement(bound, library, overload)
     bound.__dict__["torch_overload"] = overload
     offer(bound)
+    count_flops(bound, packet)
     rule = bound.operator.gradient
     if isinstance(rule, Rule) and "backward" in rule.part_kinds and not schema.name.endswith("__backward"):
         # a backward graph from PyTorch's cache names it, and nothing traces it first
@@ -83,7 +85,9 @@ def _register(bound: BoundOperator) -> Any:
 def unregister(bound: BoundOperator) -> None:
     """Take an operator out of ``torch.ops``; what was compiled with it cannot run any more."""
     with _lock:
-        bound.__dict__.pop("torch_overload", None)
+        overload = bound.__dict__.pop("torch_overload", None)
+        if overload is not None:
+            forget(overload.overloadpacket)
         bound.__dict__.pop("dtensor_overload", None)
         bound.__dict__.pop("dtensor_gradient", None)
         bound.divided = None
