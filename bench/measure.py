@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import statistics
 import subprocess
@@ -14,12 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polyop.bench.timing import Spread, interleaved
+from polyop.bench.timing import Spread, interleaved, keep_memory
 
+__all__ = ["keep_memory"]  # the rows import it from here
 FOLDER = Path(__file__).resolve().parent
 BYTECODE = FOLDER / "build" / "bytecode"
-TRIM_THRESHOLD, MMAP_MAX = -1, -4
-"""Options of ``mallopt``: when the end of the heap is returned, how many allocations are mapped instead."""
 SETTLE_S = 0.15  # longer than threads of OpenMP and OpenBLAS spin after a loop
 
 
@@ -115,14 +113,3 @@ def settle(run: Callable[[], Any]) -> None:
     run()
     while time.perf_counter() < end:
         run()
-
-
-def keep_memory() -> None:
-    """Make the C library keep freed memory, as it does in a program that has run for a while.
-
-    Otherwise chance decides which contestant gets new pages, which the system must clear first.
-    """
-    library = ctypes.CDLL(None)
-    if hasattr(library, "mallopt"):  # glibc
-        library.mallopt(TRIM_THRESHOLD, 2**30)
-        library.mallopt(MMAP_MAX, 0)

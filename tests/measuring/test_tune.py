@@ -111,6 +111,20 @@ def test_the_table_counts_everything(file, capsys):
     assert not Path(f"{file}.tuned.json").exists()
 
 
+def test_recorded_calls_and_gradients_are_tuned(file, tmp_path, capsys):
+    number = file.stem.removeprefix("tuned_")
+    tensor = {"dtype": "float32", "shape": [16, 24], "strides": [24, 1], "device": "cpu"}
+    row = {"operator": f"tuned{number}::rows", "part_of": "", "tensors": {"x": tensor}, "attributes": {}}
+    calls = tmp_path / "calls.json"
+    calls.write_text(json.dumps({"format": 1, "calls": [row]}))
+    options = ["--from", str(calls), "--gradient", "--seconds", "0.5", "--json"]
+    assert main(["tune", str(file), *options]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    names = [f"tuned{number}::rows", f"tuned{number}::rows__backward"]
+    assert [fact["operator"] for fact in facts] == names
+    assert facts[0]["inputs"] == "float32[16,24]"
+
+
 def test_a_kept_schedule_changes_the_code_of_its_sizes(file):
     operator = loaded(file).transposed
     kept(operator, [Spec((64, 64), "float32")], BLOCKS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import statistics
 import time
 import timeit
@@ -12,6 +13,8 @@ from typing import Any
 Named = tuple[str, Callable[[], Any]]
 ROUNDS, SLICE_S = 21, 0.02
 """How many slices of each call, and the seconds of a slice, where the caller does not say."""
+TRIM_THRESHOLD, MMAP_MAX = -1, -4
+"""Options of ``mallopt``: when the end of the heap is returned, how many allocations are mapped instead."""
 
 
 @dataclass(frozen=True)
@@ -99,3 +102,14 @@ def measure(
     timers = [timeit.Timer("call()", globals={"call": call}) for _, call in calls]
     times = interleaved(timers, rounds, slice_s, settle_s)
     return Timing({name: slices for (name, _), slices in zip(calls, times, strict=True)})
+
+
+def keep_memory() -> None:
+    """Make the C library keep freed memory, as it does in a program that has run for a while.
+
+    Otherwise chance decides which contestant gets new pages, which the system must clear first.
+    """
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):  # glibc
+        library.mallopt(TRIM_THRESHOLD, 2**30)
+        library.mallopt(MMAP_MAX, 0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,8 +19,8 @@ from .. import _core
 from ..bench.timing import measure
 from ..core.errors import BuildError, PolyopError, ScheduleError, UnsupportedError
 from ..loops.ir.schedule import Schedule
+from ..loops.library.make import schedule_or_original
 from ..loops.listing import listing
-from ..loops.pipeline import schedule as schedule_program
 from ..loops.targets import isa
 from ..testing.case import BrokenRuleError
 from .model import estimate
@@ -34,6 +35,8 @@ RANKING_SHARE = 0.25
 """The part of the time in which they are."""
 FIRST_MEASURED = 8
 """How many of them, the cheapest by the model, are measured before Optuna learns from measurements."""
+ALIKE = 0.02
+"""Costs whose ratio is about this near to 1 are equal: the model is not as exact as that."""
 HOPELESS = 4.0
 """A schedule whose estimated cost is so many times that of the default is not compiled."""
 QUICK, SURE = (3, 0.01), (11, 0.02)
@@ -46,7 +49,7 @@ MIN_GAIN = 1.03
 OUTCOMES = {
     "measured": "measured",
     "ranked out": "legal, and not compiled: the model says that others are faster",
-    "refused": "a step is not legal",
+    "refused": "a step is not legal, or cannot be proved in the quota of operations",
     "same loops": "the same loops as the default or as another one",
     "reordered": "sums in another order than the default's: --any-order measures them",
     "other values": "other values than the default",
@@ -189,13 +192,15 @@ class Search:
                 self.tell(trial, tried.ratio)
             else:
                 ranked.append((tried, trial))
-        return sorted(ranked, key=lambda pair: pair[0].cost)
+        return spread_out(ranked)
 
     def cost(self, steps: Schedule) -> tuple[float, str]:
         """Return the model's cost of a schedule, and its loops as text; raises ``ScheduleError``."""
-        program = schedule_program(self.subject.typed, steps=steps)
-        target = self.subject.kernel.options.isa
-        width = WIDTHS.get(isa.available()[0] if target == isa.PORTABLE else target, 16)
+        options = self.subject.kernel.options
+        program = schedule_or_original(self.subject.typed, options._replace(schedule=steps))
+        if program.fallback and steps != self.subject.kernel.schedule:
+            raise ScheduleError(self.subject.kernel.name, program.fallback)
+        width = WIDTHS.get(isa.available()[0] if options.isa == isa.PORTABLE else options.isa, 16)
         sizes = self.subject.specs, self.subject.attributes
         cost = estimate(program, *sizes, _core.thread_count(), width)
         return cost, f"{listing(program)}\n{program.plan}"
@@ -253,6 +258,20 @@ class Search:
         best.seconds = timing[str(number)].median
         if gain.median >= MIN_GAIN and gain.low > 1:
             self.outcome.best, self.outcome.gain = best, (gain.median, gain.low, gain.high)
+
+
+def spread_out(ranked: list[tuple[Tried, Any]]) -> list[tuple[Tried, Any]]:
+    """Return schedules in the order in which they are measured: by cost, but of equal costs one at a time.
+
+    Those that the model cannot tell apart are much alike, as a tile of another size.
+    """
+    seen: Counter[int] = Counter()
+    rows = []
+    for tried, trial in sorted(ranked, key=lambda pair: pair[0].cost):
+        bucket = round(math.log(max(tried.cost, 1.0)) / ALIKE)
+        rows.append((seen[bucket], tried.cost, tried, trial))
+        seen[bucket] += 1
+    return [(tried, trial) for _, _, tried, trial in sorted(rows, key=lambda row: row[:2])]
 
 
 def search(

@@ -139,5 +139,5 @@ def _equal_bytes(left: Any, right: Any) -> bool:
     """Whether two arrays hold the same bytes; they are not copied."""
     if left.shape != right.shape or left.dtype != right.dtype:
         return False
-    flat = (np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in (left, right))
-    return bool(np.array_equal(*flat))
+    ours, theirs = (np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in (left, right))
+    return bool(np.array_equal(ours, theirs))
