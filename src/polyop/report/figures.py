@@ -159,11 +159,22 @@ def by_threads(measured: Measured) -> Plot | None:
         )
         ideal.append(f"{at},{y(rows[0][1] / count)}")
     ticks = tuple(Tick(round(LEFT + step * (k + 0.5), 1), str(row[0])) for k, row in enumerate(rows))
-    values = [most * share / 4 for share in range(1, 4)]
+    values = _round_values(most)
     return Plot(ticks, tuple(Tick(y(v), time_text(v)) for v in values), (), tuple(marks), " ".join(ideal))
 
 
-CELL, EDGE = 44, 40
+def _round_values(most: float) -> list[float]:
+    """Return two to five multiples of 1, 2 or 5 times a power of ten, up to ``most``.
+
+    >>> _round_values(0.0053)
+    [0.002, 0.004]
+    """
+    power = 10.0 ** math.floor(math.log10(most))
+    step = next(s * power for s in (0.2, 0.5, 1, 2, 5) if most / (s * power) < 4)
+    return [round(step * k, 12) for k in range(1, int(most / step) + 1)]
+
+
+CELL, EDGE = 44, 42
 """The distance of neighbouring iterations, and the margin around them."""
 
 

@@ -77,8 +77,9 @@ def changed(old: str, old_origins: Sequence[int], new: str, origins: Sequence[in
     """
     a, b = old.splitlines(), new.splitlines()
     for what, i, i_end, j, j_end in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if what != "equal":
-            yield from (Line(a[k], old_origins[k], "-") for k in range(i, i_end))
+        if what != "equal":  # a line that only got a role stays one line
+            now = {line.partition("  # ")[0] for line in b[j:j_end]}
+            yield from (Line(a[k], old_origins[k], "-") for k in range(i, i_end) if a[k] not in now)
         yield from (Line(b[k], origins[k], "" if what == "equal" else "+") for k in range(j, j_end))
 
 
@@ -144,9 +145,9 @@ def _program(kernel: Kernel, options: Options, watch: _Watch) -> Program:
 
 
 def source_lines(kernel: Kernel, facts: Sequence[LoopFact], told: Sequence[Note]) -> Iterator[SourceLine]:
-    """Yield the author's lines, without empty ones at the end and the indentation that all share."""
+    """Yield the author's lines, without what is behind its end and the indentation that all share."""
     numbers = sorted(kernel.source)
-    while numbers and not kernel.source[numbers[-1]].strip():
+    while numbers and (kernel.source[numbers[-1]].startswith("#") or not kernel.source[numbers[-1]].strip()):
         numbers.pop()
     texts = inspect.cleandoc("\n" + "\n".join(kernel.source[n] for n in numbers)).splitlines()
     texts += [""] * (len(numbers) - len(texts))

@@ -107,14 +107,17 @@ def _kept(called: Called, found: Derived) -> Iterator[Kept]:
     read = found.kernel.saved_for_backward(list(called.inputs), called.attributes)
     known = dict(zip((n for n in kernel.parameters if n in kernel.buffers), found.specs, strict=True))
     for number, (name, flag) in enumerate(zip(names, read, strict=False)):
+        if name in saved:
+            kept_here = (
+                "kept for the gradient" if flag else "but this gradient does not read it: it is dropped"
+            )
+            how = "saved" if flag else "dropped"
+            yield Kept(name, how, saved[name].size, why=f"returned by the forward, {kept_here}")
         if not flag or name in saved:
             continue
         spec = found.specs[number]
         how = "input" if number < len(tensors) else "output"
         yield Kept(name, how, None if spec is None else spec.nbytes, why="kept by the framework, not copied")
-    for row in saved.values():
-        buffer = called.typed.buffers.get(row.name)
-        yield Kept(row.name, "saved", row.size, buffer.line if buffer else 0, "returned by the forward")
     for name, source in found.adjoint.tapes.items():
         size = bytes_of(kernel, kernel.buffers[name], known, called.attributes)
         why = f"{source} is overwritten, so its values are written down while the gradient runs"

@@ -102,14 +102,19 @@ def _fact(
             badges.append(Badge("parallel", "parallel"))
             over = ", ".join(dict.fromkeys(n for n, _ in plan.private.get(var, ())))
             more = f", each with its own {over}, which are combined at the end" if over else ""
-            sentences.append(f"Threads share its iterations{more}.")
+            no = "" if over else "No two of its iterations conflict: "
+            sentences.append(
+                f"{no}threads share them{more}." if no else f"Threads share its iterations{more}."
+            )
         if var in plan.rows:
             badges.append(Badge("parallel", "parallel rows"))
             sentences.append(f"Each thread runs the iterations of its own rows of {plan.rows[var].buffer}.")
         if var in plan.vector:
             badges.append(Badge("vector", lanes_in_c(var, c, target)))
             sums = reason.over and "; the sums of the lanes are combined after the loop"
-            sentences.append(f"Neighbouring iterations are lanes of vectors{sums or ''}.")
+            free = "" if var in plan.threads or sums else "No two of its iterations conflict: "
+            start = "neighbouring ones" if free else "Neighbouring iterations"
+            sentences.append(f"{free}{start} are lanes of vectors{sums or ''}.")
         if var in plan.tiles:
             badges.append(Badge("tile", f"tile with {plan.tiles[var].row}"))
             packed = ", and an operand is packed" if plan.tiles[var].packed else ""
@@ -120,11 +125,19 @@ def _fact(
             sentences.append(f"Loops {together} run row by row together, so shared rows stay in a cache.")
         if len(badges) == before:
             badges.append(Badge("serial", "serial"))
-            sentences.append(_why_serial(part, program, reason))
+            sentences += [_why_serial(part, program, reason), *_said(part, program)]
             shared = shared or reason.accesses
     return LoopFact(
         name, node.line, text, tuple(dict.fromkeys(badges)), " ".join(dict.fromkeys(sentences)), shared
     )
+
+
+def _said(part: For, program: Program) -> list[str]:
+    """Return what the planner said of a loop that has no role, such as why it has no vectors."""
+    start = f"loop {part.var}: "
+    notes = [n.text for n in program.notes if n.kind == "plan" and n.line == part.line]
+    texts = [text.removeprefix(start) for text in notes if text.startswith(f"{start}no ")]
+    return [f"{text[0].upper()}{text[1:]}." for text in texts]
 
 
 def _why_serial(part: For, program: Program, reason: Reason) -> str:

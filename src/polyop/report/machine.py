@@ -22,6 +22,8 @@ _REGISTER = re.compile(r"\b([xyz])mm\d+")
 _ARM_VECTOR = re.compile(r"\bv\d+\.(\d+)([bhsd])\b")
 _SLOT = re.compile(r"\[[^\]]*\b(rsp|rbp)\b|\[sp\b")
 _VECTOR_OPERAND = re.compile(r"\b[XYZ]MMWORD PTR (?:\w+:)?\[(?!rip|rsp)")
+MOST = 3000
+"""Beyond this many instructions a page shows the innermost loops alone."""
 _BYTES = {"x": 16, "y": 32, "z": 64}
 _ALIGNED = ("movap", "vmovap", "movdqa", "vmovdqa", "movnt", "vmovnt", "prefetch")
 _SCALARS = ("ss", "sd", "sh")
@@ -55,8 +57,23 @@ def code(text: str, options: Options, origins: Sequence[int]) -> Machine:
     functions = [_with_loops(one) for one in found if not one.name.startswith("polyop_")]
     shown = tuple((one.name, tuple(_placed(one.instructions, origins))) for one in functions)
     loops = tuple(loop for _, instructions in shown for loop in _innermost(instructions))
+    total = sum(len(instructions) for _, instructions in shown)
+    if total > MOST:
+        shown = tuple((name, tuple(_busiest(instructions, loops))) for name, instructions in shown)
+        shown = tuple(row for row in shown if row[1])
+    left_out = total - sum(len(instructions) for _, instructions in shown)
     how = f"{compiler.family}, {' '.join(flags)}"
-    return Machine(shown, loops, how=how)
+    return Machine(shown, loops, left_out=left_out, how=how)
+
+
+def _busiest(instructions: Sequence[Instruction], loops: Sequence[MachineLoop]) -> Iterator[Instruction]:
+    """Yield the instructions of the innermost loops with the most vectors, until there are many."""
+    at = {one.address: number for number, one in enumerate(instructions)}
+    kept: set[int] = set()
+    for loop in sorted(loops, key=lambda one: -one.vector):
+        if loop.first in at and len(kept) + loop.count <= MOST:
+            kept |= set(range(at[loop.first], at[loop.first] + loop.count))
+    yield from (instructions[number] for number in sorted(kept))
 
 
 @dataclass

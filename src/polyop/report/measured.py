@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..bench.machine import machine
 from ..bench.peers import Peer
 from ..bench.roofline import Roofs, measure_roofs
 from ..bench.run import OURS, Settings, bench
@@ -36,11 +37,10 @@ def measured(
     ``values`` are tensors in place of specs; without them arrays are drawn, as ``polyop check`` draws them.
     Where the call fails with drawn values, the result says so.
     """
+    drawn = tuple(values) or called.given
+    said: list[str] = []
     try:
-        arguments = samples.arguments(bound.operator, tuple(values) or called.given, dict(called.own), 0)
-        calls, works = _calls(bound, called, arguments, gradient)
-        for _, call in calls:
-            call()
+        calls, works, said = _that_run(bound, called, drawn, gradient)
         roofs = measure_roofs()
     except PolyopError as problem:
         return Measured(missing=str(problem))
@@ -56,8 +56,25 @@ def measured(
         level=level,
         limits=tuple(_limits(points, roofs)),
         threads=tuple(_by_threads(calls[0][1])),
-        notes=(*_notes(works, roofs), *wrong),
+        notes=(*said, *_notes(works, roofs), *wrong),
     )
+
+
+def _that_run(
+    bound: BoundOperator, called: Called, drawn: Sequence[Any], gradient: Derived | None
+) -> tuple[list[tuple[str, Callable[[], Any]]], list[Work], list[str]]:
+    """Return calls that run: with drawn values or, where these are refused as indices, with zeros."""
+    arguments = samples.arguments(bound.operator, drawn, dict(called.own), 0)
+    try:
+        return (*_calls(bound, called, arguments, gradient), [])
+    except PolyopError:
+        tensors = set(bound.schema.tensor_positions)
+        zeros = [
+            np.zeros_like(x) if k in tensors and isinstance(x, np.ndarray) and x.dtype.kind in "iu" else x
+            for k, x in enumerate(arguments)
+        ]
+        said = "Tensors of integers are zeros: drawn values were refused as indices."
+        return (*_calls(bound, called, zeros, gradient), [said])
 
 
 def _calls(
@@ -67,12 +84,14 @@ def _calls(
     works = [work_of(bound, called.given, called.own)]
     args, keywords = bound.schema.split(arguments)
     calls: list[tuple[str, Callable[[], Any]]] = [(bound.name, lambda: bound(*args, **keywords))]
+    calls[0][1]()
     if gradient is None:
         return calls, works
     outputs, pull = bound.vjp(*args, **keywords)
     several = isinstance(outputs, (tuple, list))
     grads = [np.ones_like(one) for one in outputs] if several else np.ones_like(outputs)
     calls.append(("gradient", lambda: pull(grads)))
+    calls[1][1]()
     return calls, [*works, gradient.work]
 
 
@@ -128,6 +147,9 @@ def _counts(most: int) -> list[int]:
 
 
 def _notes(works: Sequence[Work], roofs: Roofs) -> Iterator[str]:
+    load = machine()
+    if load["busy"]:
+        yield f"The machine did other work, too (load {load['load']}, {load['cores']} cores): times are too long."
     yield f"Roofs and calls use {roofs.threads} threads and the vectors of {roofs.target}."
     if not all(work.exact for work in works):
         yield "Operations or bytes are an upper bound: a loop may end early, or indices come from data."

@@ -13,6 +13,8 @@ from .units import amount, percent, time_text
 from .values import Facts
 
 TEMPLATES = Path(__file__).parent / "templates"
+MOST_COLOURED = 150_000
+"""Characters of a text that is coloured: each word is a node of the page."""
 NEEDS = "jinja2", "pygments"
 
 
@@ -65,6 +67,8 @@ def coloured(texts: Sequence[str], language: str) -> list[Any]:
     from pygments.lexers import get_lexer_by_name
     from pygments.token import STANDARD_TYPES
 
+    if sum(map(len, texts)) > MOST_COLOURED:
+        return [markupsafe.escape(text) for text in texts]
     lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
     lines: list[list[str]] = [[]]
     for kind, value in lexer.get_tokens("\n".join(texts)):

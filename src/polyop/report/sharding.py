@@ -39,9 +39,9 @@ def tables(
         notes += found.notes
     if not rows:
         return (), tuple(dict.fromkeys(notes))
-    size = " x ".join(f"{name} = {count}" for name, count in axes.items())
+    size = ", ".join(f"{name}={count}" for name, count in axes.items())
     head = ("divided", "outputs", "forward moves", "gradient moves", "memory of a device")
-    return (Table(f"On a mesh of {size} devices", head, tuple(rows)),), tuple(dict.fromkeys(notes))
+    return (Table(f"On a mesh with {size}", head, tuple(rows)),), tuple(dict.fromkeys(notes))
 
 
 def _given(call: Called) -> list[Any]:

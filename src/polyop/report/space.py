@@ -29,7 +29,7 @@ OPERATIONS = 40_000_000
 
 
 def spaces(program: Program, values: Mapping[str, int]) -> tuple[Space, ...]:
-    """Return pictures of the loop nests of a program, those with dependences first.
+    """Return pictures of the loop nests of a program, those with dependences first, then one without.
 
     ``values``: those of sizes and attributes, by the names that :func:`parameter_values` gives. Nests whose
     bounds depend on data have none.
@@ -39,7 +39,9 @@ def spaces(program: Program, values: Mapping[str, int]) -> tuple[Space, ...]:
         made = list(_spaces(own, values))
     except islpy.Error:  # isl's quota: a picture is no reason to fail
         return ()
-    return tuple(sorted(made, key=lambda space: not space.arrows)[:MOST])
+    drawn = [space for space in made if space.arrows]
+    free = sorted((space for space in made if not space.arrows), key=lambda space: -len(space.points))
+    return tuple([*drawn, *free[:1]][:MOST])
 
 
 def _spaces(program: Program, values: Mapping[str, int]) -> Iterator[Space]:

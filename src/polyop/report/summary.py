@@ -31,8 +31,12 @@ def _loops(form: Form) -> Iterator[str]:
         yield f"The compiler gave up: {form.fallback}"
     if not serial and form.loops:
         yield "No loop is serial: each one is shared by threads, or its iterations are lanes of vectors."
+    groups: dict[str, list[str]] = {}
     for fact in serial:
-        yield f"Loop {fact.name} (line {fact.line}) is serial. {fact.why}"
+        groups.setdefault(fact.why, []).append(f"{fact.name} (line {fact.line})")
+    for why, names in groups.items():
+        start = f"Loop {names[0]} is" if len(names) == 1 else f"Loops {listed(names)} are"
+        yield f"{start} serial. {why}"
     for kind, words in (("parallel", "Threads share"), ("vector", "Lanes of vectors are")):
         names = [_named(fact, kind) for fact in form.loops if any(b.kind == kind for b in fact.badges)]
         if names:

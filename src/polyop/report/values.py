@@ -122,6 +122,8 @@ class Machine:
     functions: tuple[tuple[str, tuple[Instruction, ...]], ...] = ()
     loops: tuple[MachineLoop, ...] = ()
     missing: str = ""
+    left_out: int = 0
+    """How many instructions are not shown, because they are in no innermost loop."""
     how: str = ""
     """What compiled it, and with which options."""
 

@@ -8,6 +8,12 @@
       byLine.set(line, [...(byLine.get(line) || []), node]);
     }
   }
+  for (const node of linked) node.style.setProperty("--i", node.dataset.l.split(" ")[0]);
+  for (const pane of document.querySelectorAll(".code")) {
+    const lines = pane.querySelectorAll(".ln");
+    for (const line of lines) line.tabIndex = -1;
+    if (lines.length) lines[0].tabIndex = 0;
+  }
   const keys = ["lit", "pinned"];
   const shown = { lit: [], pinned: [] };
   let pinned = "";
