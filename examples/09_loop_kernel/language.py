@@ -3,6 +3,8 @@
 
 import os
 
+import ml_dtypes
+
 # [first]
 import numpy as np
 
@@ -59,6 +61,41 @@ rows = np.ones((2, 4))
 print(reduce_rows(rows), reduce_rows(rows, np.arange(4.0)), reduce_rows(rows, mode="norm"))
 # [/choices]
 assert reduce_rows(rows, np.arange(4.0), "mean").tolist() == [1.5] * 2
+
+
+# [float8]
+@polyop.kernel
+def to_float8(x):
+    y = output_tensor(x.shape, "float8_e4m3fn")
+    scale = output_tensor((x.shape[0],), "float32")
+    for i in range(x.shape[0]):
+        scale[i] = 0
+        for j in range(x.shape[1]):
+            scale[i] = max(scale[i], abs(x[i, j]) / 448)  # 448 is the largest float8_e4m3fn
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] / max(scale[i], 1e-30)
+    return y, scale
+
+
+@polyop.kernel
+def scaled_product(a, b, scale_a, scale_b):
+    c = output_tensor((a.shape[0], b.shape[0]), "float32")
+    for i in range(a.shape[0]):
+        for j in range(b.shape[0]):
+            total = float32(0)
+            for k in range(a.shape[1]):
+                total += a[i, k] * b[j, k]
+            c[i, j] = total * scale_a[i] * scale_b[j]
+    return c
+
+
+rows = np.linspace(-3, 3, 24, dtype=np.float32).reshape(4, 6)
+y, scale_y = to_float8(rows)
+print(y.dtype, scaled_product(y, y, scale_y, scale_y)[0, 0], rows[0] @ rows[0])
+# [/float8]
+assert y.dtype == ml_dtypes.float8_e4m3fn
+np.testing.assert_array_equal(y, to_float8.python(rows)[0])
+np.testing.assert_allclose(scaled_product(y, y, scale_y, scale_y), rows @ rows.T, 0.05, 0.3)
 
 
 # [helpers]

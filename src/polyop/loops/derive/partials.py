@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ...core.errors import GradientError
 from ..ir.grammar import BOOL, Const, Expr, Load, Op, Type, children, unconditional, walk
 from ..ir.operate import operate
-from ..ir.types import cast, kind
+from ..ir.types import cast, kind, number_of
 
 Contributions = tuple[Expr | None, ...]
 Rule = Callable[[Op, Expr], Contributions]
@@ -191,7 +191,7 @@ PARTIALS: Mapping[str, Rule] = {
     "asin": _asin,
     "acos": _acos,
     "atan": _atan,
-    "cast": lambda node, g: (cast(g, node.args[0].type),),
+    "cast": lambda node, g: (cast(g, number_of(node.args[0].type)),),
     "with_gradient": _own,
 }
 """By operator."""
@@ -304,7 +304,7 @@ def push(value: Expr, tangent: Callable[[Load], Expr | None]) -> Expr | None:
         if part is None:
             continue
         if value.name == "cast":
-            return cast(part, value.type)
+            return cast(part, number_of(value.type))
         # a contribution is linear in the adjoint: with a tangent in its place it is the result's tangent
         total = plus(total, contributions(value, part)[number_])
     return total

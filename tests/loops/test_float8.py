@@ -1,0 +1,247 @@
+# ruff: noqa: F821 - kernels, whose words are no names here
+"""float8 tensors: bit for bit as ml_dtypes on each instruction set, in float32 in between, in each host."""
+
+import functools
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import polyop
+from polyop.core.errors import ArgumentTypeError
+from polyop.loops.frontend.parse import parse
+from polyop.loops.targets import isa
+
+E4M3, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
+DTYPES = (E4M3, E5M2)
+
+
+def decoded(x):
+    y = output_tensor(x.shape, "float32")
+    for i in range(x.shape[0]):
+        y[i] = x[i]
+    return y
+
+
+def encoded_e4m3(x):
+    y = output_tensor(x.shape, "float8_e4m3fn")
+    for i in range(x.shape[0]):
+        y[i] = x[i]
+    return y
+
+
+def encoded_e5m2(x):
+    y = output_tensor(x.shape, "float8_e5m2")
+    for i in range(x.shape[0]):
+        y[i] = x[i]
+    return y
+
+
+def rounded(x):
+    y = output_tensor((x.shape[0], 2), "float32")
+    for i in range(x.shape[0]):
+        y[i, 0] = float8_e4m3fn(x[i])
+        y[i, 1] = float8_e5m2(x[i])
+    return y
+
+
+WORDS = np.arange(256, dtype=np.uint8)
+ROWS = (
+    *((decoded, t.__name__) for t in DTYPES),
+    *((f, t) for f in (encoded_e4m3, encoded_e5m2, rounded) for t in ("float32", "float64")),
+)
+
+
+def numbers():
+    """Return all float16, the numbers of both dtypes, halfway and beside it, and random words as float32."""
+    halves = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    found = [halves]
+    for of in DTYPES:
+        own = np.unique(WORDS.view(of).astype(np.float32))
+        own = own[np.isfinite(own)]
+        middle = np.concatenate([(own[1:] + own[:-1]) / 2, [464, -464, 61440, -61440]]).astype(np.float32)
+        up, down = (np.nextafter(middle, np.float32(to)) for to in (np.inf, -np.inf))
+        found += [own, middle, up, down]
+    random = np.random.default_rng(0).integers(0, 2**32, 100_003, np.uint32)
+    return np.concatenate([*found, random.view(np.float32)])
+
+
+NUMBERS = numbers()
+
+
+@functools.cache
+def kernels():
+    return [parse(f, [(t, 1)], {}) for f, t in ROWS]
+
+
+@pytest.fixture(scope="module", params=[*isa.available(), "cuda"])
+def run(request, batch, emulate):
+    """A function that runs a row of ROWS as the target compiles it; CUDA's text runs in the emulation."""
+    cuda = request.param == "cuda"
+    text = emulate.text(kernels()) if cuda else batch.text(kernels(), request.param)
+    library = emulate.build(text) if cuda else batch.build(text)
+
+    @functools.cache
+    def called(function, of):
+        number = ROWS.index((function, of))
+        return batch.bound(function, [(of, ["n"], "")], {}, library, number)
+
+    def result(function, x, *shape):
+        number = ROWS.index((function, x.dtype.name))
+        of = kernels()[number].buffers["y"].dtype
+        y = np.zeros((*x.shape, *shape), getattr(ml_dtypes, of, of))
+        if cuda:
+            (y,) = called(function, x.dtype.name)(x)
+        else:
+            batch.call(library, number, [x], [y])
+        return y
+
+    return result
+
+
+def bits(array):
+    return array.view({1: np.uint8, 4: np.uint32}[array.dtype.itemsize])
+
+
+@pytest.mark.parametrize("of", DTYPES)
+def test_every_word_is_decoded(of, run):
+    for n in (256, 253, 1):  # vectors, and what is left over
+        words = WORDS[-n:].view(of)
+        np.testing.assert_array_equal(bits(run(decoded, words)), bits(words.astype(np.float32)))
+
+
+@pytest.mark.parametrize("of", DTYPES)
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
+def test_numbers_are_rounded_as_ml_dtypes_rounds(of, run):
+    function = encoded_e4m3 if of is E4M3 else encoded_e5m2
+    expected = bits(NUMBERS.astype(of))
+    np.testing.assert_array_equal(bits(run(function, NUMBERS)), expected)
+    each = NUMBERS[::997]
+    short = np.concatenate([bits(run(function, each[k : k + 1])) for k in range(len(each))])
+    np.testing.assert_array_equal(short, expected[::997])
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
+def test_the_words_round_a_number(run):
+    expected = np.stack([NUMBERS.astype(of).astype(np.float32) for of in DTYPES], 1)
+    np.testing.assert_array_equal(run(rounded, NUMBERS, 2), expected)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast", "ignore:invalid value encountered in cast")
+def test_a_float64_is_rounded_to_float32_first(run):
+    wide = np.array([1.0625 + 2.0**-40, -1.125 - 2.0**-40, 1e300, 3.0e-7])
+    for function, of in ((encoded_e4m3, E4M3), (encoded_e5m2, E5M2)):
+        expected = bits(wide.astype(np.float32).astype(of))
+        np.testing.assert_array_equal(bits(run(function, wide)), expected)
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(bits(polyop.kernel(function).python(wide)), expected)
+
+
+@polyop.kernel
+def language(x, z):
+    y = output_tensor(x.shape, x.dtype)
+    row = output_tensor(x.shape, z.dtype)
+    totals = output_tensor((x.shape[0], 4), "float32")
+    own = allocate(x.shape, "float8_e5m2")
+    for i in range(x.shape[0]):
+        best = x[i, 0]
+        for j in range(x.shape[1]):
+            best = max(best, x[i, j])
+            own[i, j] = x[i, j] * 1.3
+            y[i, j] = x[i, j] * x[i, j] if x[i, j] > 0 else own[i, j]
+            y[i, j] += 0.25
+        row[i] = x[i] * z[i] + 1
+        totals[i, 0] = best * best
+        totals[i, 1] = sum(x[i] * x[i])
+        totals[i, 2] = max(z[i]) + where(x[i, 0] > z[i, 0], x[i, 0], z[i, 0])
+        totals[i, 3] = abs(x[i, 0]) * 300 + 1 if x.dtype == "float8_e4m3fn" else 7
+    return y, row, totals
+
+
+def test_arithmetic_is_in_float32_as_in_plain_python():
+    random = np.random.default_rng(1)
+    x = (random.integers(-32, 33, (5, 37)) * 0.5).astype(E4M3)
+    z = random.integers(-8, 9, (5, 37)).astype(E5M2)
+    results, reference = language(x, z), language.python(x, z)
+    for one, other in zip(results, reference, strict=True):
+        assert type(other) is np.ndarray
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one.astype(np.float32), other.astype(np.float32))
+    wide, least = x.astype(np.float32), results[2][:, 1]
+    np.testing.assert_array_equal(least, (wide * wide).sum(1))  # beyond 448: in float8 it would be NaN
+    assert least.max() > 448
+
+
+@polyop.kernel
+def product(a, b, scale):
+    c = output_tensor((a.shape[0], b.shape[1]), "float32")
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            total = float32(0)
+            for k in range(a.shape[1]):
+                total += a[i, k] * b[k, j]
+            c[i, j] = total * scale[i]
+    return c
+
+
+def operands(of=E4M3):
+    random = np.random.default_rng(2)
+    a, b = (random.integers(-6, 7, shape).astype(of) for shape in ((5, 33), (33, 19)))
+    return a, b, (random.integers(1, 9, 5) / 4).astype(np.float32)
+
+
+def expected_gradient(a, b, scale):
+    del a
+    return np.broadcast_to(scale[:, None] * b.astype(np.float32).sum(1), (5, 33))
+
+
+@pytest.mark.parametrize("of", DTYPES)
+def test_under_pytorch(of):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    a, b, scale = operands(of)
+    expected = a.astype(np.float32) @ b.astype(np.float32) * scale[:, None]
+    kind = getattr(torch, of.__name__)
+    tensors = [torch.from_numpy(t.view(np.uint8)).view(kind) for t in (a, b)]
+    np.testing.assert_array_equal(product(a, b, scale), expected)
+    np.testing.assert_array_equal(product(*tensors, torch.from_numpy(scale)).numpy(), expected)
+    tensors[0].requires_grad_()
+    product(*tensors, torch.from_numpy(scale)).sum().backward()
+    assert tensors[0].grad.dtype == kind
+    wanted = expected_gradient(a, b, scale).astype(of)  # summed in float32, rounded once
+    np.testing.assert_array_equal(tensors[0].grad.float().numpy(), wanted.astype(np.float32))
+
+
+def test_under_jax():
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    a, b, scale = map(jax.numpy.asarray, operands())
+    expected = product(*operands())
+    np.testing.assert_array_equal(jax.jit(product)(a, b, scale), expected)
+    gradient = jax.grad(lambda a: product(a, b, scale).sum())(a)
+    assert gradient.dtype == E4M3
+    np.testing.assert_array_equal(gradient, expected_gradient(*operands()).astype(E4M3))
+    batched = jax.vmap(product, in_axes=(0, None, None))(jax.numpy.stack([a, a]), b, scale)
+    np.testing.assert_array_equal(batched, np.stack([expected, expected]))
+
+
+def test_under_paddle():
+    paddle = pytest.importorskip("paddle", reason="Paddle is not installed")
+    a, b, scale = operands()
+    tensors = [paddle.to_tensor(t.astype(np.float32)).astype("float8_e4m3fn") for t in (a, b)]
+    result = product(*tensors, paddle.to_tensor(scale))
+    np.testing.assert_array_equal(result.numpy(), product(a, b, scale))
+
+
+CONSTANT = E4M3(2)
+
+
+def reads_a_constant(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * CONSTANT
+    return y
+
+
+def test_a_number_of_float8_from_outside_is_refused():
+    rule = r"a number from outside the function must have one of the dtypes bool.*float64, but got"
+    with pytest.raises(ArgumentTypeError, match=rule):
+        polyop.kernel(reads_a_constant)(np.ones(2, np.float32))
