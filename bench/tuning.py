@@ -8,6 +8,7 @@ Nothing is kept. The last line says how often the default was the best.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ sys.path.insert(0, str(FOLDER))
 
 import numpy as np  # noqa: E402 - after the path
 from loops import npbench  # noqa: E402 - beside this file
-from loops.table import Row  # noqa: E402 - same
+from loops.table import Program  # noqa: E402 - same
 from measure import keep_memory  # noqa: E402 - same
 
 import polyop  # noqa: E402 - after the path
@@ -42,9 +43,9 @@ KERNELS = (
 HEAD = ("kernel", "default", "tuned", "gain", "10 % - 90 %", "measured, legal, refused", "schedule")
 
 
-def operator(row: Row, arguments: tuple[Any, ...]) -> Any:
+def operator(name: str, program: Program, arguments: tuple[Any, ...]) -> Any:
     """Return a program as an operator, with a schema made from its arguments."""
-    parsed = outline(row.kernel)
+    parsed = outline(program.kernel)
     tensors = sum(isinstance(a, np.ndarray) for a in arguments)
     inplace = dict(parsed.inplace)
     letters = {parameter: chr(97 + k) for k, (_, parameter) in enumerate(parsed.inplace)}
@@ -57,15 +58,16 @@ def operator(row: Row, arguments: tuple[Any, ...]) -> Any:
     texts += [f"{type(value).__name__} {name}" for name, value in numbers]
     returned = [kind(inplace[k]) if k in inplace else "Tensor" for k in range(len(parsed.outputs))]
     result = returned[0] if len(returned) == 1 else f"({', '.join(returned)})"
-    kernel = LoopKernel(row.kernel, parsed.parameters[tensors:])
-    return polyop.operator(f"tuning::{row.name}({', '.join(texts)}) -> {result}", kernel)
+    clean = "of_" + re.sub(r"\W", "_", name)
+    kernel = LoopKernel(program.kernel, parsed.parameters[tensors:])
+    return polyop.operator(f"benchmark::{clean}({', '.join(texts)}) -> {result}", kernel)
 
 
 def tuned(name: str, options: argparse.Namespace) -> Outcome:
     """Return the outcome of the search for one kernel, in the sizes of the benchmark."""
     row = npbench.ROWS[name]
     arguments = row.arguments(row.bench)
-    subject = Subject.of_arguments(operator(row, arguments), arguments)
+    subject = Subject.of_arguments(operator(name, row, arguments), arguments)
     return search(subject, options.seconds, any_order=options.any_order)
 
 

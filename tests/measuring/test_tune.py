@@ -84,7 +84,7 @@ def explained(operator, *sizes):
 
 def test_the_verb_keeps_what_explain_and_calls_use(file, capsys):
     """The default walks across rows; blocks are several times as fast on any machine."""
-    options = ["--input", "float32[1024,1024]", "--seconds", "6"]
+    options = ["--input", "float32[1024,1024]", "--seconds", "4"]
     assert main(["tune", str(file), "transposed", *options, "--json"]) == 0
     (facts,) = json.loads(capsys.readouterr().out)
     assert sum(facts["counts"].values()) == len(facts["tried"])

@@ -39,11 +39,14 @@ ALIKE = 0.02
 """Costs whose ratio is about this near to 1 are equal: the model is not as exact as that."""
 HOPELESS = 4.0
 """A schedule whose estimated cost is so many times that of the default is not compiled."""
-QUICK, SURE = (3, 0.01), (11, 0.02)
+QUICK, SURE = (3, 0.01), (21, 0.02)
 """Rounds and seconds of a slice: for every candidate, and for the best ones."""
 FINALISTS = 3
 MIN_GAIN = 1.03
-"""A schedule must be faster by this factor, and by more than the spread, to be kept."""
+"""A schedule must be faster by this factor, in the median and in the best slices, to be kept."""
+MIN_SHARE = 0.75
+"""In so many of the slices it must be faster than the default was beside it. By chance 21 slices are so once
+in 75 times."""
 
 
 OUTCOMES = {
@@ -256,7 +259,10 @@ class Search:
         for one, spread in zip(finalists, gains, strict=True):
             one.ratio = 1 / spread.median
         best.seconds = timing[str(number)].median
-        if gain.median >= MIN_GAIN and gain.low > 1:
+        slices = timing.slices["default"], timing.slices[str(number)]
+        faster = sum(before > after for before, after in zip(*slices, strict=True)) / len(slices[0])
+        least = min(gain.median, min(slices[0]) / min(slices[1]))
+        if least >= MIN_GAIN and faster >= MIN_SHARE:
             self.outcome.best, self.outcome.gain = best, (gain.median, gain.low, gain.high)
 
 
