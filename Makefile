@@ -22,7 +22,7 @@ COUNT ?= 1000000
 MINUTES ?= 240
 
 .PHONY: demo wheel test test-main test-mindspore test-all exhaustive-main exhaustive-mindspore sweep packages lint coverage \
-  docs bench compare sanitize sanitize-address sanitize-thread format golden clean
+  docs bench compare clang sanitize sanitize-address sanitize-thread format golden chromium clean
 
 demo: $(VENV)/ready
 	$(BIN)/python -m polyop demo
@@ -44,8 +44,18 @@ test-main: $(VENV)/test-tools $(NPU)/ready
 # The same, and the tests that are too slow for every change.
 test-all: test exhaustive-main exhaustive-mindspore
 
-exhaustive-main: $(VENV)/test-tools $(NPU)/ready
+exhaustive-main: $(VENV)/test-tools $(NPU)/ready chromium
 	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST_EXHAUSTIVE) -m exhaustive
+
+# The browser in which the pages of reports are tested. Where it cannot be installed these tests are skipped.
+chromium:
+	@if ! { command -v chromium && command -v chromedriver; } > /dev/null; then \
+	  if command -v apt-get > /dev/null && test "$$(id -u)" = 0; then \
+	    echo "installing chromium, for the tests of reports"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	      chromium chromium-driver > /dev/null || echo "chromium cannot be installed: its tests are skipped"; \
+	  else echo "chromium is not installed, and only root can install it: its tests are skipped"; fi; \
+	fi
 
 ifeq ($(MINDSPORE),yes)
 test-mindspore: $(MS_VENV)/ready
@@ -97,6 +107,10 @@ bench: $(VENV)/test-tools $(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/ready)
 compare: $(VENV)/test-tools
 	$(BIN)/python -m pip install --quiet -r bench/requirements-peers.txt
 	$(BIN)/python bench/beside/run.py
+
+# The exhaustive tests build with clang too, where it is installed. As root, on Debian or Ubuntu.
+clang:
+	apt-get install --yes --no-install-recommends clang
 
 sanitize: sanitize-address sanitize-thread
 

@@ -31,6 +31,7 @@ collect_ignore = [  # programs, and modules that define operators: their doctest
     "support/chunked_operators.py",
     "support/measured_operators.py",
     "support/opinfo",
+    "support/report_kernels.py",
     "support/torch_packages",
 ]
 

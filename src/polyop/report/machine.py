@@ -54,6 +54,7 @@ def code(text: str, options: Options, origins: Sequence[int]) -> Machine:
     if listed.returncode:
         return Machine(missing=f"objdump cannot read the library: {listed.stderr.strip()}")
     found = [one for one in _functions(listed.stdout, path) if one.is_of_kernel]
+    found.sort(key=lambda one: (".cold" in one.name, one.name.startswith("loop_"), one.name))
     functions = [_with_loops(one) for one in found if not one.name.startswith("polyop_")]
     shown = tuple((one.name, tuple(_placed(one.instructions, origins))) for one in functions)
     loops = tuple(loop for _, instructions in shown for loop in _innermost(instructions))

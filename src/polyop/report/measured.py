@@ -149,7 +149,7 @@ def _counts(most: int) -> list[int]:
 def _notes(works: Sequence[Work], roofs: Roofs) -> Iterator[str]:
     load = machine()
     if load["busy"]:
-        yield f"The machine did other work, too (load {load['load']}, {load['cores']} cores): times are too long."
+        yield f"The machine did other work (load {load['load']}, {load['cores']} cores): times are too long."
     yield f"Roofs and calls use {roofs.threads} threads and the vectors of {roofs.target}."
     if not all(work.exact for work in works):
         yield "Operations or bytes are an upper bound: a loop may end early, or indices come from data."

@@ -44,7 +44,10 @@
     // each pane scrolls by itself, so the page stays where it is
     for (const pane of document.querySelectorAll(".code")) {
       if (pane.contains(from) || pane.offsetParent === null) continue;
-      const first = [...pane.querySelectorAll(".pinned")][0];
+      // in machine code the line of the innermost loop, which is where the time goes
+      const depth = (row) => row.querySelectorAll(".depth i").length;
+      const rows = [...pane.querySelectorAll(".pinned")];
+      const first = rows.reduce((best, row) => (best && depth(best) >= depth(row) ? best : row), null);
       if (first) pane.scrollTop += first.getBoundingClientRect().top - pane.getBoundingClientRect().top - pane.clientHeight / 3;
     }
   }
