@@ -49,7 +49,8 @@ def call(site: Site, by_device: dict[str, XlaHandler], outputs: list[Any], flat:
         _register(target, device, kernel)
     device, kernel = next(iter(by_device.items()))
     values = AttributeValues.of(operator).of_call(operator.schema, device, site.unflatten(flat))
-    return jax.ffi.ffi_call(target, outputs)(*flat, **kernel.encode(values))
+    with jax.named_scope(operator.name):
+        return jax.ffi.ffi_call(target, outputs)(*flat, **kernel.encode(values))
 
 
 @functools.cache
