@@ -1,8 +1,8 @@
 """Build the documents as a site: python tools/documentation/build.py [FOLDER].
 
-The pages are collected in one folder, with the folders of the project, and Sphinx makes HTML of them. A link that
-leads nowhere, a notebook that fails, and any warning of Sphinx end the build with an error. The site can be read
-without a network: open FOLDER/index.html.
+The pages are collected in one folder, with the folders of the project, and Sphinx makes HTML of them. A link
+that leads nowhere, a notebook that fails, and any warning of Sphinx end the build with an error. The site needs
+no network: open FOLDER/index.html.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import columns
@@ -27,7 +28,7 @@ def collect(root: Path, folder: Path) -> None:
             name = str(path.relative_to(root))
             pages.add(name, path.read_text(), path)
     for path in sorted(root.glob("docs/tutorials/*.py")):
-        pages.texts[str(path.relative_to(root).with_suffix(".ipynb"))] = notebook(path)
+        pages.texts[str(path.relative_to(root).with_suffix(".ipynb"))] = notebook(path, pages.rewritten)
     pages.add("examples/index.md", gallery.page(root), root / "examples" / "README.md")
     for path in gallery.examples(root):
         pages.linked(path)
@@ -39,11 +40,16 @@ def collect(root: Path, folder: Path) -> None:
     pages.write(folder)
 
 
-def notebook(path: Path) -> str:
-    """Return a tutorial (Python with ``# %%`` cells) as the text of a Jupyter notebook, without outputs."""
+def notebook(path: Path, rewritten: Callable[[str, Path], str]) -> str:
+    """Return a tutorial (Python with ``# %%`` cells) as the text of a Jupyter notebook, without outputs.
+
+    ``rewritten`` returns the text of a cell with its links rewritten.
+    """
     made = jupytext.read(path, fmt="py:percent")
     made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     for number, cell in enumerate(made.cells):
+        if cell.cell_type == "markdown":
+            cell["source"] = rewritten(cell["source"], path)
         cell["id"] = f"cell-{number}"  # otherwise random: each build would run every notebook again
     return str(jupytext.writes(made, fmt="ipynb"))
 
@@ -59,9 +65,12 @@ class _Pages:
 
     def add(self, name: str, text: str, path: Path) -> None:
         """Add a page whose links are seen from ``path``."""
+        self.texts[name] = columns.rendered(self.rewritten(text, path))
+
+    def rewritten(self, text: str, path: Path) -> str:
+        """Return a text with its links as they are in the site."""
         text = links.rewrite(text, path, self.root, self.linked)
-        text = re.sub(r"\]\((?:\.\./)*README\.md", "](/index.md", reference.anchors(text))
-        self.texts[name] = columns.rendered(text)
+        return re.sub(r"\]\((?:\.\./)*README\.md", "](/index.md", reference.anchors(text))
 
     def linked(self, path: Path) -> None:
         """Remember a file or a folder that a link leads to."""
@@ -71,7 +80,7 @@ class _Pages:
             self.waiting.append(path)
 
     def files(self) -> None:
-        """Add a page for each file and folder that a link leads to, and for those that these pages link to."""
+        """Add a page for each file and folder that a link leads to, also a link of these pages."""
         while self.waiting:
             path = self.waiting.pop()
             name = str(path.relative_to(self.root))

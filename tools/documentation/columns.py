@@ -1,7 +1,7 @@
 """Blocks beside each other.
 
-Between ``<!-- columns -->`` and ``<!-- /columns -->`` a page has paragraphs ``**Title**``, each followed by what
-belongs to it. As plain Markdown one follows the other; on the site they are columns, if the window is wide enough.
+Between ``<!-- columns -->`` and ``<!-- /columns -->`` a page has paragraphs ``**Title**``, each followed by
+what belongs to it. As plain Markdown one follows the other; on the site they are columns in a wide window.
 """
 
 from __future__ import annotations

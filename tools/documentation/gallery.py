@@ -10,7 +10,8 @@ from pathlib import Path
 import drawings
 import navigation
 
-HEAD = "# Examples\n\nEach is a program that the tests run. A picture is what the example's own functions return.\n"
+HEAD = "# Examples\n\n"
+HEAD += "Each is a program that the tests run. A picture is what the example's own functions return.\n"
 
 
 def examples(root: Path) -> list[Path]:

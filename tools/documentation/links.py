@@ -1,7 +1,7 @@
 """Links of a page: rewritten so that each one leads to a page of the site.
 
-The site has the folders of the project, so links between pages stay as they are. A link to another file leads to
-a page that shows the file; a link to a folder leads to the page that lists it.
+The site has the folders of the project, so links between pages stay as they are. A link to another file leads
+to a page that shows the file; a link to a folder leads to the page that lists it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class BrokenLink(Exception):  # noqa: N818 - a sentence: what is broken
 def rewrite(text: str, page: Path, root: Path, found: Callable[[Path], None]) -> str:
     """Return the page's text with its links rewritten; ``found`` is called with each file.
 
-    Links inside code stay. Raises ``BrokenLink`` for a link to a file that does not exist, or outside ``root``.
+    Links inside code stay. Raises ``BrokenLink`` for a link to a file that is not there, or outside ``root``.
     """
 
     def replaced(match: re.Match[str]) -> str:
@@ -32,6 +32,8 @@ def rewrite(text: str, page: Path, root: Path, found: Callable[[Path], None]) ->
         path = (page.parent / target).resolve()
         if not path.exists() or not path.is_relative_to(root):
             raise BrokenLink(f"{page.relative_to(root)}: the link {target} leads to no file of the project")
+        if path.suffix == ".py" and path.parent == root / "docs" / "tutorials":
+            return f"[{match['text']}]({target.removesuffix('.py')}.ipynb)"
         if path.name == "README.md" and path.parent != root:
             path, target = path.parent, target.removesuffix("README.md")
         found(path)

@@ -1,4 +1,4 @@
-"""The API reference of the site: docs/reference/api.md, which the docstrings make, with a page for each group."""
+"""The API reference of the site: docs/reference/api.md, made of the docstrings, a page for each group."""
 
 from __future__ import annotations
 
