@@ -8,6 +8,7 @@ import json
 import sys
 from typing import Any
 
+from ..build.run import progress
 from ..wheel.audit import audit
 
 
@@ -27,7 +28,8 @@ def add(subparsers: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print a report on each wheel; return 0, or 1 if one breaks a rule. Raises ``LibraryError``."""
-    reports = [audit(path) for path in options.wheel]
+    with progress("reading the wheels"):
+        reports = [audit(path) for path in options.wheel]
     if options.json:
         rows = [{**dataclasses.asdict(report), "ok": not report.breaches} for report in reports]
         print(json.dumps(rows, indent=2))

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..build.run import progress
 from ..call.bound import BoundOperator
 from ..call.explain import arguments_of, explain, split
 from ..core.dtypes import dtype
@@ -83,7 +84,9 @@ def run(options: argparse.Namespace) -> int:
         rule = f"must name an attribute: {', '.join(sorted(names)) or 'there are none'}"
         raise ArgumentValueError("--attribute", rule, repr(min(set(attributes) - names)))
     if options.json:
-        print(json.dumps([facts(operator, inputs, attributes) for operator in bound], indent=2))
+        with progress("running the passes"):
+            rows = [facts(operator, inputs, attributes) for operator in bound]
+        print(json.dumps(rows, indent=2))
         return 0
     for number, operator in enumerate(bound):
         if options.print_after or options.time_passes:
@@ -91,9 +94,10 @@ def run(options: argparse.Namespace) -> int:
             for line in passes(operator, inputs, attributes, *shown, timed=options.time_passes):
                 print(line)
         else:
-            print(("\n" if number else "") + explain(operator, inputs, attributes))
-            for line in drawing(operator, inputs, attributes):
-                print(line)
+            with progress(f"running the passes of {operator.name}"):
+                text = explain(operator, inputs, attributes)
+                lines = list(drawing(operator, inputs, attributes))
+            print("\n".join([("\n" if number else "") + text, *lines]))
         if options.mesh is not None:
             print(f"\n{moved(operator, options.mesh, inputs, options.layout, attributes)}")
     return 0
