@@ -132,9 +132,9 @@ def render(run: Mapping[str, Any], work: Mapping[str, Any]) -> dict[str, str]:
 
 HEAD = """\
 A ratio is the median of many rounds in which a row and its peer alternate; the line across a bar goes from
-the 10 % to the 90 % quantile. A row misses its bar if its 10 % quantile is above it. In the pictures, rows that
-miss their bar are orange; a short upright line is the bar, where that is not 1. Rows without a bar are blue,
-however long. Other tools that derive gradients have [a page of their own](comparison.md)."""
+the 10 % to the 90 % quantile. A row misses its bar if its 10 % quantile is above it. In the pictures, rows
+that miss their bar are orange; a short upright line is the bar, where that is not 1. Rows without a bar are
+blue, however long. Other tools that derive gradients have [a page of their own](comparison.md)."""
 ROOFLINE = """\
 Operations and bytes are counted from the loops: each element read once and written once. The roofs are the
 highest that the run measured on this machine. A point above a slope has its numbers in a cache. A point above
