@@ -2,6 +2,7 @@
 # ruff: noqa: F821 - the words of the language
 
 import os
+from typing import NamedTuple
 
 import ml_dtypes
 
@@ -40,6 +41,32 @@ print(scale(x, 0.5), scale(x, 0.5, 1), scale(x, n=1, alpha=0.5))
 # [/attributes]
 assert scale(x, 0.5).tolist() == [2.5] * 3
 assert scale(x, n=1, alpha=0.5).tolist() == [1.5] * 3
+
+
+# [records]
+class Window(NamedTuple):
+    stride: int = 1
+    padding: int = 0
+
+
+@polyop.kernel
+def windowed_sum(x, size: int, p: Window):
+    y = output_tensor(((x.shape[0] + 2 * p.padding - size) // p.stride + 1,), x.dtype)
+    for i in range(y.shape[0]):
+        total = 0
+        for k in range(size):
+            j = i * p.stride + k - p.padding
+            if j >= 0 and j < x.shape[0]:
+                total += x[j]
+        y[i] = total
+    return y
+
+
+print(windowed_sum.schema)  # ...(Tensor x, int size, int p_stride=1, int p_padding=0) -> Tensor
+print(windowed_sum(np.ones(6), 3, Window(2, 1)), windowed_sum(np.ones(6), 3, p_stride=3))
+# [/records]
+assert windowed_sum(np.ones(6), 3, Window(2, 1)).tolist() == [2, 3, 3]
+assert windowed_sum(np.ones(6), 3, p_stride=3).tolist() == [3, 3]
 
 
 # [choices]

@@ -50,6 +50,8 @@ class BoundOperator(_core.Call):
     by_signature = False
     """Whether the schema depends on the kinds of the arguments of a call."""
     is_module = False
+    records: tuple[Any, ...] = ()
+    """The parameters of a loop kernel that are records of attributes."""
     runs_on_data = False
     """Whether JAX runs its kernel at once, on the data, in a call outside of a compiled program."""
     takes_data_sizes = False
@@ -97,7 +99,7 @@ class BoundOperator(_core.Call):
         """Return the outputs: one tensor, a tuple of several, or None."""
         torch = sys.modules.get("torch")
         if torch is not None and torch.compiler.is_compiling():  # torch.compile traces this branch
-            if self.is_module:
+            if self.is_module or self.records:
                 args, kwargs = self.as_schema_arguments(args, kwargs)
             kinds = _kinds(torch.Tensor, (*args, *kwargs.values()))
             route = kinds if self.by_signature else ""

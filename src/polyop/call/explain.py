@@ -65,6 +65,8 @@ def arguments_of(
         rule = f"takes {len(tensors)} tensors {schema.signature}"
         raise ArgumentTypeError(bound.name, rule, f"{len(inputs)} inputs", where=where)
     values: dict[str, Any] = {a.name: a.default for a in schema.arguments}
+    if bound.records:
+        attributes = bound.as_schema_arguments((), dict(attributes))[1]
     for argument, spec in zip(tensors, inputs, strict=False):
         values[argument.name] = (spec,) if argument.type.is_list else spec
     values.update((name, attributes[name]) for name in attributes if name in values)

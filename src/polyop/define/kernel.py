@@ -29,7 +29,8 @@ def kernel(
     It differentiates, batches and compiles as what :func:`polyop.operator` returns. Parameters that the loops
     index are tensors. All others are attributes, of the type of their annotation, else of their default.
     A tensor with the annotation ``"Tensor | None"`` may be left out. ``if b is None`` and ``mode == "mean"``
-    are decided when the kernel is compiled.
+    are decided when the kernel is compiled. The fields of a NamedTuple or a dataclass, ``p: Window``, are
+    attributes; a call takes the record or the fields, ``p_stride=2``.
     ``f.python(*arrays)`` runs it as plain Python over NumPy arrays: the definition of what it means.
 
     ``name``           ``"namespace::name"``; else the module, with ``_`` for dots, and the function's name.

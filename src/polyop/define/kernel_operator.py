@@ -14,6 +14,7 @@ object is an ordinary :class:`BoundOperator`, and a call is as fast as that of a
 
 from __future__ import annotations
 
+import ast
 import inspect
 import keyword
 import math
@@ -31,6 +32,9 @@ from ..core.errors import ArgumentTypeError, ArgumentValueError, SchemaError
 from ..core.origin import of_function, place
 from ..core.parse import parse
 from ..core.schema import alias_names, format_default
+from ..core.untraced import untraced
+from ..loops.frontend.records import flat_arguments, records_of
+from ..loops.frontend.wrapped import unwrapped
 from .operator import RESERVED_NAMESPACES, of_loop_kernel
 
 if TYPE_CHECKING:
@@ -100,6 +104,41 @@ class KernelOperator(BoundOperator):
         _ = self.operator  # bound before PyTorch's host takes its lock, which binding takes too
         return super().torch
 
+    def as_schema_arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments with the fields of records in place of the records."""
+        return flat_arguments(self.records, args, kwargs)
+
+    def source(self, /, *inputs: Any, **attributes: Any) -> str:
+        """Return the C text; see :meth:`BoundOperator.source`."""
+        _ = self.operator
+        _, attributes = self.as_schema_arguments((), attributes)
+        return super().source(*inputs, **attributes)
+
+    def vjp(self, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Return the outputs and the pull-back; see :meth:`BoundOperator.vjp`."""
+        _ = self.operator
+        args, kwargs = self.as_schema_arguments(args, kwargs)
+        return super().vjp(*args, **kwargs)
+
+    @untraced
+    def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
+        _ = self.operator  # bound: from then on the records are known
+        for record in self.records:
+            here = args[record.position : record.position + 1]
+            value = kwargs.get(record.name, here[0] if here else None)
+            if isinstance(
+                value, record.cls
+            ):  # with numbers in place of records the native core takes the call
+                args, kwargs = self.as_schema_arguments(args, kwargs)
+                return self(*args, **kwargs)
+            if record.name in kwargs:
+                rule = f"{record.name} must be a {record.cls.__name__}"
+                hint = f"or give a field alone: {record.flat[0]}=..."
+                raise ArgumentTypeError(self.name, rule, repr(value), where=self.origin, hint=hint)
+        return super()._slow(*args, **kwargs)
+
     def retire(self) -> None:
         """Leave the name to the next definition; what is derived from now on has the new name too."""
         super().retire()
@@ -121,6 +160,7 @@ class KernelOperator(BoundOperator):
                 name = registry.unique(namespace, name)
             self.python.compile_attrs = self.compile_attrs  # type: ignore[attr-defined]  # perhaps changed
             schema = schema_of(self.python, f"{namespace}::{name}")
+            self.records = records_of(unwrapped(self.python))  # type: ignore[arg-type]  # schema_of has read it
             try:
                 super().__init__(self._derived(schema), register=has_name)
             except Exception:  # the next use tries again
@@ -190,7 +230,7 @@ def schema_of(function: Callable[..., Any], name: str) -> Schema:
     from ..loops.frontend.parse import outline
 
     signature = outline(function)
-    parameters = inspect.signature(function).parameters
+    parameters = parameters_of(function)
     where = place(signature.file, signature.line)
     _check_order(name, signature, where)
     arguments = {n: _argument(name, parameters[n], signature, where) for n in signature.parameters}
@@ -201,6 +241,25 @@ def schema_of(function: Callable[..., Any], name: str) -> Schema:
         arguments[argument] = arguments[argument].replace("Tensor", results[result], 1)
     returned = results[0] if len(results) == 1 else f"({', '.join(results)})"
     return parse(f"{name}({', '.join(arguments.values())}) -> {returned}")
+
+
+def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a kernel by name, with those of the fields of records."""
+    from ..loops.frontend.source import read
+
+    source = read(function)
+    found = dict(inspect.signature(function).parameters)
+    if not source.records:
+        return found
+    flat: dict[str, inspect.Parameter] = {}
+    for argument in source.tree.args.args:
+        own = found.get(argument.arg)
+        kind = own.annotation if own else ast.literal_eval(argument.annotation)  # type: ignore[arg-type]
+        default = source.defaults.get(argument.arg, inspect.Parameter.empty)
+        flat[argument.arg] = inspect.Parameter(
+            argument.arg, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind
+        )
+    return flat
 
 
 def _check_order(operator: str, outline: Outline, where: str) -> None:

@@ -39,7 +39,7 @@ def loop_kernel(function: Callable[..., Any], callers: tuple[Any, ...] = ()) -> 
 
     source = read(function)
     yield ast.unparse(source.tree).encode()
-    yield from value(source.function().__defaults__)
+    yield from value(tuple(source.defaults.items()) if source.records else source.function().__defaults__)
     inside = {*source.parameters}  # the names of the kernel: also those that it assigns, as loop variables
     inside |= {
         n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)

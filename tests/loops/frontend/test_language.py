@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from polyop.loops.frontend.language import DTYPES, LOOPS, WORDS, is_python
+from polyop.loops.frontend.language import LOOPS, NUMBERS, WORDS, is_python
 from polyop.loops.frontend.plain import plain
 from polyop.loops.ir.grammar import BOOL, FLOAT, INT, OPERATORS, Const, Type, Var
 from polyop.loops.ir.operate import as_condition, operate, power, select
@@ -112,7 +112,7 @@ def test_the_table_of_words():
         assert row.kind in ("buffer", "loop", "with", "cast", "size", "math", "reduction", "random")
         assert (row.kind == "math") == bool(row.operator) and (row.kind == "cast") == (row.type is not None)
         assert not row.operator or row.operator in OPERATORS
-    for name in DTYPES:
+    for name in NUMBERS:
         assert WORDS[name].meaning(1).dtype.name == name
     assert [WORDS[n].counts() for n in ("exp", "pow", "range", "max")] == [
         "one input", "two inputs", "one to three inputs", "one or more inputs",
@@ -197,7 +197,7 @@ def out_of_scope(name, names):
 @pytest.mark.parametrize("name", sorted(BINARY))
 def test_the_type_of_a_binary_operator_is_numpys(name):
     build = power if name == "pow" else lambda a, b: operate(name, a, b)
-    for one, other in itertools.product([*DTYPES, *PYTHON], repeat=2):
+    for one, other in itertools.product([*NUMBERS, *PYTHON], repeat=2):
         if out_of_scope(name, (one, other)):
             assert build(expression(one, True), expression(other, True)).type is not None
         else:
@@ -205,7 +205,7 @@ def test_the_type_of_a_binary_operator_is_numpys(name):
 
 
 @numpy_2
-@pytest.mark.parametrize("of", [*DTYPES, *PYTHON])
+@pytest.mark.parametrize("of", [*NUMBERS, *PYTHON])
 @pytest.mark.parametrize("name", sorted(UNARY))
 def test_the_type_of_a_unary_operator_is_numpys(name, of):
     check(name, (of,), UNARY[name], lambda a: operate(name, a))
@@ -213,7 +213,7 @@ def test_the_type_of_a_unary_operator_is_numpys(name, of):
 
 def test_bfloat16_meets_other_dtypes_as_its_scalars_do():
     scalars = ml_dtypes.bfloat16
-    for name in DTYPES:
+    for name in NUMBERS:
         met = scalars(1) * np.dtype(getattr(ml_dtypes, name, name)).type(1)
         assert join(Type("bfloat16"), Type(name)).dtype == met.dtype.name
 
@@ -224,7 +224,7 @@ def test_bfloat16_meets_a_python_float_as_its_scalars_do():
 
 
 def test_join_is_symmetric_and_a_weak_type_gives_way():
-    types = [INT, FLOAT, *map(Type, DTYPES)]
+    types = [INT, FLOAT, *map(Type, NUMBERS)]
     for one, other in itertools.product(types, types):
         assert join(one, other) == join(other, one)
     assert [str(join(FLOAT, Type(n))) for n in ("float16", "int8", "bool")] == [

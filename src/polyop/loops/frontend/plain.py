@@ -17,6 +17,7 @@ from ...core.errors import ArgumentTypeError
 from .desugar.spellings import word_of
 from .float8 import as_array, as_float8
 from .language import WORDS
+from .records import with_records
 from .wrapped import unwrapped
 
 
@@ -45,7 +46,8 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*arguments: Any, **named: Any) -> Any:
         copy = _with_words(original, {})  # at each call: names of the module may have new values
         with np.errstate(all="ignore"):
-            results = copy(*map(as_float8, arguments), **{n: as_float8(one) for n, one in named.items()})
+            named = {n: as_float8(one) for n, one in with_records(original, len(arguments), named).items()}
+            results = copy(*map(as_float8, arguments), **named)
         return tuple(map(as_array, results)) if isinstance(results, tuple) else as_array(results)
 
     return run

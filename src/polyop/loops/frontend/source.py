@@ -19,6 +19,7 @@ from typing import Any
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
 from ...core.origin import of_function, place
+from .records import Record, defaults_of, flattened
 from .wrapped import unwrapped
 
 MAX_LINE_SHOWN = 160
@@ -33,6 +34,8 @@ class Source:
     tree: ast.FunctionDef
     file: str
     lines: dict[int, str]
+    records: tuple[Record, ...] = ()
+    """The parameters that are records; the tree has their fields as parameters."""
 
     def function(self) -> FunctionType:
         """Return the function. The caller must hold a reference to it."""
@@ -54,8 +57,11 @@ class Source:
     @property
     def defaults(self) -> dict[str, Any]:
         """The default values, by parameter."""
-        values = self.function().__defaults__ or ()
-        return dict(zip(self.parameters[len(self.parameters) - len(values) :], values, strict=True))
+        function = self.function()
+        values = function.__defaults__ or ()
+        names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        given = dict(zip(names[len(names) - len(values) :], values, strict=True))
+        return defaults_of(self, given, names) if self.records else given
 
     def error(
         self,
@@ -123,7 +129,7 @@ def read(function: Callable[..., Any]) -> Source:
     if source is None:
         rule = "the text of its file is not what Python runs: the file has changed since it was imported"
         raise ArgumentValueError(subject, rule, where=of_function(original), hint="import it again")
-    _sources[original] = source
+    _sources[original] = source = flattened(source)
     return source
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ....core.errors import ArgumentValueError
 from ..choices import Choices, Chosen
+from ..records import check_whole
 from ..rejected_syntax import reject_functions_inside, reject_tvm
 from ..source import Source
 from .assignments import single_assignments
@@ -35,6 +36,7 @@ def desugar(source: Source, chosen: Chosen, choices: Choices) -> Source:
     decide = Decide(source, chosen, choices)
     tables = Tables(source, names)
     tree.body = Helpers(source, names, lines, decide, tables).body(decide.body(tree.body))
+    check_whole(source, tree.body)
     decide.check(tree.body)
     tree.body = tables.replaced(tree.body)
     bound = assigned_names(tree.body) | set(source.parameters)

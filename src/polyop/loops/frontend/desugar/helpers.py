@@ -26,6 +26,7 @@ import numpy as np
 from ....core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
 from ..access import count
 from ..language import WORDS, is_word
+from ..records import with_attributes
 from ..source import Source, read
 from .decide import Decide
 from .exits import Exits, leaves_all
@@ -175,7 +176,7 @@ class Helpers:
         values = self._bind(node, helper, body)
         local = {n: load(self.names.new(f"{helper.name}_{n}")) for n in sorted(assigned_names(body))}
         inner = Helpers(self.source, self.names, self.lines, self.decide, self.tables, (*self.open, helper))
-        body = self.decide.body(substituted(body, {**local, **values}))
+        body = self.decide.body(with_attributes(self.source, substituted(body, {**local, **values})))
         if len(body) == 1 and isinstance(body[0], ast.Return) and body[0].value is not None:
             result = inner.expression(body[0].value)
             self.before += inner.before
