@@ -18,6 +18,7 @@ from typing import Any
 import polyop
 from polyop.cli.main import parser as command_line
 from polyop.core import errors
+from polyop.report.report import Report
 from polyop.sharding.collectives import TensorLayout
 from polyop.sharding.communication import Communication
 from polyop.sharding.transition import Collective
@@ -34,7 +35,7 @@ MODULES = (
     "polyop.mindspore.nn",
     "polyop.mindspore.ops",
 )
-RESULTS = (Communication, TensorLayout, Collective)
+RESULTS = (Communication, TensorLayout, Collective, Report)
 HEAD = """# API reference
 
 Every public name, from the docstrings (`make golden` writes this page again). Names that begin with `_`, and
