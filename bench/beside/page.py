@@ -68,7 +68,8 @@ def text(run: Run) -> str:
     parts = [
         "# Beside Warp, Taichi, Numba, PyTorch and JAX, on the CPU",
         "",
-        f"Six small problems, each written in each framework. {packages}.",
+        "Six small problems, each written in each framework.",
+        f"{packages}.",
         f"{about['processor']}, one thread, load {about['load']} before the run{busy}.",
         "Written by `make compare`; do not edit.",
         "",
@@ -141,7 +142,7 @@ def gradients(run: Run) -> Iterator[str]:
     """Yield the table of verdicts, and what is to be said on each that is not right."""
     names = [name for name in NAMES if name in run["versions"]]
     problems = [name for name in PROBLEMS if any(r["problem"] == name for r in run["rows"])]
-    yield "The number is the largest relative error. After the line: the second way, where there is one."
+    yield "The number is the largest relative error. A second line in a cell is the second way of writing it."
     yield ""
     yield from table(
         ("", *(NAMES[name] for name in names)),
@@ -168,6 +169,8 @@ def gradients(run: Run) -> Iterator[str]:
             f"Taichi ran with `ad_stack_size=2048`, because [its default is too small]({facts.STACK}) for "
             f"long loops. With the default, at the timed sizes, the process crashed in: {crashed or 'none'}."
         )
+    yield ""
+    yield facts.CHECKERS
 
 
 def outcome(row: Row) -> str:

@@ -11,9 +11,11 @@ bench/results/beside.json, and the page from them; with names they are printed.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import importlib.metadata
 import json
+import math
 import os
 import subprocess
 import sys
@@ -192,17 +194,19 @@ class Alive:
         self.found = self._answer() or {**first, "crashed": True}
 
     def seconds(self, what: str) -> float:
-        """Return the seconds per call of one slice."""
+        """Return the seconds per call of one slice; infinite when the process has died."""
         assert self.process.stdin is not None
-        self.process.stdin.write(f"{what} {SLICE_S}\n")
-        self.process.stdin.flush()
-        return float(self._answer())
+        try:
+            self.process.stdin.write(f"{what} {SLICE_S}\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            return math.inf
+        return float(self._answer() or math.inf)
 
     def end(self) -> None:
         """Let the process end."""
-        if self.process.stdin is not None:
-            self.process.stdin.close()
-        self.process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.communicate()
 
     def _answer(self) -> Any:
         assert self.process.stdout is not None
@@ -244,6 +248,7 @@ def times_of(problem: str, rows: Sequence[Mapping[str, Any]], folder: str) -> li
             else None,
         }
         for (framework, what), own in slices.items()
+        if math.inf not in own
     ]
 
 

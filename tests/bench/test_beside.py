@@ -1,5 +1,6 @@
 """The kernels of bench/beside are right in polyop, PyTorch and JAX, or refuse; Warp and Taichi are not installed."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -16,6 +17,51 @@ REFUSED = {
 }
 PROBLEMS = ("rms_norm", "scan", "max_pool", "n_body", "overwritten", "newton")
 OTHERS = {"polyop": ("newton",), "torch": ("scan", "overwritten"), "jax": ("newton",)}
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """The files of bench/beside import each other by their own names."""
+    monkeypatch.syspath_prepend(str(BESIDE))
+    yield importlib.import_module("page")
+    for name in ("page", "facts", "problems"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def run():
+    return json.loads((BESIDE.parent / "results" / "beside.json").read_text())
+
+
+def test_the_page_is_that_of_the_results(page, run):
+    assert page.PAGE.read_text() == page.text(run), "run python bench/beside/page.py"
+
+
+def test_what_polyop_is_behind_in_comes_first(page, run):
+    """Each time in which a peer is faster and each gradient that polyop refuses is in the first section."""
+    first = page.text(run).split("\n## ")[1]
+    assert first.startswith("Where polyop is behind")
+    slower = [
+        t for t in run["times"] if t["ratio"] and t["framework"] != "polyop" and t["ratio"]["median"] > 1
+    ]
+    for t in slower:
+        what = "forward" if t["what"] == "forward" else "forward and backward"
+        ratio, peer = t["ratio"]["median"], page.NAMES[t["framework"]]
+        assert f"`{t['problem']}`, {what}: {ratio:.2f} times the time of {peer}" in first
+    assert first.count(" times the time of ") == len(slower)
+    for row in run["rows"]:
+        if row["framework"] == "polyop" and not row["other"] and row["verdict"] != "right":
+            assert f"* `{row['problem']}`: the gradient is {row['verdict']} as first written" in first
+
+
+def test_each_gradient_that_is_not_right_has_its_documentation_and_another_way(page, run):
+    text = page.text(run)
+    for row in run["rows"]:
+        if row["verdict"] in ("wrong", "refused", "crashed") and not row["other"]:
+            assert f"\n| {page.NAMES[row['framework']]}, `{row['problem']}` | " in text
+            assert (row["framework"], row["problem"]) in page.facts.DOCUMENTED
+            ways = page.rows_of(run, row["problem"], row["framework"])
+            assert [way["verdict"] for way in ways[1:]] == ["right"]
 
 
 def functions(framework):
