@@ -1,7 +1,7 @@
 """Build the documents as a site: python tools/documentation/build.py [FOLDER].
 
 The pages are collected in one folder, with the folders of the project, and Sphinx makes HTML of them. A link
-that leads nowhere, a notebook that fails, and any warning of Sphinx end the build with an error. The site needs
+that leads nowhere, a notebook that fails, and any warning of Sphinx end the build. The site needs
 no network: open FOLDER/index.html.
 """
 

@@ -27,7 +27,8 @@ SECTIONS = (
     ("Reference", "docs/reference", ("api", "dims", "kernel-operators", "schedule")),
     ("Internals", "docs/internals", ("design", "loops", "passes", "call", "glossary")),
 )
-MORE = ("docs/design.md", "docs/benchmarks.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+MORE = r"docs/[^/]+\.md|[A-Z]+\.md"
+"""Pages that are in no section: those of docs/ itself, and of the project."""
 
 
 def landing(readme: str, pages: set[str]) -> str:
@@ -43,7 +44,7 @@ def landing(readme: str, pages: set[str]) -> str:
         here.sort(key=lambda page: (rank.get(page.rpartition(".")[0], len(rank)), page))
         if here:
             trees.append(_tree(caption, here))
-    trees.append(_tree("Project", [page for page in MORE if page in pages]))
+    trees.append(_tree("Project", sorted(page for page in pages if re.fullmatch(MORE, page))))
     return readme.rstrip("\n") + "\n\n" + "\n".join(trees)
 
 
