@@ -276,6 +276,26 @@ def test_gradients_are_subjects_of_their_own(file):
     np.testing.assert_array_equal(gradient.results(call)[0], np.full((64, 32), 2, np.float32))
 
 
+def test_what_is_written_in_place_has_its_first_values_again(tmp_path):
+    path = tmp_path / "written.py"
+    path.write_text("""
+import polyop
+
+
+@polyop.kernel(name="written::doubled")
+def doubled(x):
+    for i in range(x.shape[0]):
+        x[i] = 2.0 * x[i]
+    return x
+""")
+    subject = Subject.of(loaded(path).doubled, [Spec((64,), "float32")], {})
+    call = subject.with_schedule(Schedule())
+    first = subject.results(call)
+    call()  # as a measurement does, many times
+    other = subject.results(subject.with_schedule(Schedule().tile("i", 8)))
+    assert difference(subject, other, first) == SAME_BITS
+
+
 def test_what_has_no_schedule(tmp_path):
     path = tmp_path / "plain.py"
     path.write_text(

@@ -42,6 +42,8 @@ class Subject:
     specs: tuple[Any, ...]
     attributes: Mapping[str, Any]
     inputs: str
+    written: tuple[Any, ...]
+    """The first values of the arguments that a call writes."""
 
     @classmethod
     def of(cls, bound: BoundOperator, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Subject:
@@ -64,7 +66,9 @@ class Subject:
         typed = kernel.typed(prepared.inputs, prepared.attributes)
         specs = tuple(flatten(prepared.inputs))
         text = " ".join("-" if spec is None else str(spec).replace(", ", ",") for spec in specs)
-        return cls(bound, arguments, kernel, typed, specs, prepared.attributes, text)
+        case = Case(bound, arguments, None, ("numpy",), 0)
+        written = tuple(np.array(value) for value in case.written(arguments))
+        return cls(bound, arguments, kernel, typed, specs, prepared.attributes, text, written)
 
     def gradient(self) -> Iterator[Subject]:
         """Yield what a gradient runs, as subjects: the form that saves temporaries, if any, and backward.
@@ -98,13 +102,19 @@ class Subject:
         return lambda: bound(*args, **keywords)
 
     def results(self, call: Callable[[], Any]) -> list[Any]:
-        """Return copies of what a call returns, and of the arguments that it writes; these are restored."""
+        """Return copies of what a call returns, and of the arguments that it writes.
+
+        These have their first values before it and after it, however often they were written meanwhile.
+        """
         case = Case(self.bound, self.arguments, None, ("numpy",), 0)
-        before = [np.array(value) for value in case.written(self.arguments)]
+        self._restore(case)
         found = [np.array(value) for value in case.results(call(), self.arguments)]
-        for value, old in zip(case.written(self.arguments), before, strict=True):
-            value[...] = old
+        self._restore(case)
         return found
+
+    def _restore(self, case: Case) -> None:
+        for value, first in zip(case.written(self.arguments), self.written, strict=True):
+            value[...] = first
 
 
 def difference(subject: Subject, results: list[Any], expected: list[Any]) -> str:
