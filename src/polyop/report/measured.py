@@ -56,6 +56,7 @@ def measured(
         level=level,
         limits=tuple(_limits(points, roofs)),
         threads=tuple(_by_threads(calls[0][1])),
+        busy=_busy(),
         notes=(*said, *_notes(works, roofs), *wrong),
     )
 
@@ -146,10 +147,16 @@ def _counts(most: int) -> list[int]:
     return sorted({*range(1, min(most, 8) + 1), *powers, most})
 
 
-def _notes(works: Sequence[Work], roofs: Roofs) -> Iterator[str]:
+def _busy() -> str:
     load = machine()
-    if load["busy"]:
-        yield f"The machine did other work (load {load['load']}, {load['cores']} cores): times are too long."
+    return (
+        f"The machine did other work (load {load['load']}, {load['cores']} cores): times are too long."
+        if load["busy"]
+        else ""
+    )
+
+
+def _notes(works: Sequence[Work], roofs: Roofs) -> Iterator[str]:
     yield f"Roofs and calls use {roofs.threads} threads and the vectors of {roofs.target}."
     if not all(work.exact for work in works):
         yield "Operations or bytes are an upper bound: a loop may end early, or indices come from data."

@@ -19,7 +19,7 @@ def answers(form: Form | None, measured: Measured, gradient: Gradient | None) ->
     if form is not None:
         rows.append(Answer("Why is each loop serial, parallel or vector?", tuple(_loops(form))))
     if measured.points:
-        rows.append(Answer("What bounds this kernel?", tuple(_bound(measured, form))))
+        rows.append(Answer("What bounds this kernel?", tuple(_bound(measured, form, gradient))))
     if gradient is not None:
         rows.append(Answer("What does the gradient save?", tuple(_saves(gradient))))
     return tuple(rows)
@@ -58,7 +58,9 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _bound(measured: Measured, form: Form | None) -> Iterator[str]:
+def _bound(measured: Measured, form: Form | None, gradient: Gradient | None) -> Iterator[str]:
+    if measured.busy:
+        yield measured.busy
     point = measured.points[0]
     _, limit, fraction = next(row for row in measured.limits if row[0] == point.name)
     level = limit.split()[0]
@@ -82,6 +84,8 @@ def _bound(measured: Measured, form: Form | None) -> Iterator[str]:
         if name == "gradient":
             row = next(p for p in measured.points if p.name == name)
             yield f"The gradient takes {time_text(row.seconds)}, {percent(part)} of its roof ({which})."
+            if gradient is not None and gradient.form is not None and not _has_lanes(gradient.form):
+                yield "No loop of the gradient uses vector lanes."
     for row in measured.points:
         if row.kind == "peer":
             ratio = row.seconds / point.seconds
@@ -99,6 +103,8 @@ def _away(form: Form | None, point: Point) -> Iterator[str]:
         yield "The call is short: preparing it and waking threads take a good part of the time."
     if form is None:
         return
+    if not _has_lanes(form):
+        yield "No loop uses vector lanes: each thread computes one element at a time."
     serial = [fact for fact in form.loops if fact.is_serial and fact.accesses]
     if serial:
         names = listed([f"loop {fact.name}" for fact in serial])
@@ -111,6 +117,10 @@ def _away(form: Form | None, point: Point) -> Iterator[str]:
     moved = 0 if main is None else main.spills + main.reloads
     if moved:
         yield f"Its main loop of machine code moves {moved} values to and from the stack."
+
+
+def _has_lanes(form: Form) -> bool:
+    return any(badge.kind == "vector" for fact in form.loops for badge in fact.badges)
 
 
 def hottest(form: Form) -> MachineLoop | None:

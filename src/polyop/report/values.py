@@ -233,6 +233,8 @@ class Measured:
     """Number of threads, median seconds, and their 10 % and 90 %."""
     missing: str = ""
     notes: tuple[str, ...] = ()
+    busy: str = ""
+    """What else the machine did, or an empty text."""
 
 
 @dataclass(frozen=True)
