@@ -8,10 +8,7 @@ kernel is launched from Python, or not at all.
 
 from __future__ import annotations
 
-import atexit
-import json
 import os
-import statistics
 import sys
 import threading
 import time
@@ -43,6 +40,8 @@ class _Row:
         self.last.append(seconds)
 
     def as_data(self) -> dict[str, Any]:
+        import statistics
+
         median = statistics.median(self.last)
         return {**self.described, "count": self.count, "seconds": self.total, "median": median}
 
@@ -59,6 +58,8 @@ def path() -> str:
 
 def start(kind: type) -> None:
     """Let every call of the class ``kind`` be recorded, and the file be written when the process ends."""
+    import atexit
+
     original: Any = kind.__call__
 
     def __call__(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it becomes that method
@@ -153,6 +154,8 @@ def _describe(host: Any, value: Any) -> Any:
 
 def write() -> None:
     """Write what was recorded so far, the calls that took the most time first; an old file is replaced."""
+    import json
+
     from ..build import atomic
 
     with _lock:
