@@ -39,8 +39,9 @@ class Links(html.parser.HTMLParser):
 def copy(folder):
     """Copy the project without what was built."""
     for name in ("docs", "examples", "src", "include", "csrc", "tests", "bench", "tools"):
-        ignored = shutil.ignore_patterns("__pycache__", "*.so", "build", "golden")
+        ignored = shutil.ignore_patterns("__pycache__", "__polyop__", "*.so", "*.egg-info")
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    shutil.rmtree(folder / "bench" / "build", ignore_errors=True)
     for path in ROOT.iterdir():
         if path.is_file():
             shutil.copy(path, folder)

@@ -18,7 +18,7 @@ _LANGUAGES = {
     ".json": "json",
     ".sh": "sh",
 }
-_HIDDEN = ("__pycache__", "build", "dist", "kernel_meta")
+_HIDDEN = ("__pycache__", "__polyop__", "dist", "kernel_meta")
 ORPHAN = "---\norphan: true\n---\n\n"
 """The head of a page that the sidebar does not list."""
 
@@ -34,8 +34,15 @@ def shown(path: Path, root: Path) -> str:
 def entries(folder: Path) -> list[Path]:
     """Return the files and folders that the page of a folder lists, sorted."""
     return sorted(
-        each for each in folder.iterdir() if each.name not in _HIDDEN and not each.name.startswith(".")
+        each
+        for each in folder.iterdir()
+        if each.name not in _HIDDEN and not each.name.startswith(".") and not _is_built(each)
     )
+
+
+def _is_built(path: Path) -> bool:
+    """Return whether a folder holds what a build wrote; src/polyop/build is a package."""
+    return path.name == "build" and not (path / "__init__.py").exists()
 
 
 def listed(folder: Path, root: Path, *, orphan: bool = True) -> str:
