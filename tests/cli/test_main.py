@@ -55,6 +55,15 @@ def test_every_verb_has_help(verb):
     assert done.returncode == 0 and done.stdout.startswith("usage: polyop")
 
 
+def test_the_command_needs_no_setuptools():
+    """A new environment of Python 3.12 and later has none."""
+    program = (
+        "import sys; sys.modules['setuptools'] = None; from polyop.cli.main import main; main(['--help'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("usage: polyop"), done.stderr
+
+
 def test_demo_shows_each_framework_and_that_they_agree():
     done = polyop_command("demo")
     assert done.returncode == 0, done.stderr

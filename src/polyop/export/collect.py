@@ -14,7 +14,7 @@ from ..core.schema import Schema
 from ..kernels.loop.kernel import LoopKernel
 from ..kernels.source import SourceKernel
 from ..rules.loops.rules import DerivedRule
-from ..wheel.loop_extension import Signature, check_dtype, is_general, signature
+from ..wheel.signatures import Signature, check_dtype, is_general, signature
 from .loops import compile_gradient, compile_loops
 from .operator import ExportedOperator, SourceFile
 from .shapes import from_dims, matching, names_of, same_as

@@ -20,7 +20,7 @@ from ..loops.ir.grammar import Kernel
 from ..loops.library.make import schedule_or_original, sources
 from ..loops.library.options import Options, exported, flags_of
 from ..loops.targets import isa
-from ..wheel.loop_extension import Signature
+from ..wheel.signatures import Signature
 from .operator import ExportedKernel, SourceFile
 from .shapes import from_loops, of_loops
 

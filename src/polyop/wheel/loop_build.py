@@ -40,7 +40,8 @@ from ..loops.library.library import compiler_digest
 from ..loops.library.make import schedule_or_original, sources
 from ..loops.library.options import Options, exported, flags_of
 from ..loops.targets import isa
-from .loop_extension import LoopExtension, Signature
+from .loop_extension import LoopExtension
+from .signatures import Signature
 
 
 def compile_module(extension: LoopExtension, file: Path, root: Path) -> list[Path]:
