@@ -24,7 +24,7 @@ KNOWN_MISSES = (
         "gradients: max pool, avx2",
         BEST,
         4.3,
-        "as with avx512",
+        "the same cause as in the row with avx512",
     ),
     KnownMiss(
         "gradients: max pool, forward + backward",
@@ -42,7 +42,7 @@ KNOWN_MISSES = (
         "gradients: flash attention, avx2",
         BEST,
         4.4,
-        "as with avx512",
+        "the same cause as in the row with avx512",
     ),
     KnownMiss(
         "gradients: flash attention, forward + backward",
@@ -54,7 +54,7 @@ KNOWN_MISSES = (
         "gradients: flash attention, forward + backward, avx2",
         TORCH,
         4.9,
-        "as with avx512",
+        "the same cause as in the row with avx512",
     ),
     KnownMiss(
         "gradients: largest of a row",
@@ -66,7 +66,7 @@ KNOWN_MISSES = (
         "gradients: largest of a row, avx2",
         BEST,
         8.9,
-        "as with avx512",
+        "the same cause as in the row with avx512",
     ),
     KnownMiss(
         "gradients: largest of a row, forward + backward",
@@ -78,7 +78,7 @@ KNOWN_MISSES = (
         "gradients: largest of a row, forward + backward, avx2",
         TORCH,
         7.4,
-        "as with avx512",
+        "the same cause as in the row with avx512",
     ),
     KnownMiss(
         "gradients: conv2d, avx2",
@@ -102,7 +102,7 @@ KNOWN_MISSES = (
         "gradients: conv2d into its result, forward + backward, avx2",
         TORCH,
         1.84,
-        "as with avx512",
+        "the same cause as in the row with avx512",
     ),
     KnownMiss(
         "gradients: attention scores, avx2",
@@ -120,7 +120,7 @@ KNOWN_MISSES = (
         "gradients: embedding, avx2",
         BEST,
         1.35,
-        "as with avx512",
+        "the same cause as in the row with avx512",
     ),
     KnownMiss(
         "loops: arc_distance, bound",
