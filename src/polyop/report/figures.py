@@ -116,13 +116,15 @@ def roofline(measured: Measured) -> Plot | None:
 
 def _marks(points: Sequence[Point], measured: Measured, x: _Log, y: _Log) -> Iterator[Mark]:
     """Yield the points; labels that would cover each other are moved apart."""
+    places = [(x(p.intensity or 1.0), y((p.flops or 1.0) / p.seconds) + 4) for p in points]
     taken: list[tuple[float, float]] = []
     parts = {name: part for name, _, part in measured.limits}
     for point in points:
         at = x(point.intensity or 1.0)
         height = y((point.flops or 1.0) / point.seconds)
         label = height + 4
-        while any(abs(label - other) < 14 and abs(at - where) < 150 for where, other in taken):
+        near = [*taken, *(place for place in places if place != (at, label))]
+        while any(abs(label - other) < 14 and abs(at - where) < 150 for where, other in near):
             label += 14
         taken.append((at, label))
         anchor = "end" if at > WIDTH * 0.6 else "start"

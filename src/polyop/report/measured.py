@@ -148,12 +148,10 @@ def _counts(most: int) -> list[int]:
 
 
 def _busy() -> str:
-    load = machine()
-    return (
-        f"The machine did other work (load {load['load']}, {load['cores']} cores): times are too long."
-        if load["busy"]
-        else ""
-    )
+    """Return a sentence if the machine did other work, too."""
+    now = machine()
+    said = f"The machine did other work (load {now['load']}, {now['cores']} cores): times are too long."
+    return said if now["busy"] else ""
 
 
 def _notes(works: Sequence[Work], roofs: Roofs) -> Iterator[str]:
