@@ -39,7 +39,7 @@ def _about(folder: Path) -> str:
     program = folder / "main.py"
     if program.exists():
         doc = ast.get_docstring(ast.parse(program.read_text())) or ""
-        return re.split(r"(?<=[.:;])\s", doc.replace("\n", " "))[0].rstrip(":;")
+        return re.split(r"(?<=\.)\s", doc.replace("\n", " "))[0]
     return navigation.title(folder / "README.md")
 
 
