@@ -39,11 +39,11 @@ class Outer(nn.Cell):
 
 def test_parameters():
     net = Outer()
-    names = ["a.w", "a.kept", "list.1.w", "list.1.kept"]
+    names = ["a.w", "a.fixed", "list.1.w", "list.1.fixed"]
     assert [p.name for p in net.get_parameters()] == names
     assert list(net.parameters_dict()) == names
     assert [p.name for p in net.trainable_params()] == ["a.w", "list.1.w"]
-    assert [p.name for p in net.untrainable_params()] == ["a.kept", "list.1.kept"]
+    assert [p.name for p in net.untrainable_params()] == ["a.fixed", "list.1.fixed"]
     assert [name for name, _ in net.parameters_and_names()] == ["a.w", "a.fixed", "list.1.w", "list.1.fixed"]
     assert list(net.get_parameters(expand=False)) == []
     assert list(net.name_cells()) == ["a", "list"]
@@ -64,7 +64,7 @@ def test_insert_child_and_parameter():
     net = nn.Cell()
     net.insert_child_to_cell("child", Inner())
     net.insert_param_to_cell("p", Parameter(1.0))
-    assert sorted(p.name for p in net.get_parameters()) == ["child.kept", "child.w", "p"]
+    assert sorted(p.name for p in net.get_parameters()) == ["child.fixed", "child.w", "p"]
 
 
 def test_modes_and_switches():

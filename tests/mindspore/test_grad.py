@@ -37,7 +37,7 @@ ONE, LISTED = NET.p, NET.trainable_params()
     [
         (0, None, 6.0),
         (1, None, 4.0),
-        ((0,), None, (6.0,)),
+        ((0,), None, 6.0),
         ((1, 0), None, (4.0, 6.0)),
         (None, ONE, 6.0),
         (None, LISTED, (6.0,)),
@@ -174,7 +174,7 @@ def test_vjp():
     _, pull = ms.vjp(NET, X, Y, weights=NET.trainable_params())
     assert plain(pull(Tensor(1.0))) == ((6.0, 4.0), (6.0,))
     value, pull, rest = ms.vjp(lambda x: (x * x, x + 1), X, has_aux=True)
-    assert plain((value, pull(Tensor(1.0)), rest[0])) == (4.0, 4.0, 3.0)
+    assert plain((value, pull(Tensor(1.0)), rest[0])) == (4.0, (4.0,), 3.0)
 
 
 def test_jvp():

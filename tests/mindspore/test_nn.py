@@ -149,7 +149,7 @@ def adam(p, g, state, step):
 
 
 def decayed(p, g, state, step):
-    return p - 0.1 * (g / 4 + 0.01 * p)
+    return p - 0.1 * (g + 0.01 * p) / 4
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def decayed(p, g, state, step):
         (lambda p: nn.SGD(p, learning_rate=lambda step: 0.1), sgd),
         (lambda p: nn.SGD(p, 0.1, 0.9), momentum),
         (lambda p: nn.Momentum(p, 0.1, 0.9), momentum),
-        (lambda p: nn.Momentum(p, 0.1, 0.9, use_nesterov=True), nesterov),
+        (lambda p: nn.SGD(p, 0.1, 0.9, nesterov=True), nesterov),
         (lambda p: nn.Adam(p, 0.1), adam),
         (lambda p: nn.SGD(p, 0.1, weight_decay=0.01, loss_scale=4.0), decayed),
     ],
@@ -221,6 +221,11 @@ def test_the_settings_of_cross_entropy():
             "padding must be 0 with pad_mode 'same', but got 1",
         ),
         (lambda: nn.CrossEntropyLoss(reduction="all"), ValueError, "nn.CrossEntropyLoss: reduction must be"),
+        (
+            lambda: nn.Momentum([Parameter(1.0)], 0.1, 0.9, use_nesterov=True),
+            NotImplementedError,
+            "nn.Momentum: use_nesterov has no effect in MindSpore on the CPU",
+        ),
         (lambda: nn.SGD([Tensor(1.0)]), TypeError, "SGD: params must be a list of Parameter"),
         (
             lambda: nn.SGD([Parameter(1.0)])(()),

@@ -22,6 +22,7 @@ import torch as _torch
 
 from . import common, context, dtype, mint, nn, ops, runtime
 from .capture import jit
+from .checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
 from .context import GRAPH_MODE, PYNATIVE_MODE, get_context, set_context, set_device
 from .dtype import (
     bfloat16,
@@ -48,7 +49,7 @@ from .nearest import OF_ALL as _OF_ALL
 from .nearest import missing as _missing
 from .parameter import Parameter, ParameterTuple
 from .tensor import Tensor, is_tensor, tensor
-from .transforms import jvp, vjp, vmap
+from .transforms import jacfwd, jacrev, jvp, vjp, vmap
 
 mstype = dtype
 ms_function = jit
@@ -95,9 +96,13 @@ __all__ = [
     "int32",
     "int64",
     "is_tensor",
+    "jacfwd",
+    "jacrev",
     "jit",
     "jit_class",
     "jvp",
+    "load_checkpoint",
+    "load_param_into_net",
     "mint",
     "ms_function",
     "mstype",
@@ -106,6 +111,7 @@ __all__ = [
     "ops",
     "pytype_to_dtype",
     "runtime",
+    "save_checkpoint",
     "set_context",
     "set_device",
     "set_seed",

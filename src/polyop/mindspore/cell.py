@@ -11,7 +11,7 @@ import torch
 from . import context
 from .bprop import of_cell
 from .capture import captured_cell
-from .parameter import DEFAULT_NAME, Parameter
+from .parameter import DEFAULT_NAME, Parameter, ParameterTuple
 
 
 class Cell(torch.nn.Module):  # type: ignore[misc]
@@ -29,12 +29,15 @@ class Cell(torch.nn.Module):  # type: ignore[misc]
         super().__init__()
         del flags  # hints for MindSpore's compiler
         self.auto_prefix = auto_prefix
+        self.training = False  # PyTorch's modules start in training mode
         self._own_bprop = getattr(type(self), "bprop", None) is not None
         self._bridge: Any = None
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Parameter) and value.name == DEFAULT_NAME:
             value.name = name
+        if isinstance(value, ParameterTuple):  # MindSpore's cells own its items, by their names
+            self._parameters.update((p.name, p) for p in value)
         if isinstance(value, Cell) and self.__dict__.get("auto_prefix", True):
             value.update_parameters_name(f"{name}.", recurse=True)
         super().__setattr__(name, value)
@@ -89,9 +92,9 @@ class Cell(torch.nn.Module):  # type: ignore[misc]
         return [p for p in self.get_parameters(recurse) if not p.requires_grad]
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Add a prefix to the names of the parameters."""
-        for parameter in self.get_parameters(recurse):
-            parameter.name = prefix + parameter.name
+        """Name the parameters by their attribute paths, after a prefix."""
+        for name, parameter in self.parameters_and_names(expand=recurse):
+            parameter.name = prefix + name
 
     def cells(self) -> Iterator[Any]:
         """Yield the cells that are attributes."""

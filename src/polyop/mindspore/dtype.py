@@ -106,7 +106,7 @@ def dtype_to_nptype(kind: Any) -> Any:
 
 def pytype_to_dtype(kind: Any) -> Type:
     """Return the dtype for a Python or NumPy type."""
-    return from_torch(to_torch(kind))
+    return float64 if kind is float else from_torch(to_torch(kind))
 
 
 def __getattr__(name: str) -> Any:

@@ -29,7 +29,7 @@ def grad(
 ) -> Callable[..., Any]:
     """Return a function that computes the gradient of ``fn``, a function or a cell.
 
-    ``grad_position``  an int: the gradient of that input; a tuple of ints: a tuple of gradients;
+    ``grad_position``  an int, or a tuple of one: the gradient of that input; more: a tuple of gradients;
                        None: no gradient of an input.
     ``weights``        a ``Parameter``: its gradient; a list: a tuple of gradients. With both, the
                        result is ``(gradients of the inputs, gradients of the weights)``.
@@ -70,7 +70,7 @@ def value_and_grad(
     @functools.wraps(_function(fn))
     def both(*args: Any, **kwargs: Any) -> Any:
         value, inputs, of_weights = evaluate(fn, args, kwargs, positions, parameters, has_aux)
-        input_grads: Any = inputs[0] if isinstance(grad_position, int) else inputs
+        input_grads: Any = inputs[0] if len(inputs) == 1 else inputs
         weight_grads: Any = of_weights[0] if isinstance(weights, Parameter) else of_weights
         if weights is None:
             return value, input_grads

@@ -134,6 +134,12 @@ def for_script(depth: int) -> bool:
     return name.partition(".")[0] not in ("torch", "polyop") or name.startswith("polyop.mindspore")
 
 
+def called_by_library(depth: int) -> bool:
+    """Whether the frame ``depth`` above the caller is PyTorch's or polyop's."""
+    name = sys._getframe(depth + 1).f_globals.get("__name__", "torch")  # noqa: SLF001
+    return name.partition(".")[0] in ("torch", "polyop")
+
+
 def unlike_torch(method: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a method whose meaning differs from PyTorch's: PyTorch's own code still gets PyTorch's."""
     original = getattr(torch.Tensor, method.__name__)

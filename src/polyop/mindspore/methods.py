@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from ..hosts.torch import tensors
-from .dtype import Type, to_torch
+from .dtype import Type, from_torch, to_torch
 from .interpose import plain, unlike_torch
-from .reduce import T, reduce
+from .reduce import T, promoted, reduce
 
 
 def reduction(name: str) -> Callable[..., Any]:
@@ -44,6 +44,19 @@ def reduction(name: str) -> Callable[..., Any]:
     return method
 
 
+def indices(name: str) -> Callable[..., Any]:
+    """Return a method that calls PyTorch's of this name, with indices in Int32."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        from .ops import functions
+
+        return functions.FUNCTIONS[name](self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"PyTorch's {name}; indices are Int32."
+    return unlike_torch(method)
+
+
 class Methods:
     """The methods that a ``Tensor`` adds to PyTorch's; they return a ``Tensor`` unless noted."""
 
@@ -64,10 +77,6 @@ class Methods:
         if isinstance(kwargs.get("dtype"), Type):
             kwargs["dtype"] = kwargs["dtype"].torch
         return T.to(self, *args, **kwargs)
-
-    def set_dtype(self, dtype: Any) -> Any:
-        """Return the values as another dtype."""
-        return self.astype(dtype)
 
     def value(self) -> Any:
         """Return the tensor; of a ``Parameter``, its value as a ``Tensor`` with its history."""
@@ -112,26 +121,88 @@ class Methods:
         """Return the tensor with ``start_dim`` to ``end_dim`` merged; order "F" is column-major."""
         if isinstance(order, int):  # PyTorch's flatten(start_dim, end_dim)
             order, start_dim, end_dim = "C", order, start_dim or end_dim
-        if order == "F":
-            return T.flatten(T.permute(self, _reversed(self)))
-        return T.flatten(self, start_dim, end_dim)
+        from .ops import functions
+
+        return functions.flatten(self, order, start_dim=start_dim, end_dim=end_dim)
+
+    @unlike_torch
+    def add(self, other: Any, *, alpha: Any = 1) -> Any:
+        """Return ``self + alpha * other``."""
+        x, y = promoted(self, other)
+        return T.add(x, y, alpha=alpha)
+
+    @unlike_torch
+    def sub(self, other: Any, *, alpha: Any = 1) -> Any:
+        """Return ``self - alpha * other``."""
+        x, y = promoted(self, other)
+        return T.sub(x, y, alpha=alpha)
+
+    @unlike_torch
+    def __add__(self, other: Any) -> Any:
+        return T.__add__(*promoted(self, other))
+
+    @unlike_torch
+    def __sub__(self, other: Any) -> Any:
+        return T.__sub__(*promoted(self, other))
+
+    @unlike_torch
+    def __floordiv__(self, other: Any) -> Any:
+        return T.div(self, other, rounding_mode="floor")
+
+    @unlike_torch
+    def __invert__(self) -> Any:
+        return T.logical_not(self)
+
+    @unlike_torch
+    def maximum(self, other: Any) -> Any:
+        """Return the larger of two, entry by entry."""
+        return T.maximum(*promoted(self, other))
+
+    @unlike_torch
+    def minimum(self, other: Any) -> Any:
+        """Return the smaller of two, entry by entry."""
+        return T.minimum(*promoted(self, other))
+
+    @unlike_torch
+    def floor_divide(self, other: Any) -> Any:
+        """Return the quotient, rounded down."""
+        return T.div(self, other, rounding_mode="floor")
+
+    @unlike_torch
+    def cumsum(self, dim: Any = None, dtype: Any = None, *, axis: Any = None) -> Any:
+        """Return the running sum along a dimension, in this dtype or ``dtype``."""
+        from .ops import functions
+
+        total = functions.cumsum(self, dim if axis is None else axis)
+        return total if dtype is None else total.astype(dtype)
+
+    argmin = indices("argmin")
+    argsort = indices("argsort")
+    sort = indices("sort")
+    topk = indices("topk")
+
+    def type(self) -> str:
+        """Return the name of the dtype."""
+        return str(from_torch(to_torch(T.dtype.__get__(self))))
 
     @unlike_torch
     def transpose(self, *axes: Any) -> Any:
-        """Return the tensor with its dimensions in the order of ``axes``, or reversed."""
+        """Return the tensor with its dimensions in the order of ``axes``, or reversed; two change places."""
+        if len(axes) == 2 and all(isinstance(axis, int) for axis in axes):
+            return T.transpose(self, *axes)
         if len(axes) == 1 and isinstance(axes[0], (tuple, list)):
             axes = tuple(axes[0])
         return T.permute(self, axes or _reversed(self))
 
     @unlike_torch
-    def max(self, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
-        """Return the largest values; with ``return_indices`` also their indices."""
-        return _extreme(T.amax, T.max, self, axis, keepdims, return_indices)
+    def max(self, *dim: Any, **named: Any) -> Any:
+        """Return the largest values over ``axis=``, or with their indices over ``dim``, or of all."""
+        return _extreme(T.amax, T.max, self, *dim, **named)
 
     @unlike_torch
-    def min(self, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
-        """Return the smallest values; with ``return_indices`` also their indices."""
-        return _extreme(T.amin, T.min, self, axis, keepdims, return_indices)
+    def min(self, *dim: Any, **named: Any) -> Any:
+        """Return the smallest values over ``axis=``, or with their indices over ``dim``, or of all."""
+        return _extreme(T.amin, T.min, self, *dim, **named)
 
     @unlike_torch
     def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
@@ -197,7 +268,17 @@ def _reversed(tensor: Any) -> tuple[int, ...]:
     return tuple(range(T.dim(tensor)))[::-1]
 
 
-def _extreme(values: Any, both: Any, tensor: Any, axis: Any, keep: bool, indices: bool) -> Any:
-    if indices and axis is not None:
-        return tuple(both(tensor, dim=axis, keepdim=keep))
-    return reduce(values, tensor, axis, keep)
+def _extreme(
+    values: Any,
+    both: Any,
+    tensor: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    if dim is not None or (return_indices and axis is not None):
+        return tuple(both(tensor, dim=axis if dim is None else dim, keepdim=keepdim or keepdims))
+    return reduce(values, tensor, axis, keepdim or keepdims)

@@ -8,23 +8,38 @@ import torch
 from torch.nn import functional
 
 from .nearest import missing
-from .ops import creation
 from .ops.arguments import Function, wrapped
-from .ops.elementwise import FUNCTIONS as _ELEMENTWISE
+from .ops.primitives import FUNCTIONS as _OF_OPS
+
+_SAME = (  # the same function as in ops
+    "abs", "acos", "add", "asin", "atan", "atan2", "ceil", "clamp", "cos", "cosh", "div", "eq", "erf",
+    "exp", "expm1",
+    "floor", "ge", "greater", "greater_equal", "gt", "isfinite", "le", "less", "less_equal", "log",
+    "log1p", "log2",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul", "ne", "neg",
+    "not_equal", "pow", "reciprocal", "remainder", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt",
+    "square", "sub", "tanh", "trunc", "where", "mean", "zeros_like", "ones_like", "full_like", "arange",
+    "eye",
+    "linspace",
+)  # fmt: skip
 
 _NAMES = (
     "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "bmm", "broadcast_to", "cat", "chunk",
-    "concat", "cumsum", "diff", "dot", "einsum", "flatten", "flip", "gather", "index_select", "isclose",
-    "logsumexp", "masked_select", "matmul", "max", "mean", "median", "min", "mm", "movedim", "narrow",
-    "nonzero", "norm", "outer", "permute", "prod", "repeat_interleave", "reshape", "roll", "scatter", "sort",
-    "split", "squeeze", "stack", "std", "sum", "swapaxes", "tile", "topk", "transpose", "tril", "triu",
-    "unbind", "unique", "unsqueeze", "var", "where", "select", "softmax", "log_softmax",
+    "concat",
+    "cumprod", "cumsum", "dot", "flatten", "flip", "full", "gather", "index_select", "logsumexp",
+    "masked_select",
+    "matmul", "max", "min", "mm", "narrow", "nonzero", "norm", "ones", "outer", "permute", "prod",
+    "reshape", "select",
+    "sort", "split", "squeeze", "stack", "std", "sum", "swapaxes", "tile", "topk", "transpose", "tril",
+    "triu",
+    "unsqueeze", "var", "zeros",
 )  # fmt: skip
 
+OF_NN = ("gelu", "l1_loss", "leaky_relu", "log_softmax", "mse_loss", "one_hot", "relu", "silu", "softmax")
+
 FUNCTIONS: dict[str, Function] = {
-    **{name: function for name, function in _ELEMENTWISE.items() if hasattr(torch, name)},
+    **{name: _OF_OPS[name] for name in _SAME},
     **{name: wrapped(getattr(torch, name)) for name in _NAMES},
-    **{name: function for name, function in creation.FUNCTIONS.items() if hasattr(torch, name)},
 }
 
 
@@ -32,8 +47,8 @@ class _Functional:
     """``mint.nn.functional``: PyTorch's, by name."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not callable(getattr(functional, name, None)):
-            raise missing(f"{__name__}.nn.functional", name, dir(functional))
+        if name not in OF_NN:
+            raise missing(f"{__name__}.nn.functional", name, OF_NN)
         return wrapped(getattr(functional, name))
 
 

@@ -33,7 +33,7 @@ def missing(
 
     >>> print(missing("polyop.mindspore.ops", "Sigmoids", ["Sigmoid", "Mul"]))
     module 'polyop.mindspore.ops' has no attribute 'Sigmoids': this layer has what \
-custom-operator programs use; the nearest is 'Sigmoid'
+custom-operator programs use, and MindSpore itself the rest; the nearest is 'Sigmoid'
     """
     if of_pytorch and name in of_pytorch:
         text = f"module {module!r} has no attribute {name!r}, which is PyTorch's name"
@@ -43,5 +43,8 @@ custom-operator programs use; the nearest is 'Sigmoid'
     by_lower = {other.lower(): other for other in candidates if not other.startswith("_")}
     close = difflib.get_close_matches(name.lower(), by_lower, n=3)
     nearest = " or ".join(repr(by_lower[c]) for c in close)
-    text = f"module {module!r} has no attribute {name!r}: this layer has what custom-operator programs use"
+    text = (
+        f"{'class' if module == 'Tensor' else 'module'} {module!r} has no attribute {name!r}: this layer has "
+    )
+    text += "what custom-operator programs use, and MindSpore itself the rest"
     return AttributeError(f"{text}; the nearest is {nearest}" if close else text)

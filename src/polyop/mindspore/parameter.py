@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ..core.errors import ArgumentTypeError, ArgumentValueError
-from .interpose import plain_attributes
+from .interpose import plain_attributes, unlike_torch
 from .tensor import Tensor, data_of
 
 DEFAULT_NAME = "Parameter"
@@ -73,6 +73,11 @@ class Parameter(Tensor):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return type(self), (self.value().detach(), self._name, self.requires_grad)
 
+    @unlike_torch
+    def clone(self, init: str = "same") -> Any:
+        """Return a parameter with the same values, or with "zeros" or "ones"."""
+        return ParameterTuple([self]).clone("", init)[0]
+
     def value(self) -> Any:
         """Return the value as a ``Tensor``; gradients flow through it."""
         return self.view_as(self)
@@ -112,5 +117,6 @@ class ParameterTuple(tuple):  # type: ignore[type-arg]
         """Return copies named ``prefix.name``, with the same values, or with "zeros" or "ones"."""
         fill = {"zeros": torch.zeros_like, "ones": torch.ones_like}.get(init, torch.clone)
         return ParameterTuple(
-            Parameter(fill(p.detach()), f"{prefix}.{p.name}", p.requires_grad) for p in self
+            Parameter(fill(p.detach()), f"{prefix}.{p.name}" if prefix else p.name, p.requires_grad)
+            for p in self
         )

@@ -14,6 +14,7 @@ from . import context, interpose, printing
 from .dtype import Type, from_torch, to_torch
 from .interpose import for_script, plain_attributes
 from .methods import Methods
+from .offered import withdraw
 
 
 class Tensor(Methods, torch.Tensor):  # type: ignore[misc]
@@ -76,6 +77,7 @@ class Tensor(Methods, torch.Tensor):  # type: ignore[misc]
 
 
 interpose.tensor_class.append(Tensor)
+withdraw(Tensor)
 
 
 def _dtype(tensor: Any) -> Type:

@@ -1,4 +1,4 @@
-"""``GradOperation``, ``vjp``, ``jvp``, ``vmap`` and ``stop_gradient``."""
+"""``GradOperation``, ``vjp``, ``jvp``, ``jacfwd``, ``jacrev``, ``vmap`` and ``stop_gradient``."""
 
 from __future__ import annotations
 
@@ -57,9 +57,8 @@ class GradOperation:
 def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool = False) -> Any:
     """Return (outputs, pullback), and with ``has_aux`` the other outputs as a third item.
 
-    The pullback takes the gradients of the outputs. It returns one gradient for one input, a tuple
-    for several; with ``weights``, a pair of that and the tuple of their gradients. It can be called
-    more than once.
+    The pullback takes the gradients of the outputs. It returns a tuple with one gradient per input; with
+    ``weights``, a pair of that and their gradients. It can be called more than once.
     """
     listed = [weights] if isinstance(weights, Parameter) else list(weights or ())
     with torch.enable_grad():
@@ -71,9 +70,9 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
         sens = gradients[0] if len(gradients) == 1 else gradients
         every = differentiate(outputs, [*tracked, *listed], sens, create_graph=True)
         every = [g.detach() for g in every]
-        input_grads: Any = tuple(every[: len(tracked)])
-        input_grads = input_grads[0] if len(input_grads) == 1 else input_grads
-        return input_grads if weights is None else (input_grads, tuple(every[len(tracked) :]))
+        input_grads = tuple(every[: len(tracked)])
+        of_weights = every[-1] if isinstance(weights, Parameter) else tuple(every[len(tracked) :])
+        return input_grads if weights is None else (input_grads, of_weights)
 
     results = detached(outputs)
     return (results, pull, tuple(detached(value[1:]))) if has_aux else (results, pull)
@@ -102,6 +101,25 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
 
     batched = torch.vmap(inner, in_dims=in_axes, out_dims=out_axes)
     return lambda *args: wrap(_run(batched, args))
+
+
+def jacrev(fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Return a function for the Jacobian of ``fn``, by reverse mode; a tuple of positions gives a tuple."""
+    return _jacobian(torch.func.jacrev, fn, grad_position, has_aux)
+
+
+def jacfwd(fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Return a function for the Jacobian of ``fn``, by forward mode; a tuple of positions gives a tuple."""
+    return _jacobian(torch.func.jacfwd, fn, grad_position, has_aux)
+
+
+def _jacobian(transform: Any, fn: Callable[..., Any], position: Any, has_aux: bool) -> Callable[..., Any]:
+    def inner(*args: Any) -> Any:
+        value = fn(*wrap(args))
+        return (value[0], tuple(value[1:])) if has_aux else value
+
+    jacobian = transform(inner, argnums=position, has_aux=has_aux)
+    return lambda *args: wrap(_run(jacobian, args))
 
 
 def _run(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:

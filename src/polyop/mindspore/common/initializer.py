@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +19,7 @@ INITIALIZERS: dict[str, Callable[[Any], Any]] = {
     "uniform": lambda x: torch.nn.init.uniform_(x, -0.07, 0.07),
     "xavier_uniform": torch.nn.init.xavier_uniform_,
     "xavier_normal": torch.nn.init.xavier_normal_,
-    "he_uniform": lambda x: torch.nn.init.kaiming_uniform_(x, math.sqrt(5)),
+    "he_uniform": torch.nn.init.kaiming_uniform_,
     "he_normal": torch.nn.init.kaiming_normal_,
 }
 

@@ -28,7 +28,6 @@ ROWS: dict[str, tuple[Callable[..., Any], tuple[tuple[str, str, Any], ...]]] = {
     "ELU": (functional.elu, (("alpha", "alpha", 1.0),)),
     "Softmax": (torch.softmax, (("axis", "dim", -1),)),
     "LogSoftmax": (torch.log_softmax, (("axis", "dim", -1),)),
-    "Softplus": (functional.softplus, ()),
     "Identity": (wrap, ()),
 }
 

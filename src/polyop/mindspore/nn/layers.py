@@ -14,6 +14,7 @@ from ..common.initializer import initializer
 from ..interpose import wrap
 from ..parameter import Parameter
 from .activation import activation as activation_of
+from .windows import check_pad_mode, margins, per_dimension
 
 
 def _bias(init: Any, size: int, fan_in: int, dtype: Any) -> Any:
@@ -24,7 +25,9 @@ def _bias(init: Any, size: int, fan_in: int, dtype: Any) -> Any:
 
 
 def _weight(init: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    return Parameter(initializer("he_uniform" if init is None else init, shape, dtype))
+    if init is not None:
+        return Parameter(initializer(init, shape, dtype))
+    return Parameter(torch.nn.init.kaiming_uniform_(initializer("zeros", shape, dtype), math.sqrt(5)))
 
 
 class Dense(Cell):
@@ -55,6 +58,8 @@ class Dense(Cell):
 class Conv2d(Cell):
     """A convolution over NCHW; ``pad_mode`` "same", "valid" or "pad" (by ``padding``)."""
 
+    _count = 2  # spatial dimensions
+
     def __init__(
         self,
         in_channels: int,
@@ -71,61 +76,41 @@ class Conv2d(Cell):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if pad_mode not in ("same", "valid", "pad"):
-            rule = "pad_mode must be one of same, valid, pad"
-            raise ArgumentValueError("nn.Conv2d", rule, repr(pad_mode))
-        self.kernel_size, self.stride, self.dilation = _pair(kernel_size), _pair(stride), _pair(dilation)
-        self.pad_mode, self.group = pad_mode, group
+        count, subject = self._count, f"nn.{type(self).__name__}"
+        self.pad_mode, self.group = check_pad_mode(subject, pad_mode), group
+        self.kernel_size, self.stride, self.dilation = (
+            per_dimension(value, count) for value in (kernel_size, stride, dilation)
+        )
         shape = (out_channels, in_channels // group, *self.kernel_size)
-        self.padding = (padding,) * 4 if isinstance(padding, int) else tuple(padding)  # top bottom left right
+        # MindSpore's order: top, bottom, left, right
+        self.padding = (padding,) * (2 * count) if isinstance(padding, int) else tuple(padding)
         if pad_mode != "pad" and any(self.padding):
             rule = f"padding must be 0 with pad_mode {pad_mode!r}"
-            raise ArgumentValueError("nn.Conv2d", rule, padding, hint="pad_mode='pad' takes it")
-        self.weight = _weight(weight_init, shape, dtype)
+            raise ArgumentValueError(subject, rule, padding, hint="pad_mode='pad' takes it")
+        height = (1,) if count == 1 else ()
+        self.weight = _weight(weight_init, (*shape[:2], *height, *shape[2:]), dtype)
         self.bias = _bias(bias_init, out_channels, math.prod(shape[1:]), dtype) if has_bias else None
 
     def construct(self, x: Any) -> Any:
         """Return the convolution."""
-        top, bottom, left, right = self._margins(x)
-        x = functional.pad(x, (left, right, top, bottom))
-        value = functional.conv2d(x, self.weight, self.bias, self.stride, 0, self.dilation, self.group)
-        return wrap(value)
+        convolve = functional.conv2d if self._count == 2 else functional.conv1d
+        x = functional.pad(x, self._margins(x))
+        weight = self.weight if self._count == 2 else torch.squeeze(self.weight, 2)
+        return wrap(convolve(x, weight, self.bias, self.stride, 0, self.dilation, self.group))
 
     def _margins(self, x: Any) -> tuple[int, ...]:
         if self.pad_mode == "pad":
-            return self.padding
+            return (*self.padding[2:], *self.padding[:2])  # PyTorch begins with the last dimension
         if self.pad_mode == "valid":
-            return (0, 0, 0, 0)
-        margins: tuple[int, ...] = ()
-        for size, k, s, d in zip(x.shape[-2:], self.kernel_size, self.stride, self.dilation, strict=True):
-            missing = max((math.ceil(size / s) - 1) * s + (k - 1) * d + 1 - size, 0)
-            margins += (missing // 2, missing - missing // 2)
-        return margins
+            return (0,) * (2 * self._count)
+        sizes = tuple(x.shape)[-self._count :]
+        return margins(sizes, self.kernel_size, self.stride, self.dilation)
 
 
-class LayerNorm(Cell):
-    """Normalises over the last dimensions, whose sizes are ``normalized_shape``."""
+class Conv1d(Conv2d):
+    """A convolution over NCL. As MindSpore's, its weight has the shape of a ``Conv2d``'s with height 1."""
 
-    def __init__(
-        self,
-        normalized_shape: Any,
-        begin_norm_axis: int = -1,
-        begin_params_axis: int = -1,
-        gamma_init: Any = "ones",
-        beta_init: Any = "zeros",
-        epsilon: float = 1e-7,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.normalized_shape, self.epsilon = tuple(normalized_shape), epsilon
-        self.begin_norm_axis, self.begin_params_axis = begin_norm_axis, begin_params_axis
-        self.gamma = Parameter(initializer(gamma_init, self.normalized_shape, dtype))
-        self.beta = Parameter(initializer(beta_init, self.normalized_shape, dtype))
-
-    def construct(self, input_x: Any) -> Any:
-        """Return the normalised tensor, scaled and shifted."""
-        sizes = tuple(input_x.shape)[self.begin_norm_axis :]
-        return wrap(functional.layer_norm(input_x, sizes, eps=self.epsilon) * self.gamma + self.beta)
+    _count = 1
 
 
 class Embedding(Cell):
@@ -149,7 +134,6 @@ class Dropout(Cell):
     def __init__(self, keep_prob: float = 0.5, p: float | None = None) -> None:
         super().__init__()
         self.p = 1 - keep_prob if p is None else p
-        self.training = False  # MindSpore's cells start outside training mode
 
     def construct(self, x: Any) -> Any:
         """Return the entries."""
@@ -166,7 +150,3 @@ class Flatten(Cell):
     def construct(self, x: Any) -> Any:
         """Return the tensor with fewer dimensions."""
         return wrap(torch.flatten(x, self.start_dim, self.end_dim))
-
-
-def _pair(value: Any) -> tuple[int, int]:
-    return (value, value) if isinstance(value, int) else tuple(value)

@@ -75,5 +75,5 @@ class SoftmaxCrossEntropyWithLogits(_Loss):
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """Return the loss."""
-        target = labels.to(torch.int64) if self.sparse else labels
+        target = labels.to(torch.int64) if self.sparse else labels.detach()  # MindSpore's have no gradient
         return losses.cross_entropy(logits, target, reduction=self.reduction)

@@ -8,16 +8,21 @@ from typing import Any
 
 import torch
 
-from ...core.errors import ArgumentTypeError, ArgumentValueError
+from ...core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
 from ..cell import Cell
 from ..interpose import plain_attributes
 from ..parameter import Parameter, ParameterTuple
 
 
 class Optimizer(Cell):
-    """The base class. A gradient is divided by ``loss_scale``; then ``weight_decay * value`` is added."""
+    """The base class. ``weight_decay * value`` is added to a gradient; the sum is divided by ``loss_scale``.
+
+    As in MindSpore, parameters with "beta" or "gamma" in their name do not decay. A learning rate is a
+    number, a list with the rate of each step (the last one stays), or a function of the step.
+    """
 
     _is_captured = False  # an update is never captured as a graph
+    _decays = True  # whether weight decay is a part of the gradient
 
     def __init__(
         self, learning_rate: Any, parameters: Any, weight_decay: float = 0.0, loss_scale: float = 1.0
@@ -54,10 +59,10 @@ class Optimizer(Cell):
         self.steps += 1
         with torch.no_grad(), plain_attributes():
             for i, (parameter, gradient) in enumerate(zip(parameters, listed, strict=True)):
-                scaled = gradient / self.loss_scale if self.loss_scale != 1.0 else gradient
-                if self.weight_decay:
+                scaled = gradient
+                if self.weight_decay and self._decays and _may_decay(parameter):
                     scaled = scaled + self.weight_decay * parameter
-                self.update(i, parameter, scaled)
+                self.update(i, parameter, scaled / self.loss_scale if self.loss_scale != 1.0 else scaled)
         return True
 
     def update(self, number: int, parameter: Any, gradient: Any) -> None:
@@ -66,12 +71,21 @@ class Optimizer(Cell):
 
     def rate(self) -> float:
         """Return the learning rate of this step; a function is called with the number of earlier steps."""
-        value = self.learning_rate
-        return float(value(self.steps - 1) if callable(value) else value)
+        value, step = self.learning_rate, self.steps - 1
+        if isinstance(value, (list, tuple)):
+            return float(value[min(step, len(value) - 1)])
+        return float(value(step) if callable(value) else value)
+
+
+def _may_decay(parameter: Any) -> bool:
+    return "beta" not in parameter.name and "gamma" not in parameter.name
 
 
 class Momentum(Optimizer):
-    """``v = momentum * v + g``, then ``p -= rate * v``; Nesterov's ``p -= rate * (g + momentum * v)``."""
+    """``v = momentum * v + g``, then ``p -= rate * v``.
+
+    Raises ``UnsupportedError`` for ``use_nesterov``, which MindSpore ignores on the CPU.
+    """
 
     def __init__(
         self,
@@ -83,7 +97,10 @@ class Momentum(Optimizer):
         use_nesterov: bool = False,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.momentum, self.nesterov, self.dampening = momentum, use_nesterov, 0.0
+        if use_nesterov:
+            rule = "use_nesterov has no effect in MindSpore on the CPU"
+            raise UnsupportedError("nn.Momentum", rule, hint="nn.SGD(params, rate, momentum, nesterov=True)")
+        self.momentum, self.nesterov, self.dampening = momentum, False, 0.0
 
     def update(self, number: int, parameter: Any, gradient: Any) -> None:
         """Write a parameter's new value."""
@@ -99,7 +116,7 @@ class Momentum(Optimizer):
 
 
 class SGD(Momentum):
-    """``p -= rate * g``, with ``momentum`` as ``Momentum`` has it and ``dampening``."""
+    """``Momentum`` with ``dampening``; ``nesterov`` is ``p -= rate * (g + momentum * v)``."""
 
     def __init__(
         self,
@@ -111,8 +128,8 @@ class SGD(Momentum):
         nesterov: bool = False,
         loss_scale: float = 1.0,
     ) -> None:
-        super().__init__(params, learning_rate, momentum, weight_decay, loss_scale, nesterov)
-        self.dampening = dampening
+        super().__init__(params, learning_rate, momentum, weight_decay, loss_scale)
+        self.dampening, self.nesterov = dampening, nesterov
 
 
 class Adam(Optimizer):
@@ -134,12 +151,42 @@ class Adam(Optimizer):
         del use_locking  # nothing else writes the parameters
         self.beta1, self.beta2, self.eps, self.nesterov = beta1, beta2, eps, use_nesterov
 
-    def update(self, number: int, parameter: Any, gradient: Any) -> None:
-        """Write a parameter's new value."""
+    def moments(self, number: int, gradient: Any) -> tuple[Any, Any]:
+        """Return the running means of a parameter's gradient and of its square, with this step."""
         first, second = self.state.get(number, (torch.zeros_like(gradient), torch.zeros_like(gradient)))
         first = self.beta1 * first + (1 - self.beta1) * gradient
         second = self.beta2 * second + (1 - self.beta2) * gradient * gradient
         self.state[number] = first, second
+        return first, second
+
+    def update(self, number: int, parameter: Any, gradient: Any) -> None:
+        """Write a parameter's new value."""
+        first, second = self.moments(number, gradient)
         rate = self.rate() * math.sqrt(1 - self.beta2**self.steps) / (1 - self.beta1**self.steps)
         step = self.beta1 * first + (1 - self.beta1) * gradient if self.nesterov else first
         parameter.sub_(rate * step / (second.sqrt() + self.eps))
+
+
+class AdamWeightDecay(Adam):
+    """Adam without bias correction, whose step is ``rate * (m / (sqrt(v) + eps) + weight_decay * p)``."""
+
+    _decays = False
+
+    def __init__(
+        self,
+        params: Any,
+        learning_rate: Any = 1e-3,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay=weight_decay)
+
+    def update(self, number: int, parameter: Any, gradient: Any) -> None:
+        """Write a parameter's new value."""
+        first, second = self.moments(number, gradient)
+        step = first / (second.sqrt() + self.eps)
+        if self.weight_decay and _may_decay(parameter):
+            step = step + self.weight_decay * parameter
+        parameter.sub_(self.rate() * step)

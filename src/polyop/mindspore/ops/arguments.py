@@ -10,6 +10,7 @@ import torch
 
 from ..dtype import Type
 from ..interpose import wrap, wrap_new
+from ..reduce import promoted
 
 Function = Callable[..., Any]
 
@@ -31,6 +32,10 @@ def wrapped(function: Function) -> Function:
     return call
 
 
+PROMOTING = (torch.maximum, torch.minimum)
+"""Functions of two whose result has the wider dtype, also for tensors without dimensions."""
+
+
 def of_two(function: Function) -> Function:
     """Return a function of two tensors that also accepts a number for either."""
 
@@ -38,6 +43,8 @@ def of_two(function: Function) -> Function:
     def call(x: Any = None, y: Any = None, **named: Any) -> Any:
         # the parameter names differ from function to function, so any name is accepted
         operands = [v for v in (x, y) if v is not None] + list(named.values())
+        if function in PROMOTING:
+            operands = list(promoted(*operands))
         return wrap(function(*map(as_tensor, operands)))
 
     return call

@@ -33,8 +33,8 @@ def _filled_like(function: Any) -> Function:
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
-    """Return a tensor of one value."""
-    kind = to_torch(dtype) or torch.tensor(fill_value).dtype
+    """Return a tensor of one value; Int64 by default, also for a float, as MindSpore's."""
+    kind = to_torch(dtype) or torch.int64
     return wrap(torch.full(sizes(size), fill_value, dtype=kind, device=context.device()))
 
 
@@ -90,11 +90,8 @@ def randint(low: int, high: int, size: Any, *, dtype: Any = None) -> Any:
 
 
 FUNCTIONS: dict[str, Function] = {
-    **{function.__name__: _filled(function) for function in (torch.zeros, torch.ones, torch.empty)},
-    **{
-        function.__name__: _filled_like(function)
-        for function in (torch.zeros_like, torch.ones_like, torch.empty_like)
-    },
+    **{function.__name__: _filled(function) for function in (torch.zeros, torch.ones)},
+    **{function.__name__: _filled_like(function) for function in (torch.zeros_like, torch.ones_like)},
     "rand": _random(torch.rand),
     "randn": _random(torch.randn),
     **{

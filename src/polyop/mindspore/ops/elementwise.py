@@ -10,56 +10,49 @@ from torch.nn import functional
 
 from ..dtype import to_torch
 from ..interpose import wrap
+from ..reduce import promoted
 from .arguments import Function, as_tensor, of_two, wrapped
 
 # same name and arguments in PyTorch
 _SAME = (
-    "abs", "acos", "acosh", "angle", "asin", "asinh", "atan", "atanh", "bernoulli", "ceil", "conj", "cos",
-    "cosh", "deg2rad", "digamma", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "floor", "frac", "imag",
-    "isfinite", "isinf", "isnan", "lgamma", "log", "log10", "log1p", "log2", "logical_not", "neg", "rad2deg",
-    "real", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh",
-    "sqrt", "square", "tan", "tanh", "trunc", "bitwise_not", "clamp", "clip", "masked_fill", "nan_to_num",
-    "lerp", "addcmul", "addcdiv", "where",
+    "abs", "acos", "asin", "asinh", "atan", "atanh", "ceil", "clamp", "clip", "cos", "cosh", "erf",
+    "erfc", "exp",
+    "expm1", "floor", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2", "logical_not",
+    "masked_fill", "neg", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt",
+    "square", "tan", "tanh", "trunc", "where",
 )  # fmt: skip
 
 # MindSpore's name: PyTorch's function with the same arguments
 _OTHER: dict[str, Any] = {
-    "absolute": torch.abs,
-    "invert": torch.bitwise_not,
-    "negative": torch.neg,
-    "celu": functional.celu,
     "elu": functional.elu,
     "gelu": functional.gelu,
     "hardswish": functional.hardswish,
     "hardsigmoid": functional.hardsigmoid,
-    "hardtanh": functional.hardtanh,
-    "leaky_relu": functional.leaky_relu,
     "logsigmoid": functional.logsigmoid,
     "mish": functional.mish,
     "relu6": functional.relu6,
-    "selu": functional.selu,
     "silu": functional.silu,
     "softplus": functional.softplus,
     "softsign": functional.softsign,
-    "clip_by_value": torch.clamp,
 }
+
+
+def _floor_divide(x: Any, y: Any) -> Any:
+    """Return the quotient, rounded down."""
+    return torch.div(x, y, rounding_mode="floor")  # torch.floor_divide has no gradient; MindSpore's is zero
+
 
 # two tensors, or a tensor and a number
 _TWO: dict[str, Any] = {
     "mul": operator.mul,
-    "multiply": operator.mul,
-    "subtract": operator.sub,
-    "true_divide": torch.true_divide,
-    "floor_div": torch.floor_divide,
-    "floor_divide": torch.floor_divide,
+    "floor_div": _floor_divide,
+    "floor_divide": _floor_divide,
     "floor_mod": torch.remainder,
     "remainder": torch.remainder,
-    "fmod": torch.fmod,
     "pow": operator.pow,
     "maximum": torch.maximum,
     "minimum": torch.minimum,
     "atan2": torch.atan2,
-    "hypot": torch.hypot,
     "equal": torch.eq,
     "eq": torch.eq,
     "not_equal": torch.ne,
@@ -78,18 +71,19 @@ _TWO: dict[str, Any] = {
     "bitwise_and": torch.bitwise_and,
     "bitwise_or": torch.bitwise_or,
     "bitwise_xor": torch.bitwise_xor,
-    "xlogy": torch.xlogy,
 }
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002 - MindSpore's name
     """Return ``input + alpha * other``."""
-    return wrap(as_tensor(input) + (other if alpha == 1 else as_tensor(other) * alpha))
+    x, y = promoted(input, other)
+    return wrap(as_tensor(x) + (y if alpha == 1 else as_tensor(y) * alpha))
 
 
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
     """Return ``input - alpha * other``."""
-    return wrap(as_tensor(input) - (other if alpha == 1 else as_tensor(other) * alpha))
+    x, y = promoted(input, other)
+    return wrap(as_tensor(x) - (y if alpha == 1 else as_tensor(y) * alpha))
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:  # noqa: A002
@@ -107,7 +101,17 @@ def select(condition: Any, input: Any, other: Any) -> Any:  # noqa: A002
     return wrap(torch.where(condition, as_tensor(input), as_tensor(other)))
 
 
-def add_n(inputs: Any) -> Any:
+def leaky_relu(input: Any, alpha: float = 0.2) -> Any:  # noqa: A002
+    """Return ``input``, times ``alpha`` where it is negative."""
+    return wrap(functional.leaky_relu(input, alpha))
+
+
+def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
+    """Return the values within two bounds, in the dtype of ``x``."""
+    return wrap(torch.clamp(x, clip_value_min, clip_value_max).to(to_torch(x.dtype)))
+
+
+def addn(inputs: Any) -> Any:
     """Return the sum of a list of tensors."""
     total = inputs[0]
     for value in inputs[1:]:
@@ -122,9 +126,9 @@ FUNCTIONS: dict[str, Function] = {
     "add": add,
     "sub": sub,
     "div": div,
-    "divide": div,
     "cast": cast,
     "select": select,
-    "add_n": add_n,
-    "addn": add_n,
+    "leaky_relu": leaky_relu,
+    "clip_by_value": clip_by_value,
+    "addn": addn,
 }

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 from ..dtype import to_torch
-from ..interpose import wrap
+from ..interpose import wrap, wrap_new
 from ..reduce import T, reduce
 from .arguments import Function, as_tensor, axes_of, sizes, wrapped
 
@@ -38,15 +38,61 @@ def reduction(name: str) -> Function:
 
 def extreme(name: str) -> Function:
     """Return a function ``(input, axis, keepdims)`` for extreme values and their indices."""
-    function, index_of_all = getattr(torch, name), getattr(torch, f"arg{name}")
+    function = getattr(torch, name)
 
     def call(input: Any, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A002
-        if axis is None:
-            return wrap((function(input), index_of_all(input)))
+        if axis is None:  # MindSpore's index is zero then
+            return wrap((function(input), torch.zeros((), dtype=torch.int64, device=input.device)))
         return wrap(tuple(function(input, axis, keepdims)))
 
     call.__name__, call.__doc__ = name, f"Return ({name} values, their indices)."
     return call
+
+
+def spread(name: str) -> Function:
+    """Return ``std`` or ``var``: ``ddof`` is subtracted from the number of entries."""
+    function = getattr(T, name)
+
+    def call(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:  # noqa: A002
+        return wrap(reduce(function, input, axis, keepdims, correction=int(ddof)))
+
+    call.__name__, call.__doc__ = name, f"Return the {name} over ``axis``, or over all."
+    return call
+
+
+def int32_indices(name: str) -> Function:
+    """Return PyTorch's function of this name, with indices in Int32 as MindSpore's."""
+    function = wrapped(getattr(torch, name))
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found = function(*args, **{_OF_TORCH.get(key, key): value for key, value in kwargs.items()})
+        if isinstance(found, torch.Tensor):
+            return wrap(found.to(torch.int32))
+        return wrap((found[0], found[1].to(torch.int32)))
+
+    call.__name__, call.__doc__ = name, f"PyTorch's {name}; indices are Int32."
+    return call
+
+
+_OF_TORCH = {"axis": "dim", "keepdims": "keepdim"}
+
+
+def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Any:  # noqa: A002
+    """Return the tensor with ``start_dim`` to ``end_dim`` merged; order "F" is column-major."""
+    if order == "F":
+        input = torch.permute(input, tuple(range(input.dim()))[::-1])  # noqa: A001
+    first = start_dim if input.dim() > 1 else 0
+    return wrap_new(torch.flatten(input, first, end_dim), (input,))
+
+
+def cumsum(x: Any, axis: Any, dtype: Any = None) -> Any:
+    """Return the running sum along a dimension, in the dtype of ``x`` or ``dtype``."""
+    return wrap(torch.cumsum(x, axis, dtype=to_torch(dtype) or to_torch(x.dtype)))
+
+
+def reduce_sum(x: Any, axis: Any = None, keep_dims: bool = False) -> Any:
+    """Return the sum over ``axis``, or over all, in the dtype of ``x``."""
+    return wrap(reduce(T.sum, x, axes_of(axis), keep_dims, dtype=to_torch(x.dtype)))
 
 
 def reshape(input: Any, shape: Any) -> Any:  # noqa: A002
@@ -167,32 +213,28 @@ def _write(variable: Any, write: Any) -> Any:
 
 
 _BY_NAME = (
-    "addmm", "argmax", "argmin", "argsort", "baddbmm", "bmm", "chunk", "cross", "cummax", "cummin", "cumprod",
-    "cumsum", "diag", "diagonal", "dot", "einsum", "flatten", "flip", "index_select", "inner", "isclose",
-    "logsumexp", "masked_select", "matmul", "mm", "movedim", "moveaxis", "narrow", "nonzero",
-    "norm", "outer", "permute", "repeat_interleave", "roll", "scatter", "searchsorted", "sort", "swapaxes",
-    "swapdims", "topk", "trace", "tril", "triu", "unbind", "unique", "unsqueeze", "vstack", "hstack",
+    "argmax", "bmm", "chunk", "dot", "einsum", "flip", "index_select", "inner", "isclose", "logsumexp",
+    "masked_select", "matmul", "mm", "narrow", "nonzero", "outer", "permute", "repeat_interleave", "swapaxes",
+    "swapdims", "tril", "triu", "unbind", "unsqueeze",
 )  # fmt: skip
 
 _SAME = {
     **{name: getattr(torch, name) for name in _BY_NAME},
-    "batch_matmul": torch.matmul,
     "expand_dims": torch.unsqueeze,
     "gather_elements": torch.gather,
     "rank": torch.Tensor.dim,
     "bias_add": torch.add,
-    "dropout": functional.dropout,
-    "conv2d": functional.conv2d,
-    "layer_norm": functional.layer_norm,
     "pad": functional.pad,
 }
 
 FUNCTIONS: dict[str, Function] = {
     **{name: wrapped(function) for name, function in _SAME.items()},
-    **{name: reduction(name) for name in ("sum", "mean", "prod", "any", "all", "amax", "amin", "std", "var")},
+    **{name: reduction(name) for name in ("sum", "mean", "prod", "any", "all", "amax", "amin")},
     "max": extreme("max"),
     "min": extreme("min"),
-    "reduce_sum": reduction("sum"),
+    "std": spread("std"),
+    "var": spread("var"),
+    **{name: int32_indices(name) for name in ("argmin", "argsort", "sort", "topk")},
     "reduce_mean": reduction("mean"),
     "reduce_max": reduction("amax"),
     "reduce_min": reduction("amin"),
@@ -201,7 +243,8 @@ FUNCTIONS: dict[str, Function] = {
         function.__name__: function
         for function in (
             reshape, transpose, squeeze, broadcast_to, tile, concat, stack, unstack, split, gather, one_hot,
-            meshgrid, softmax, log_softmax, size, shape, depend, assign, assign_add, assign_sub,
+            flatten, cumsum, reduce_sum, meshgrid, softmax, log_softmax, size, shape, depend,
+            assign, assign_add, assign_sub,
         )
     },
 }  # fmt: skip

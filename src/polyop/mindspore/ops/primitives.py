@@ -13,7 +13,7 @@ import torch
 from ...core.errors import ArgumentTypeError, UnsupportedError
 from ..interpose import wrap
 from . import creation, elementwise, functions, losses
-from .arguments import for_torch
+from .arguments import as_tensor, for_torch
 
 FUNCTIONS = {**elementwise.FUNCTIONS, **functions.FUNCTIONS, **losses.FUNCTIONS, **creation.FUNCTIONS}
 
@@ -64,6 +64,16 @@ def _matmul(x: Any, y: Any, transpose_a: bool = False, transpose_b: bool = False
     return wrap(torch.matmul(a, b))
 
 
+def _gelu(x: Any) -> Any:
+    return wrap(torch.nn.functional.gelu(x, approximate="tanh"))
+
+
+def _real_div(x: Any, y: Any) -> Any:
+    x, y = as_tensor(x), as_tensor(y)
+    whole = not any(value.is_floating_point() or value.is_complex() for value in (x, y))
+    return wrap(torch.div(x, y, rounding_mode="trunc" if whole else None))
+
+
 def _split(x: Any, axis: int = 0, output_num: int = 1) -> Any:
     return wrap(torch.tensor_split(x, output_num, axis))
 
@@ -71,7 +81,7 @@ def _split(x: Any, axis: int = 0, output_num: int = 1) -> Any:
 def _arg_with_value(name: str) -> Callable[..., Any]:
     def call(x: Any, axis: int = 0, keep_dims: bool = False) -> Any:
         values, indices = getattr(torch, name)(x, axis, keep_dims)
-        return wrap((indices.to(torch.int32), values))
+        return wrap((indices, values))
 
     return call
 
@@ -94,14 +104,14 @@ MATRICES = (("transpose_a", False), ("transpose_b", False))
 
 # primitive: (function, or its name), (constructor's arguments with defaults)
 ROWS: dict[str, tuple[Any, tuple[tuple[str, Any], ...]]] = {
-    "Abs": ("abs", ()), "Add": ("add", ()), "AddN": ("add_n", ()), "Assign": ("assign", ()),
+    "Abs": ("abs", ()), "Add": ("add", ()), "AddN": ("addn", ()), "Assign": ("assign", ()),
     "AssignAdd": ("assign_add", ()), "AssignSub": ("assign_sub", ()), "Atan2": ("atan2", ()),
     "BatchMatMul": (_matmul, MATRICES), "BroadcastTo": ("broadcast_to", (("shape", ()),)),
     "Cast": ("cast", ()), "Ceil": ("ceil", ()), "Concat": ("concat", AXIS), "Cos": ("cos", ()),
     "Depend": ("depend", ()), "Div": ("div", ()), "Equal": ("equal", ()), "Erf": ("erf", ()),
-    "Exp": ("exp", ()), "ExpandDims": ("expand_dims", ()), "Eye": ("eye", ()), "Fill": ("fill", ()),
+    "Exp": ("exp", ()), "ExpandDims": ("expand_dims", ()), "Eye": ("eye", ()),
     "Floor": ("floor", ()), "FloorDiv": ("floor_div", ()), "FloorMod": ("floor_mod", ()),
-    "GatherD": ("gather_elements", ()), "GeLU": ("gelu", ()), "Gather": ("gather", (("batch_dims", 0),)),
+    "GatherD": ("gather_elements", ()), "GeLU": (_gelu, ()), "Gather": ("gather", (("batch_dims", 0),)),
     "Greater": ("greater", ()), "GreaterEqual": ("greater_equal", ()), "Identity": (wrap, ()),
     "IsFinite": ("isfinite", ()), "IsInf": ("isinf", ()), "IsNan": ("isnan", ()), "Less": ("less", ()),
     "LessEqual": ("less_equal", ()), "Log": ("log", ()), "LogSoftmax": ("log_softmax", LAST_AXIS),
@@ -109,12 +119,13 @@ ROWS: dict[str, tuple[Any, tuple[tuple[str, Any], ...]]] = {
     "MatMul": (_matmul, MATRICES), "Maximum": ("maximum", ()), "Minimum": ("minimum", ()),
     "Mul": ("mul", ()), "Neg": ("neg", ()), "NotEqual": ("not_equal", ()), "OnesLike": ("ones_like", ()),
     "Ones": ("ones", ()), "Pow": ("pow", ()), "Print": (_print, ()), "Rank": ("rank", ()),
-    "ReLU": ("relu", ()), "ReLU6": ("relu6", ()), "RealDiv": ("div", ()), "Reciprocal": ("reciprocal", ()),
+    "ReLU": ("relu", ()), "ReLU6": ("relu6", ()), "RealDiv": (_real_div, ()), "Reciprocal":
+    ("reciprocal", ()),
     "ReduceAll": ("all", REDUCTION), "ReduceAny": ("any", REDUCTION), "ReduceMax": ("amax", REDUCTION),
-    "ReduceMean": ("mean", REDUCTION), "ReduceMin": ("amin", REDUCTION), "ReduceProd": ("prod", REDUCTION),
-    "ReduceSum": ("sum", REDUCTION), "Reshape": ("reshape", ()), "Rsqrt": ("rsqrt", ()),
+    "ReduceMean": ("mean", REDUCTION), "ReduceMin": ("amin", REDUCTION),
+    "ReduceSum": ("reduce_sum", REDUCTION), "Reshape": ("reshape", ()), "Rsqrt": ("rsqrt", ()),
     "Select": ("select", ()), "Shape": ("shape", ()), "Sigmoid": ("sigmoid", ()), "Sign": ("sign", ()),
-    "SiLU": ("silu", ()), "Sin": ("sin", ()), "Size": ("size", ()), "Softmax": ("softmax", LAST_AXIS),
+    "Sin": ("sin", ()), "Size": ("size", ()), "Softmax": ("softmax", LAST_AXIS),
     "Split": (_split, (("axis", 0), ("output_num", 1))), "Sqrt": ("sqrt", ()), "Square": ("square", ()),
     "Squeeze": ("squeeze", (("axis", None),)), "Stack": ("stack", AXIS), "Sub": ("sub", ()),
     "Tan": ("tan", ()), "Tanh": ("tanh", ()), "Tile": ("tile", ()), "Transpose": ("transpose", ()),

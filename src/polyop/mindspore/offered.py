@@ -1,0 +1,203 @@
+"""The methods of a ``Tensor`` that a script can use. PyTorch's others would have PyTorch's meaning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .interpose import called_by_library
+from .nearest import missing
+
+OF_TENSORS = (
+    "T",
+    "abs",
+    "add",
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "argsort",
+    "asnumpy",
+    "assign_value",
+    "astype",
+    "broadcast_to",
+    "ceil",
+    "clamp",
+    "clip",
+    "contiguous",
+    "copy",
+    "copy_",
+    "cos",
+    "cumsum",
+    "div",
+    "dtype",
+    "eq",
+    "equal",
+    "erf",
+    "exp",
+    "expand_as",
+    "expand_dims",
+    "flatten",
+    "float",
+    "floor",
+    "floor_divide",
+    "gather",
+    "ge",
+    "gt",
+    "half",
+    "has_init",
+    "index_select",
+    "init_data",
+    "int",
+    "is_contiguous",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "item",
+    "itemsize",
+    "le",
+    "log",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "long",
+    "lt",
+    "mT",
+    "masked_fill",
+    "matmul",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "move_to",
+    "mul",
+    "nbytes",
+    "ndim",
+    "ne",
+    "neg",
+    "numpy",
+    "permute",
+    "pow",
+    "prod",
+    "reciprocal",
+    "reshape",
+    "round",
+    "rsqrt",
+    "shape",
+    "sigmoid",
+    "sign",
+    "sin",
+    "size",
+    "softmax",
+    "sort",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "std",
+    "strides",
+    "sub",
+    "sum",
+    "swapaxes",
+    "swapdims",
+    "tanh",
+    "tile",
+    "to",
+    "tolist",
+    "topk",
+    "transpose",
+    "tril",
+    "triu",
+    "type",
+    "unsqueeze",
+    "value",
+    "var",
+    "view",
+    "view_as",
+    "where",
+)
+"""The names that are offered. Each has a row in the comparison with MindSpore."""
+
+PLUMBING = frozenset(
+    [
+        "as_strided",
+        "as_subclass",
+        "backward",
+        "const_data_ptr",
+        "cpu",
+        "cuda",
+        "data",
+        "data_ptr",
+        "detach",
+        "detach_",
+        "device",
+        "dim",
+        "element_size",
+        "grad",
+        "grad_dtype",
+        "grad_fn",
+        "get_device",
+        "is_complex",
+        "is_conj",
+        "is_cpu",
+        "is_cuda",
+        "is_floating_point",
+        "is_inference",
+        "is_leaf",
+        "is_meta",
+        "is_neg",
+        "is_nested",
+        "is_quantized",
+        "is_sparse",
+        "layout",
+        "module_load",
+        "name",
+        "names",
+        "numel",
+        "output_nr",
+        "register_hook",
+        "requires_grad",
+        "requires_grad_",
+        "retain_grad",
+        "retains_grad",
+        "storage_offset",
+        "stride",
+        "untyped_storage",
+        "volatile",
+        "add_",
+        "mul_",
+        "sub_",
+        "div_",
+        "zero_",
+        "fill_",
+        "clone",
+    ]
+)
+"""What hosts, PyTorch's C++ code and gradients need. They have one meaning, whoever calls."""
+
+
+class Withdrawn:
+    """A method of PyTorch that a script does not have and PyTorch's own code has."""
+
+    def __init__(self, name: str, method: Any) -> None:
+        self.name, self.method = name, method
+
+    def __get__(self, tensor: Any, kind: Any) -> Any:
+        if tensor is not None and not torch.compiler.is_dynamo_compiling() and not called_by_library(1):
+            raise missing("Tensor", self.name, OF_TENSORS)
+        return self.method.__get__(tensor, kind)
+
+
+def withdraw(tensor_class: Any) -> None:
+    """Take PyTorch's methods that are not offered out of a class's attributes for scripts."""
+    for name in dir(torch.Tensor):
+        if name.startswith("_") or name in PLUMBING or name in OF_TENSORS or name in tensor_class.__dict__:
+            continue
+        method = getattr(torch.Tensor, name)
+        if callable(method):
+            setattr(tensor_class, name, Withdrawn(name, method))

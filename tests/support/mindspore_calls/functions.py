@@ -1,0 +1,493 @@
+"""Every name that polyop.mindspore offers, and how it is called in both packages."""
+
+from __future__ import annotations
+
+from .calls import FLOATS, REAL, Row
+
+NUMBERS = "float32 int32"
+
+ROWS = [
+    # one tensor
+    Row("ops.abs ops.Abs() Tensor.abs mint.abs", "x", dtypes=REAL),
+    Row("ops.neg ops.Neg() Tensor.neg mint.neg", "x", dtypes=REAL),
+    Row("ops.square ops.Square() Tensor.square mint.square", "x", dtypes=REAL),
+    Row("ops.sign ops.Sign() Tensor.sign mint.sign", "x", dtypes=NUMBERS),
+    Row(
+        "ops.exp ops.Exp() Tensor.exp mint.exp ops.sin ops.Sin() Tensor.sin mint.sin ops.cos ops.Cos() Tensor.cos"
+        " mint.cos ops.tanh ops.Tanh() Tensor.tanh mint.tanh ops.erf ops.Erf() Tensor.erf mint.erf ops.expm1 mint.expm1"
+        " ops.atan mint.atan ops.sinh ops.cosh mint.sinh mint.cosh ops.tan ops.Tan() ops.asinh ops.erfc",
+        "x",
+        dtypes=REAL,
+    ),
+    Row(
+        "ops.sigmoid ops.Sigmoid() Tensor.sigmoid mint.sigmoid ops.relu ops.ReLU() mint.nn.functional.relu"
+        " ops.relu6 ops.ReLU6() ops.silu mint.nn.functional.silu ops.mish ops.softsign ops.hardswish ops.hardsigmoid"
+        " ops.logsigmoid ops.GeLU() ops.elu ops.softplus",
+        "x",
+        dtypes=FLOATS,
+    ),
+    Row("ops.gelu mint.nn.functional.gelu", "x; x, approximate='tanh'; x, approximate='none'", dtypes=FLOATS),
+    Row("ops.leaky_relu", "x; x, 0.1; x, alpha=0.3", dtypes=FLOATS),
+    Row("mint.nn.functional.leaky_relu", "x; x, 0.1; x, negative_slope=0.3", dtypes=FLOATS),
+    Row("ops.elu", "x, 1.0; x, alpha=1.0"),
+    Row(
+        "ops.log ops.Log() Tensor.log mint.log ops.sqrt ops.Sqrt() Tensor.sqrt mint.sqrt ops.rsqrt ops.Rsqrt()"
+        " Tensor.rsqrt mint.rsqrt ops.reciprocal ops.Reciprocal() Tensor.reciprocal mint.reciprocal ops.log1p mint.log1p"
+        " ops.log2 mint.log2 ops.log10",
+        "x",
+        dtypes=REAL,
+        kind="positive",
+    ),
+    Row("ops.asin mint.asin ops.acos mint.acos ops.atanh", "x", dtypes=FLOATS, kind="unit"),
+    Row(
+        "ops.floor ops.Floor() Tensor.floor mint.floor ops.ceil ops.Ceil() Tensor.ceil mint.ceil ops.round Tensor.round"
+        " mint.round ops.trunc mint.trunc",
+        "x",
+        dtypes=REAL,
+    ),
+    Row("ops.isnan ops.IsNan() Tensor.isnan", "x", dtypes=FLOATS, kind="nan"),
+    Row(
+        "ops.isinf ops.IsInf() Tensor.isinf ops.isfinite ops.IsFinite() Tensor.isfinite mint.isfinite",
+        "x",
+        dtypes=FLOATS,
+        kind="inf",
+    ),
+    Row(
+        "ops.logical_not ops.LogicalNot() Tensor.logical_not mint.logical_not",
+        "x",
+        dtypes="bool float32 int32",
+    ),
+    Row("ops.softmax ops.log_softmax", "x; x, 0; x, axis=-1", dtypes=FLOATS),
+    Row("Tensor.softmax", "x, 0; x, -1", dtypes=FLOATS),
+    Row("mint.nn.functional.softmax mint.nn.functional.log_softmax", "x, 0; x, dim=-1", dtypes=FLOATS),
+    Row(
+        "ops.Softmax() ops.Softmax(0) ops.Softmax(axis=-1) ops.LogSoftmax() ops.LogSoftmax(0)",
+        "x",
+        dtypes=FLOATS,
+    ),
+    # two tensors, or a tensor and a number
+    Row(
+        "ops.add ops.Add() Tensor.add mint.add ops.sub ops.Sub() Tensor.sub mint.sub ops.mul ops.Mul() Tensor.mul mint.mul",
+        "x, y; x, s; x, 2; x, 2.5; x, n",
+        "x y v:float32:1 s:float32:0d n:int64:1",
+        dtypes="float32 float16 int32 int64",
+    ),
+    Row(
+        "ops.add ops.Add() ops.sub ops.Sub() ops.mul ops.Mul() ops.div ops.Div() ops.maximum ops.minimum ops.pow",
+        "2, x; 2.5, x",
+        dtypes="float32 int32",
+    ),
+    Row(
+        "ops.div ops.Div() ops.RealDiv() Tensor.div mint.div ops.pow ops.Pow() Tensor.pow mint.pow",
+        "x, y; x, v; x, 2; x, 2.5; x, n",
+        "x y v:float32:1:positive n:int64:1:positive",
+        dtypes=REAL,
+        kind="positive",
+    ),
+    Row(
+        "ops.div Tensor.div mint.div",
+        "x, y, rounding_mode='floor'; x, y, rounding_mode='trunc'; x, y, rounding_mode=None",
+        "x y",
+        dtypes=REAL,
+        kind="positive",
+        gradient=False,
+    ),
+    Row(
+        "ops.floor_div ops.FloorDiv() ops.floor_divide Tensor.floor_divide ops.floor_mod ops.FloorMod() ops.remainder mint.remainder",
+        "x, y; x, 2; x, 2.5",
+        "x y",
+        dtypes=REAL,
+        kind="positive",
+    ),
+    Row("ops.floor_mod ops.remainder ops.floor_div ops.div", "x, 2; x, -2", dtypes=REAL),
+    Row(
+        "ops.maximum ops.Maximum() Tensor.maximum mint.maximum ops.minimum ops.Minimum() Tensor.minimum mint.minimum",
+        "x, y; x, v",
+        "x y v:float32:1",
+        dtypes=REAL,
+    ),
+    Row("ops.maximum ops.Maximum() ops.minimum ops.Minimum()", "x, 0.5; x, 1", dtypes=NUMBERS),
+    Row("ops.atan2 ops.Atan2() mint.atan2", "x, y", "x y", kind="positive", dtypes=FLOATS),
+    Row(
+        "ops.equal ops.Equal() Tensor.eq Tensor.equal mint.eq ops.not_equal ops.NotEqual() Tensor.ne mint.ne ops.greater ops.Greater() Tensor.gt mint.gt"
+        " ops.greater_equal ops.GreaterEqual() Tensor.ge mint.ge ops.less ops.Less() Tensor.lt mint.lt ops.less_equal ops.LessEqual() Tensor.le mint.le"
+        " ops.gt ops.ge ops.lt ops.le ops.ne ops.eq mint.greater mint.greater_equal mint.less mint.less_equal mint.not_equal",
+        "x, y; x, 1; x, 0.5",
+        "x y",
+        dtypes=REAL,
+    ),
+    Row(
+        "ops.logical_and ops.LogicalAnd() Tensor.logical_and mint.logical_and ops.logical_or ops.LogicalOr() Tensor.logical_or mint.logical_or"
+        " ops.logical_xor Tensor.logical_xor mint.logical_xor",
+        "x, y",
+        "x y",
+        dtypes="bool float32 int32",
+    ),
+    Row("ops.bitwise_and ops.bitwise_or ops.bitwise_xor", "x, y", "x y", dtypes="int32 int64 bool uint8"),
+    Row("ops.addn ops.AddN()", "(x, y, x); [x, y]", "x y", dtypes=NUMBERS),
+    Row(
+        "ops.where ops.select ops.Select() mint.where", "c, x, y", "c:bool:2x3 x y", dtypes=REAL, shapes="2x3"
+    ),
+    Row("ops.where ops.select mint.where", "c, x, 2.0; c, 1.0, x", "c:bool:2x3 x", shapes="2x3"),
+    Row("Tensor.where", "x, c, y", "c:bool:2x3 x y", shapes="2x3", dtypes=NUMBERS),
+    Row(
+        "ops.masked_fill Tensor.masked_fill",
+        "x, c, 7.0; x, c, s",
+        "c:bool:2x3 x s:float32:0d",
+        shapes="2x3",
+        dtypes="float32 float16",
+    ),
+    Row(
+        "ops.clamp ops.clip Tensor.clamp Tensor.clip mint.clamp",
+        "x, -1, 1; x, 0; x, None, 1; x, -0.5, 0.5",
+        dtypes=REAL,
+    ),
+    Row("ops.clip_by_value", "x, -1, 1; x, -0.5, 0.5; x, 0", dtypes=REAL),
+    Row(
+        "ops.cast ops.Cast()",
+        "x, ms.float64; x, ms.int32; x, ms.float16; x, ms.bool_",
+        dtypes="float32 int64 bool",
+    ),
+    Row("ops.cast", "1.5, ms.int32; 2, ms.float32; True, ms.float32"),
+    # operators between tensors and numbers
+    Row(
+        "syntax",
+        "x + y; x - y; x * y; x / y; x + 2; 2 - x; x * 2.5; x / 2; 2 / x; x ** 2; x // 2; x % 2; -x; abs(x); x + s; s - x; x * s; x / s",
+        "x y s:float32:0d:positive",
+        dtypes=REAL + " int64",
+        kind="positive",
+    ),
+    Row(
+        "syntax",
+        "x == y; x != y; x < y; x <= 1; x > 0.5; x >= y; x & y; x | y; x ^ y; ~x",
+        "x y",
+        dtypes="float32 int32 bool",
+    ),
+    Row(
+        "syntax",
+        "x[0]; x[:, 1]; x[..., None]; x[0, 1]; x[1:]; x[x > 0]; len(x); float(x[0, 0]); int(x[0, 0]); bool(x[0, 0]); x[i]; list(x); tuple(x[0]); x[::2]",
+        "x i:int32:2:below2",
+        dtypes=NUMBERS,
+    ),
+    Row(
+        "syntax",
+        "x @ w; x.T; x.mT; x.shape; x.size; x.ndim; x.itemsize; x.nbytes; x.dtype; x.strides; x.has_init; str(x); x.type()",
+        "x w:float32:3x2",
+    ),
+    # over axes
+    Row(
+        "ops.sum Tensor.sum mint.sum",
+        "x; x, 0; x, (0, 1); x, -1, True",
+        dtypes=REAL + " bool int64",
+        shapes="2x3 2x3x4",
+    ),
+    Row(
+        "ops.sum mint.sum",
+        "x, dim=1; x, dim=0, keepdim=True; x, 0, dtype=ms.float64",
+        shapes="2x3 2x3x4",
+        dtypes=NUMBERS,
+    ),
+    Row(
+        "Tensor.sum",
+        "x, axis=1; x, 0, keepdims=True; x, 0, dtype=ms.float64; x, 1, ms.float64; x, ()",
+        shapes="2x3",
+        dtypes=NUMBERS,
+    ),
+    Row(
+        "ops.reduce_sum ops.ReduceSum() ops.ReduceSum(True)",
+        "x; x, 0; x, (0, 1); x, -1; x, ()",
+        dtypes=REAL + " bool",
+        shapes="2x3 2x3x4",
+    ),
+    Row(
+        "ops.mean Tensor.mean mint.mean ops.reduce_mean ops.ReduceMean() ops.ReduceMean(True)",
+        "x; x, 0; x, (0, 1); x, -1",
+        dtypes=REAL,
+        shapes="2x3 2x3x4",
+    ),
+    Row("ops.mean", "x, 1, True; x, axis=0, keep_dims=True; x, ()", shapes="2x3"),
+    Row("Tensor.mean", "x, 1, True; x, axis=0, keep_dims=True; x, ()", shapes="2x3"),
+    Row("mint.mean", "x, 1, True; x, dim=0, keepdim=True", shapes="2x3"),
+    Row("ops.prod Tensor.prod mint.prod", "x; x, 0; x, -1", dtypes=REAL, shapes="2x3 2x3x4"),
+    Row("ops.prod", "x, 1, True; x, axis=0, keep_dims=True", shapes="2x3"),
+    Row(
+        "ops.any ops.all Tensor.any Tensor.all mint.any mint.all ops.ReduceAny() ops.ReduceAll() ops.ReduceAll(True)",
+        "x; x, 0; x, -1",
+        dtypes="bool",
+        shapes="2x3 2x3x4",
+    ),
+    Row("ops.any ops.all", "x, 1, True; x, axis=0, keep_dims=True; x, (0, 1)", dtypes="bool", shapes="2x3"),
+    Row(
+        "ops.amax ops.amin ops.ReduceMax() ops.ReduceMin() ops.ReduceMax(True) ops.reduce_max ops.reduce_min Tensor.amax Tensor.amin mint.amax mint.amin",
+        "x; x, 0; x, (0, 1); x, -1",
+        dtypes=REAL,
+        shapes="2x3 2x3x4",
+    ),
+    Row("ops.amax ops.amin Tensor.amax", "x, 1, True; x, axis=0, keepdims=True", shapes="2x3"),
+    Row(
+        "ops.max ops.min",
+        "x; x, 1; x, axis=0; x, 0, True; x, axis=-1, keepdims=True",
+        dtypes=REAL,
+        shapes="2x3 5 2x3x4",
+    ),
+    Row("mint.max mint.min", "x; x, 1; x, dim=0; x, 0, True; x, x", dtypes=REAL, shapes="2x3 2x3x4"),
+    Row(
+        "Tensor.max Tensor.min",
+        "x; x, 1; x, axis=1; x, axis=0, keepdims=True; x, 0, True; x, axis=1, return_indices=True; x, -1; x, dim=1",
+        dtypes=REAL,
+        shapes="2x3 2x3x4",
+    ),
+    Row(
+        "ops.std ops.var",
+        "x; x, 0; x, 1, 1; x, 1, 0, True; x, axis=0, ddof=1; x, (0, 1)",
+        shapes="2x3 2x3x4",
+        dtypes="float32 float64",
+    ),
+    Row(
+        "Tensor.std Tensor.var",
+        "x; x, 0; x, 1, 1; x, 1, 0, True; x, axis=0, ddof=1; x, (0, 1)",
+        shapes="2x3 2x3x4",
+        dtypes="float32 float64",
+    ),
+    Row("mint.std mint.var", "x; x, 0; x, dim=1, correction=0; x, dim=0, keepdim=True", shapes="2x3 2x3x4"),
+    Row("ops.argmax ops.argmin", "x; x, 0; x, -1; x, 1, True", dtypes=REAL, shapes="2x3 2x3x4"),
+    Row(
+        "Tensor.argmax Tensor.argmin mint.argmax mint.argmin",
+        "x; x, 0; x, -1",
+        dtypes=REAL,
+        shapes="2x3 2x3x4",
+    ),
+    Row(
+        "ops.Argmax() ops.Argmin() ops.Argmax(axis=0) ops.Argmax(0, ms.int64) ops.Argmin(axis=0)",
+        "x",
+        dtypes=REAL,
+        shapes="2x3 2x3x4",
+    ),
+    Row(
+        "ops.ArgMaxWithValue() ops.ArgMinWithValue() ops.ArgMaxWithValue(1) ops.ArgMaxWithValue(1, True) ops.ArgMinWithValue(axis=1, keep_dims=True)",
+        "x",
+        shapes="2x3",
+        dtypes=NUMBERS,
+    ),
+    Row(
+        "ops.cumsum mint.cumsum Tensor.cumsum",
+        "x, 0; x, -1; x, 0, dtype=ms.float64",
+        dtypes=REAL,
+        shapes="2x3 5",
+    ),
+    Row("mint.cumprod", "x, 0; x, -1", dtypes=NUMBERS, shapes="2x3 5"),
+    Row("ops.logsumexp", "x, 0; x, (0, 1); x, 1, True", shapes="2x3"),
+    Row("mint.logsumexp", "x, 0; x, (0, 1); x, 1, True", shapes="2x3"),
+    Row("mint.norm", "x; x, 2; x, 1; x, 1, 0; x, 2, 1, True", shapes="2x3"),
+    Row("ops.sort Tensor.sort mint.sort", "x; x, 0; x, 0, True", dtypes=NUMBERS, shapes="2x3 5"),
+    Row("ops.argsort Tensor.argsort mint.argsort", "x; x, 0; x, 0, True", dtypes=NUMBERS, shapes="2x3 5"),
+    Row("ops.topk Tensor.topk mint.topk", "x, 2; x, 2, -1; x, 2, -1, False", dtypes=NUMBERS, shapes="2x3 5"),
+    # shapes
+    Row(
+        "ops.reshape ops.Reshape() Tensor.reshape mint.reshape",
+        "x, (3, -1); x, (-1,); x, (1, 6)",
+        dtypes=REAL + " bool",
+        shapes="2x3",
+    ),
+    Row("Tensor.reshape Tensor.view", "x, 3, 2; x, -1; x, (6,); x, [2, 3]", shapes="2x3"),
+    Row("ops.transpose ops.Transpose()", "x, (1, 0, 2); x, (2, 0, 1)", shapes="2x3x4", dtypes=REAL),
+    Row("Tensor.transpose", "x, 1, 0, 2; x, (2, 0, 1); x; x, [2, 1, 0]; x, -1, 0, 1", shapes="2x3x4"),
+    Row("Tensor.transpose", "x, 1, 0; x, (1, 0); x; x, 0, 1", shapes="2x3"),
+    Row(
+        "mint.transpose ops.swapaxes ops.swapdims Tensor.swapaxes Tensor.swapdims mint.swapaxes",
+        "x, 0, 1; x, -1, 0",
+        shapes="2x3 2x3x4",
+    ),
+    Row("ops.permute mint.permute Tensor.permute", "x, (1, 0, 2); x, (2, 0, 1)", shapes="2x3x4"),
+    Row("Tensor.permute", "x, 1, 0, 2", shapes="2x3x4"),
+    Row(
+        "ops.expand_dims ops.ExpandDims() ops.unsqueeze Tensor.expand_dims Tensor.unsqueeze mint.unsqueeze",
+        "x, 0; x, 1; x, -1",
+        shapes="2x3",
+        dtypes=NUMBERS,
+    ),
+    Row("ops.squeeze Tensor.squeeze", "x; x, 0; x, -1; x, (0, 2)", shapes="1x3x1"),
+    Row("mint.squeeze", "x, 0; x, -1; x, (0, 2)", shapes="1x3x1"),
+    Row("ops.Squeeze() ops.Squeeze(0) ops.Squeeze((0, 2))", "x", shapes="1x3x1"),
+    Row(
+        "ops.broadcast_to mint.broadcast_to Tensor.broadcast_to", "x, (2, 2, 3); x, (4, -1, 3)", shapes="2x3"
+    ),
+    Row("ops.BroadcastTo((2, 2, 3))", "x", shapes="2x3"),
+    Row(
+        "ops.tile ops.Tile() Tensor.tile mint.tile",
+        "x, (2, 1); x, (1, 2); x, (2, 1, 1)",
+        shapes="2x3",
+        dtypes=NUMBERS,
+    ),
+    Row(
+        "ops.concat ops.cat mint.cat mint.concat",
+        "(x, y); [x, y]; (x, y), 1; (x, y), -1",
+        "x y",
+        shapes="2x3",
+        dtypes=REAL + " bool",
+    ),
+    Row("ops.concat ops.cat", "(x, y), axis=1", "x y", shapes="2x3"),
+    Row("mint.cat", "(x, y), dim=1", "x y", shapes="2x3"),
+    Row("ops.Concat() ops.Concat(1)", "(x, y); [x, y]", "x y", shapes="2x3"),
+    Row(
+        "ops.stack ops.Stack() ops.Stack(1) ops.Stack(axis=-1) mint.stack",
+        "(x, y); [x, y]",
+        "x y",
+        shapes="2x3",
+        dtypes=REAL,
+    ),
+    Row("ops.stack", "(x, y), 1; (x, y), axis=-1", "x y", shapes="2x3"),
+    Row("mint.stack", "(x, y), 1; (x, y), dim=-1", "x y", shapes="2x3"),
+    Row("ops.split Tensor.split mint.split", "x, 1; x, 2; x, (1, 3); x, [2, 2]", shapes="4x3"),
+    Row("ops.split Tensor.split", "x, 1, axis=1; x, 2, 1", shapes="4x3"),
+    Row("mint.split", "x, 1, dim=1; x, 2, 1", shapes="4x3"),
+    Row("ops.Split() ops.Split(0, 2) ops.Split(1, 3)", "x", shapes="4x3"),
+    Row("ops.unstack ops.Unstack() ops.Unstack(1) ops.unbind", "x", shapes="2x3"),
+    Row("ops.unstack", "x, 1; x, axis=-1", shapes="2x3"),
+    Row("ops.chunk mint.chunk", "x, 2; x, 3", shapes="4x3"),
+    Row("ops.flatten", "x; x, start_dim=1; x, 'C'; x, 'F'; x, start_dim=0, end_dim=1", shapes="2x3 2x3x4 5"),
+    Row(
+        "Tensor.flatten",
+        "x; x, start_dim=1; x, 'C'; x, 'F'; x, order='F'; x, start_dim=0, end_dim=1",
+        shapes="2x3 2x3x4 5",
+    ),
+    Row("mint.flatten", "x; x, 1; x, start_dim=1; x, 0, 1", shapes="2x3 2x3x4"),
+    Row("ops.flip", "x, (0,); x, (0, 1)", shapes="2x3"),
+    Row("mint.flip", "x, (0,); x, (0, 1)", shapes="2x3"),
+    Row("ops.pad", "x, (1, 2); x, [1, 1, 0, 2]; x, (1, 2), 'constant', 3.0", shapes="2x3"),
+    Row("ops.repeat_interleave", "x, 2; x, 2, 0", shapes="2x3"),
+    Row("ops.size ops.Size() ops.shape ops.Shape() ops.rank ops.Rank()", "x", dtypes=NUMBERS, gradient=False),
+    Row(
+        "ops.tril ops.triu mint.tril mint.triu Tensor.tril Tensor.triu",
+        "x; x, 1; x, -1",
+        shapes="3x4",
+        dtypes=NUMBERS,
+    ),
+    Row("ops.meshgrid", "x, y; x, y, indexing='ij'", "x:float32:3 y:float32:2", shapes="3"),
+    # indexing
+    Row(
+        "ops.gather ops.Gather()",
+        "x, i, 0; x, i, 1; x, j, 1; x, i, -1",
+        "x i:int32:2:below2 j:int64:2x2:below3",
+        shapes="2x3 2x3x4",
+        dtypes=NUMBERS,
+    ),
+    Row("ops.gather", "x, j, 1, 1", "x j:int64:2x2:below3", shapes="2x3"),
+    Row("Tensor.gather", "x, i, 0; x, i, 1; x, j, 1", "x i:int32:2:below2 j:int64:2x2:below3", shapes="2x3"),
+    Row("mint.gather", "x, 1, j; x, 0, j", "x j:int64:2x2:below2", shapes="2x3"),
+    Row("ops.gather_elements ops.GatherD()", "x, 1, j; x, 0, j", "x j:int32:2x2:below2", shapes="2x3"),
+    Row(
+        "ops.index_select mint.index_select Tensor.index_select",
+        "x, 0, i; x, 1, i",
+        "x i:int32:2:below2",
+        shapes="2x3",
+    ),
+    Row(
+        "ops.one_hot",
+        "i, 3, on, off; i, 3, on, off, 0; i, 3",
+        "i:int32:4:below3 on:float32:0d off:float32:0d",
+        shapes="4",
+        gradient=False,
+    ),
+    Row("mint.nn.functional.one_hot", "i, 3; i", "i:int64:4:below3", shapes="4"),
+    Row("ops.nonzero mint.nonzero", "x", "x:int32:2x3:below2", shapes="2x3", gradient=False),
+    Row("ops.masked_select mint.masked_select", "x, c", "x c:bool:2x3", shapes="2x3"),
+    Row("ops.narrow mint.narrow", "x, 1, 0, 2", shapes="2x3"),
+    Row("ops.isclose", "x, y; x, x", "x y", shapes="2x3"),
+    Row("mint.select", "x, 0, 1; x, 1, 2", shapes="2x3"),
+    # matrices
+    Row(
+        "ops.matmul Tensor.matmul mint.matmul",
+        "x, y; t, y; v, y; x, w; t, u; v, w",
+        "x:float32:2x3 y:float32:3x4 t:float32:5x2x3 v:float32:3 w:float32:3 u:float32:5x3x2",
+        shapes="0d",
+    ),
+    Row("ops.matmul ops.MatMul()", "x, y", "x:float16:2x3 y:float16:3x4", shapes="0d"),
+    Row("ops.matmul", "x, y", "x:int32:2x3 y:int32:3x4", shapes="0d"),
+    Row("ops.MatMul()", "x, y", "x:float32:2x3 y:float32:3x4", shapes="0d"),
+    Row("ops.MatMul(transpose_b=True)", "x, x", "x:float32:2x3", shapes="0d"),
+    Row("ops.MatMul(True)", "x, x", "x:float32:2x3", shapes="0d"),
+    Row("ops.BatchMatMul() ops.bmm mint.bmm", "t, u", "t:float32:5x2x3 u:float32:5x3x2", shapes="0d"),
+    Row("ops.BatchMatMul(transpose_b=True)", "t, t", "t:float32:5x2x3", shapes="0d"),
+    Row("ops.mm mint.mm", "x, y", "x:float32:2x3 y:float32:3x4", shapes="0d"),
+    Row("ops.outer mint.outer ops.dot mint.dot ops.inner", "v, w", "v:float32:3 w:float32:3", shapes="0d"),
+    Row("ops.einsum", "'ij,jk->ik', x, y", "x:float32:2x3 y:float32:3x4", shapes="0d"),
+    Row("ops.bias_add", "x, v", "x v:float32:3", shapes="2x3"),
+    # the weights of losses: neither side's users differentiate them, and PyTorch cannot
+    Row(
+        "ops.cross_entropy ops.nll_loss",
+        "x, i, w",
+        "x i:int32:4:below3 w:float32:3:positive",
+        shapes="4x3",
+        gradient=False,
+    ),
+    Row(
+        "ops.binary_cross_entropy",
+        "x, y, w",
+        "x y w:float32:4x3:positive",
+        kind="probability",
+        shapes="4x3",
+        gradient=False,
+    ),
+    # creation
+    Row("ops.zeros ops.ones", "(2, 3); 2; (2,), ms.int32; (2, 1), dtype=ms.float16; [2, 2]", gradient=False),
+    Row("ops.Zeros() ops.Ones()", "(2, 3), ms.float32; 2, ms.int32", gradient=False),
+    Row("mint.zeros mint.ones", "(2, 3); 2; (2,), dtype=ms.int32; 2, 3", gradient=False),
+    Row(
+        "ops.zeros_like ops.ones_like mint.zeros_like mint.ones_like",
+        "x; x, dtype=ms.int32",
+        dtypes=REAL + " bool",
+        gradient=False,
+    ),
+    Row("ops.ZerosLike() ops.OnesLike()", "x", dtypes=REAL + " bool", gradient=False),
+    Row(
+        "ops.full mint.full", "(2, 3), 2.5; (2,), 3; (2, 2), 1, dtype=ms.float32; (2,), True", gradient=False
+    ),
+    Row(
+        "ops.full_like mint.full_like", "x, 2; x, 2.5; x, 2, dtype=ms.float64", dtypes=NUMBERS, gradient=False
+    ),
+    Row("ops.fill", "ms.float32, (2, 3), 2; ms.int32, (2,), 3", gradient=False),
+    Row(
+        "ops.arange mint.arange", "5; 1, 5; 1, 7, 2; 0.0, 1.0, 0.25; 5, dtype=ms.float32; 5.0", gradient=False
+    ),
+    Row("ops.eye", "3; 2, 3; 2, 3, ms.int32", gradient=False),
+    Row("mint.eye", "3; 2, 3; 2, 3, dtype=ms.int32", gradient=False),
+    Row("ops.Eye()", "2, 3, ms.float32", gradient=False),
+    Row("ops.linspace mint.linspace", "0, 1, 5; 0.0, 2.0, 3", gradient=False),
+    # losses
+    Row(
+        "ops.mse_loss ops.l1_loss mint.nn.functional.mse_loss mint.nn.functional.l1_loss",
+        "x, y; x, y, reduction='sum'; x, y, reduction='none'",
+        "x y",
+        dtypes=FLOATS,
+        shapes="2x3",
+    ),
+    Row("ops.mse_loss ops.l1_loss", "x, y, 'sum'", "x y", shapes="2x3"),
+    Row(
+        "ops.cross_entropy",
+        "x, i; x, i, None, 1; x, i, None, -100, 'sum'; x, i, reduction='none'; x, i, label_smoothing=0.1; x, p",
+        "x i:int32:4:below3 p:float32:4x3:probability",
+        shapes="4x3",
+    ),
+    Row("ops.nll_loss", "x, i; x, i, None, 1; x, i, reduction='none'", "x i:int32:4:below3", shapes="4x3"),
+    Row(
+        "ops.binary_cross_entropy",
+        "x, y; x, y, None, 'sum'; x, y, reduction='none'",
+        "x y",
+        kind="probability",
+        shapes="4x3",
+    ),
+    Row(
+        "ops.binary_cross_entropy_with_logits",
+        "x, y, w, v; x, y, w, v, 'sum'; x, y, reduction='none'; x, y",
+        "x y:float32:4x3:probability w:float32:4x3:positive v:float32:3:positive",
+        shapes="4x3",
+        gradient=False,
+    ),
+    Row(
+        "ops.binary_cross_entropy_with_logits",
+        "x, y; x, y, reduction='sum'",
+        "x y:float32:4x3:probability",
+        shapes="4x3",
+    ),
+]
