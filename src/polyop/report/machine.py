@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..build import build, compilers
@@ -151,24 +151,48 @@ def _lanes(one: Instruction) -> str:
 
 
 def _with_loops(function: _Function) -> _Function:
-    """Return a function whose instructions know in how many loops they are: a loop is a jump backwards."""
+    """Return a function whose instructions know in how many loops they are."""
     at = {one.address: number for number, one in enumerate(function.instructions)}
-    ends: dict[int, int] = {}
-    for number, one in enumerate(function.instructions):
-        start = at.get(one.jump, number + 1)
-        if one.jump and start <= number:
-            ends[start] = max(ends.get(start, 0), number)
+    bodies = _loop_bodies(function.instructions, at)
     targets = {one.jump for one in function.instructions if one.jump}
     function.instructions = [
         replace(
             one,
-            depth=sum(start <= number <= end for start, end in ends.items()),
+            depth=sum(number in body for body in bodies),
             is_target=one.address in targets,
             jump=one.jump if one.jump in at else "",
         )
         for number, one in enumerate(function.instructions)
     ]
     return function
+
+
+def _loop_bodies(instructions: Sequence[Instruction], at: Mapping[str, int]) -> list[set[int]]:
+    """Return the natural loops: a jump backwards to a head that every way to the jump goes through."""
+    after: dict[int, list[int]] = {}
+    before: dict[int, list[int]] = {}
+    for number, one in enumerate(instructions):
+        ends = one.name in ("jmp", "ret", "b")
+        after[number] = [number + 1] * (not ends and number + 1 < len(instructions))
+        after[number] += [at[one.jump]] if one.jump in at else []
+        for place in after[number]:
+            before.setdefault(place, []).append(number)
+    bodies: dict[int, set[int]] = {}
+    for number, one in enumerate(instructions):
+        head = at.get(one.jump, number + 1)
+        if head <= number and (not head or number not in _reached(0, after, head)):
+            bodies[head] = bodies.get(head, {head}) | _reached(number, before, head)
+    return list(bodies.values())
+
+
+def _reached(start: int, edges: Mapping[int, Sequence[int]], without: int) -> set[int]:
+    """Return what is reached from a start along edges, without going through one place."""
+    seen, waiting = {start}, [start]
+    while waiting:
+        new = [place for place in edges.get(waiting.pop(), ()) if place not in seen and place != without]
+        seen.update(new)
+        waiting += new
+    return seen
 
 
 def _placed(instructions: Sequence[Instruction], origins: Sequence[int]) -> Iterator[Instruction]:
@@ -184,13 +208,9 @@ def _innermost(instructions: Sequence[Instruction]) -> Iterator[MachineLoop]:
     for number, one in enumerate(instructions):
         start = at.get(one.jump, number + 1)
         body = instructions[start : number + 1]
-        if not body or any(
-            at.get(x.jump, number) < number and at[x.jump] > start
-            for x in body[:-1]
-            if x.jump and at[x.jump] <= at[x.address]
-        ):
+        if not body:
             continue
-        if len({x.depth for x in body}) > 1:
+        if {x.depth for x in body} != {body[0].depth} or not body[0].depth:
             continue
         lanes = [x.lanes for x in body if " x f" in x.lanes or " x i" in x.lanes]
         if not lanes:
