@@ -303,3 +303,26 @@ def test_what_has_no_schedule(tmp_path):
     )
     with pytest.raises(UnsupportedError, match="only loop kernels have one"):
         Subject.of(loaded(path).f, [Spec((2,), "float32")], {})
+
+
+def test_explain_says_that_a_tuned_schedule_has_other_bits(file):
+    """A row alone takes the default, in a batch of this size another order of its sum."""
+    operator = loaded(file).rows
+    kernel, specs = operator.operator.kernels[0], [Spec((64, 64), "float32")]
+    assert kernel.explain_bits(specs, {}).startswith("the same for a row alone")
+    kept(operator, specs, Schedule().vectorize("i"), values="sums differ")
+    seen = kernel.explain_bits(specs, {})
+    assert seen == "depend on the sizes: the schedule tuned for float32[64,64] adds in another order"
+
+
+def test_a_deterministic_kernel_is_not_tuned(file):
+    given = loaded(file).rows
+    operator = polyop.kernel(given.python, name=f"{file.stem}::in_order", deterministic="batch")
+    with pytest.raises(UnsupportedError, match="one schedule serves all sizes"):
+        Subject.of(operator, [Spec((64, 64), "float32")], {})
+    assert tuned.find(*_typed(operator), [(64, 64)]) is None
+
+
+def _typed(operator):
+    kernel = operator.operator.kernels[0]
+    return kernel.typed([Spec((64, 64), "float32")], {}), kernel.options

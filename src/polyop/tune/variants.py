@@ -20,12 +20,10 @@ from ..kernels.base import LoopKernelBase, flatten
 from ..kernels.loop.kernel import LoopKernel
 from ..loops.ir.grammar import Kernel
 from ..loops.ir.schedule import Schedule
+from ..loops.library.tuned import SAME_BITS
 from ..testing import samples
 from ..testing.case import BrokenRuleError, Case, as_list
 from ..testing.compare import near, same_bits
-
-SAME_BITS = "the same bits as the default"
-"""What is said of a schedule whose results equal the default's, byte for byte."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +61,9 @@ class Subject:
             rule, hint = "has no schedule: only loop kernels have one", "write it with @polyop.kernel"
             raise UnsupportedError(bound.name, rule, str(kernel), where=bound.operator.origin, hint=hint)
         assert isinstance(kernel, LoopKernel)
+        if kernel.schedule.is_deterministic:
+            rule = 'has deterministic="batch": one schedule serves all sizes, so none is tuned for some'
+            raise UnsupportedError(bound.name, rule, where=bound.operator.origin, hint="give it a schedule=")
         typed = kernel.typed(prepared.inputs, prepared.attributes)
         specs = tuple(flatten(prepared.inputs))
         text = " ".join("-" if spec is None else str(spec).replace(", ", ",") for spec in specs)

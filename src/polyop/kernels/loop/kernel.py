@@ -399,6 +399,9 @@ class LoopKernel(LoopKernelBase):
         if self.device == "cuda":
             return ""
         kernel, slicings = self.slicings(inputs, attributes)
+        for entry in tuned.of_kernel(kernel, self.options):
+            if entry.values != tuned.SAME_BITS and not self.schedule.is_deterministic:
+                return f"depend on the sizes: the schedule tuned for {entry.inputs} adds in another order"
         text: str = self.once(
             ("bits", id(kernel)),
             lambda: describe_bits(schedule_or_original(kernel, self.options), slicings),

@@ -25,6 +25,8 @@ FORMAT = 1
 VARIABLE = "POLYOP_TUNED"
 """With the value 0, no tuned schedule is used."""
 SUFFIX = ".tuned.json"
+SAME_BITS = "the same bits as the default"
+"""What an entry says of its values where its schedule changes none of them."""
 PLACES = frozenset(("line", "file", "source", "first_read"))
 """Fields that say where the text is: they do not matter to a schedule."""
 
@@ -106,8 +108,11 @@ def content(kernel: Kernel, options: Options) -> str:
 def find(kernel: Kernel, options: Options, shapes: Sequence[Any]) -> Found | None:
     """Return the tuned schedule for a kernel and the shapes of its tensors, or None.
 
-    Gives a ``FallbackWarning``, once, where there are schedules for another text of the function.
+    A deterministic schedule has none: it would be another one for other sizes. Gives a ``FallbackWarning``,
+    once, where there are schedules for another text of the function.
     """
+    if options.schedule.is_deterministic:
+        return None
     if options.checked or os.environ.get(VARIABLE, "") == "0" or not os.path.isabs(kernel.file):  # noqa: PTH117
         return None
     if any(type(size) is not int for shape in shapes if shape is not None for size in shape):
