@@ -27,10 +27,9 @@ def kernel(
     """Return the loop nest as an operator: called with the tensors of any framework, it runs compiled.
 
     It differentiates, batches and compiles as what :func:`polyop.operator` returns. Parameters that the loops
-    index are tensors. All others are attributes, of the type of their annotation, else of their default.
-    A tensor with the annotation ``"Tensor | None"`` may be left out. ``if b is None`` and ``mode == "mean"``
-    are decided when the kernel is compiled. The fields of a NamedTuple or a dataclass, ``p: Window``, are
-    attributes; a call takes the record or the fields, ``p_stride=2``.
+    index are tensors. All others are attributes, of the type of their annotation, else of their default; so
+    are the fields of a NamedTuple or dataclass. A tensor with the annotation ``"Tensor | None"`` may be left
+    out. ``if b is None`` and ``mode == "mean"`` are decided when the kernel is compiled.
     ``f.python(*arrays)`` runs it as plain Python over NumPy arrays: the definition of what it means.
 
     ``name``           ``"namespace::name"``; else the module, with ``_`` for dots, and the function's name.

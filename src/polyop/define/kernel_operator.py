@@ -34,6 +34,7 @@ from ..core.parse import parse
 from ..core.schema import alias_names, format_default
 from ..core.untraced import untraced
 from ..loops.frontend.records import flat_arguments, records_of
+from ..loops.frontend.source import read
 from ..loops.frontend.wrapped import unwrapped
 from .operator import RESERVED_NAMESPACES, of_loop_kernel
 
@@ -71,6 +72,7 @@ class KernelOperator(BoundOperator):
         for attribute in ("__name__", "__qualname__", "__module__", "__doc__", "__wrapped__"):
             setattr(self, attribute, getattr(python, attribute))
         self._reserved_name = name or default_name(python)
+        self.records = records_of(unwrapped(python))  # type: ignore[arg-type]  # a function, as plain() checks
         self._binding = threading.RLock()
         self.await_first_use()
         registry.declare(self)
@@ -128,9 +130,8 @@ class KernelOperator(BoundOperator):
         for record in self.records:
             here = args[record.position : record.position + 1]
             value = kwargs.get(record.name, here[0] if here else None)
-            if isinstance(
-                value, record.cls
-            ):  # with numbers in place of records the native core takes the call
+            if isinstance(value, record.cls):
+                # with numbers in place of records the native core takes the call
                 args, kwargs = self.as_schema_arguments(args, kwargs)
                 return self(*args, **kwargs)
             if record.name in kwargs:
@@ -160,7 +161,9 @@ class KernelOperator(BoundOperator):
                 name = registry.unique(namespace, name)
             self.python.compile_attrs = self.compile_attrs  # type: ignore[attr-defined]  # perhaps changed
             schema = schema_of(self.python, f"{namespace}::{name}")
-            self.records = records_of(unwrapped(self.python))  # type: ignore[arg-type]  # schema_of has read it
+            records = read(self.python).records
+            if records != self.records:  # a class that was defined after the function
+                self.records = records
             try:
                 super().__init__(self._derived(schema), register=has_name)
             except Exception:  # the next use tries again
@@ -245,8 +248,6 @@ def schema_of(function: Callable[..., Any], name: str) -> Schema:
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """Return the parameters of a kernel by name, with those of the fields of records."""
-    from ..loops.frontend.source import read
-
     source = read(function)
     found = dict(inspect.signature(function).parameters)
     if not source.records:

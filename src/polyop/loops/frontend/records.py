@@ -20,13 +20,12 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError
 
-if TYPE_CHECKING:
-    from .source import Source
-
+Source = Any
+"""A ``source.Source``; its module imports this one."""
 _KINDS = {int: "int", float: "float", bool: "bool", str: "str"}
 _NONE = object()
 
