@@ -280,7 +280,7 @@ result = Double()(values(3)), ms.grad(Double())(values(3))
                 ("normal", 0.01),
                 ("uniform", 0.04),
                 ("xavier_uniform", 0.149),
-                ("he_uniform", 0.0816),
+                ("he_uniform", 0.2),
             )
         ),
     ),
