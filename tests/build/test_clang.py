@@ -61,15 +61,12 @@ np.testing.assert_allclose(got, y * (weights - (y * weights).sum(1, keepdims=Tru
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-REFUSED = "clang reads the parentheses of `values(...)` in polyop/library/kernel.h as a declaration; braces are needed"
-
-
 @pytest.mark.parametrize(
     "program",
     [
         pytest.param(C_KERNEL, id="C kernel"),
         pytest.param(MODULE, id="C++ module"),
-        pytest.param(LIBRARY, id="operator library", marks=pytest.mark.xfail(reason=REFUSED)),
+        pytest.param(LIBRARY, id="operator library"),
         pytest.param(LOOPS, id="loops"),
     ],
 )

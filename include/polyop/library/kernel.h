@@ -77,7 +77,8 @@ namespace library __attribute__((visibility("hidden"))) {
     template <size_t... I>
     void invoke(const polyop_value* arguments, polyop_value* result, std::index_sequence<I...>) const {
       (void)arguments;
-      std::tuple<std::decay_t<A>...> values(Convert<std::decay_t<A>>::in(arguments[I])...);
+      // clang reads parentheses here as a declaration
+      std::tuple<std::decay_t<A>...> values{Convert<std::decay_t<A>>::in(arguments[I])...};
       (void)values;
       if constexpr (std::is_void_v<R>) {
         function(static_cast<A&&>(std::get<I>(values))...);
