@@ -14,11 +14,12 @@ from polyop.cli.main import main
 from polyop.core.errors import ScheduleError, UnsupportedError
 from polyop.core.spec import Spec
 from polyop.loops.library import tuned
+from polyop.loops.library.tuned import SAME_BITS
 from polyop.loops.pipeline import schedule
 from polyop.testing.case import BrokenRuleError
 from polyop.tune.model import estimate
 from polyop.tune.space import Space
-from polyop.tune.variants import SAME_BITS, Subject, difference
+from polyop.tune.variants import Subject, difference
 
 TEXT = """
 import polyop
@@ -210,6 +211,7 @@ import os, sys
 os.environ["POLYOP_CACHE_DIR"] = {str(tmp_path / "cache")!r}
 sys.path.insert(0, {str(file.parent)!r})
 from polyop.loops.library import tuned
+from polyop.loops.library.tuned import SAME_BITS
 real = tuned._write
 def refuse(path, entries):
     if path.startswith({str(file)!r}):

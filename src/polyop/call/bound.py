@@ -257,13 +257,13 @@ class BoundOperator(_core.Call):
     ) -> Any:
         """Return a ``Report`` for these tensors, arrays or specs: one HTML page, from Python to machine code.
 
-        A notebook shows it; ``path=`` writes it to a file, and ``report.save(path)`` later. It needs no server
-        and loads nothing. ``against``: peers to measure beside it, as ``"torch:softmax(dim=-1)"``.
+        A notebook shows it; ``path=`` writes it to a file, and ``report.save(path)`` later. It needs no
+        server and loads nothing. ``against``: peers to measure beside it, as ``"torch:softmax(dim=-1)"``.
         ``measure=False`` leaves times and roofs out. Tensors give their values to what is measured; for specs
         values are drawn. ``attributes`` are those of the operator.
 
-        Raises ``BuildError`` without Jinja2 and Pygments (``pip install 'polyop[report]'``), ``ScheduleError``,
-        and what a call with such tensors raises.
+        Raises ``BuildError`` without Jinja2 and Pygments (``pip install 'polyop[report]'``),
+        ``ScheduleError``, and what a call with such tensors raises.
 
         >>> import numpy as np, polyop
         >>> double = polyop.operator("doc::twice(Tensor x) -> Tensor", lambda x: x * 2, infer="x")

@@ -20,12 +20,13 @@ from ..bench.timing import measure
 from ..core.errors import BuildError, PolyopError, ScheduleError, UnsupportedError
 from ..loops.ir.schedule import Schedule
 from ..loops.library.make import schedule_or_original
+from ..loops.library.tuned import SAME_BITS
 from ..loops.listing import listing
 from ..loops.targets import isa
 from ..testing.case import BrokenRuleError
 from .model import estimate
 from .space import Space
-from .variants import SAME_BITS, Subject, difference
+from .variants import Subject, difference
 
 WIDTHS = {"avx512": 64, "avx2": 32}
 """Bytes of a vector, by target; all others have 16."""

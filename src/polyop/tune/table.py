@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..bench.table import aligned, amount
+from ..loops.library.tuned import SAME_BITS
 from .search import OUTCOMES, Outcome, Tried
-from .variants import SAME_BITS
 
 HEAD = ("default / it", "median", "model", "values", "schedule")
 SHOWN = 12

@@ -129,8 +129,9 @@ def read(function: Callable[..., Any]) -> Source:
     if source is None:
         rule = "the text of its file is not what Python runs: the file has changed since it was imported"
         raise ArgumentValueError(subject, rule, where=of_function(original), hint="import it again")
-    _sources[original] = source = flattened(source)
-    return source
+    flat: Source = flattened(source)
+    _sources[original] = flat
+    return flat
 
 
 def is_current(function: FunctionType) -> bool:
