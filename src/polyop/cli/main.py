@@ -16,6 +16,7 @@ NEXT = """first steps:
   polyop new my-operators                       the project of a wheel
   polyop check my_operators.py                  shapes, values, gradients, memory, layouts
   polyop explain my_operators.py scaled --input 'float32[4,4]'   which kernel runs, and why
+  polyop report my_operators.py scaled --input 'float32[4,4]'    one page, from Python to machine code
   polyop inspect libmyops.so                    what a library offers and needs
 
 polyop VERB --help has the options of a verb.
