@@ -79,6 +79,7 @@ def test_dir_holds_what_users_call(one):
         "mindspore_graph",
         "name",
         "origin",
+        "report",
         "schema",
         "source",
         "torch",

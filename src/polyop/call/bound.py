@@ -266,10 +266,10 @@ class BoundOperator(_core.Call):
         ``ScheduleError``, and what a call with such tensors raises.
 
         >>> import numpy as np, polyop
-        >>> double = polyop.operator("doc::twice(Tensor x) -> Tensor", lambda x: x * 2, infer="x")
+        >>> double = polyop.operator("doc::reported(Tensor x) -> Tensor", lambda x: x * 2, infer="x")
         >>> report = double.report(np.ones(3, np.float32), measure=False)
-        >>> report, "<title>doc::twice" in report.html
-        (Report(name='doc::twice', path=None), True)
+        >>> report, "<title>doc::reported" in report.html
+        (Report(name='doc::reported', path=None), True)
         """
         return late.load("report", "report").report(
             self, inputs, attributes, path, against=against, measure=measure
