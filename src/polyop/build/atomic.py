@@ -20,7 +20,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     Raises ``OSError``.
     """
     make_private(os.path.dirname(path))
-    with _temporary_name(path) as name, open(name, "w", encoding="utf-8", opener=_create_private) as file:
+    with replacing(path) as name, open(name, "w", encoding="utf-8", opener=_create_private) as file:
         file.write(text)
 
 
@@ -32,19 +32,22 @@ def copy(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None
     """Copy a file to ``target`` atomically. A process that has the old file open keeps the old content."""
     import shutil
 
-    with _temporary_name(target) as name:
+    with replacing(target) as name:
         shutil.copy(source, name)
 
 
 @contextlib.contextmanager
-def _temporary_name(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Yield the name of a file in the same folder; rename that file to ``path`` if the block succeeds."""
+def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Yield the name of a file in the same folder; rename that file to ``path`` if the block succeeds.
+
+    If it raises, the file is deleted and ``path`` is as it was.
+    """
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
         yield temporary
         os.replace(temporary, path)
-    except OSError:
+    except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..build import atomic
 from ..core.dtypes import dtype as dtype_named
 from ..core.errors import ArgumentTypeError, ArgumentValueError
 from . import dtype as dtypes
 from .cell import Cell
 from .parameter import Parameter
-from .tensor import Tensor
+from .tensor import Tensor, data_of
 
 SUFFIX = ".ckpt"
 SLICE = 1 << 29
@@ -35,15 +36,15 @@ def save_checkpoint(save_obj: Any, ckpt_file_name: str, append_dict: Mapping[str
 
     ``append_dict`` has more tensors and numbers by name. The suffix ``.ckpt`` is added if it is not there.
 
-    Raises ``ArgumentTypeError`` for other objects.
+    An old file is replaced when the new one is complete. Raises ``ArgumentTypeError`` for other objects.
     """
+    values = {**_by_name(save_obj), **(append_dict or {})}
+    tensors = {n: v if isinstance(v, torch.Tensor) else Parameter(v) for n, v in values.items()}
     path = pathlib.Path(ckpt_file_name)
     path = path if path.suffix == SUFFIX else path.with_name(path.name + SUFFIX)
-    with path.open("wb") as file:
-        for name, value in {**_by_name(save_obj), **(append_dict or {})}.items():
-            tensor = value if isinstance(value, torch.Tensor) else Parameter(value)
-            for record in _records(name, tensor):
-                file.write(record)
+    with atomic.replacing(path) as name, open(name, "wb") as file:
+        for key, tensor in tensors.items():
+            file.writelines(_records(key, tensor))
 
 
 def load_checkpoint(ckpt_file_name: str, net: Any = None) -> dict[str, Any]:
@@ -56,7 +57,10 @@ def load_checkpoint(ckpt_file_name: str, net: Any = None) -> dict[str, Any]:
     try:
         for field, record in _fields(data):
             name, sizes, kind, content = _read(field, record)
-            parts.setdefault(name, (sizes, kind, []))[2].append(content)
+            part = parts.setdefault(name, (sizes, kind, []))
+            if part[:2] != (sizes, kind):
+                raise ValueError(f"two parameters are named {name}: {part[:2]} and {(sizes, kind)}")
+            part[2].append(content)
         loaded = {name: _parameter(name, *part) for name, part in parts.items()}
     except (ValueError, IndexError, TypeError, UnicodeDecodeError, KeyError, AttributeError) as problem:
         rule = "must be a checkpoint of MindSpore's format, without encryption"
@@ -69,12 +73,17 @@ def load_checkpoint(ckpt_file_name: str, net: Any = None) -> dict[str, Any]:
 def load_param_into_net(net: Any, parameter_dict: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Write parameters into a cell by name; return the names without a partner: the cell's, the file's.
 
-    Raises ``ArgumentValueError`` for a parameter of another shape.
+    Raises ``ArgumentValueError`` for a parameter of another shape; then none of them is written.
     """
     own = net.parameters_dict()
-    for name, parameter in own.items():
-        if name in parameter_dict:
-            parameter.set_data(parameter_dict[name])
+    values = {name: parameter_dict[name] for name in own if name in parameter_dict}
+    values = {n: v if isinstance(v, torch.Tensor) else data_of(v, None) for n, v in values.items()}
+    for name, value in values.items():
+        if tuple(value.shape) != tuple(own[name].shape):
+            rule = f"parameter {name} needs data of shape {tuple(own[name].shape)}"
+            raise ArgumentValueError("load_param_into_net", rule, tuple(value.shape))
+    for name, value in values.items():
+        own[name].set_data(value)
     return [n for n in own if n not in parameter_dict], [n for n in parameter_dict if n not in own]
 
 
@@ -83,7 +92,9 @@ def _by_name(save_obj: Any) -> dict[str, Any]:
         return dict(save_obj.parameters_dict())
     if isinstance(save_obj, Mapping):
         return dict(save_obj)
-    if isinstance(save_obj, list) and all(isinstance(item, Mapping) for item in save_obj):
+    if isinstance(save_obj, list) and all(
+        isinstance(item, Mapping) and {"name", "data"} <= item.keys() for item in save_obj
+    ):
         return {item["name"]: item["data"] for item in save_obj}
     rule = "save_obj must be a Cell, a dictionary of parameters or a list of {'name':, 'data':}"
     raise ArgumentTypeError("save_checkpoint", rule, type(save_obj).__name__)
