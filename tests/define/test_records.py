@@ -216,3 +216,41 @@ def test_a_call_with_something_else():
         conv(X, W, p=3)
     with pytest.raises(ArgumentTypeError, match="p_stride: must be int"):
         conv(X, W, Scale(1.0))
+
+
+class Inner(NamedTuple):
+    b_c: int = 1
+
+
+class Outer(NamedTuple):
+    c: int = 100
+
+
+def clashing(x, p: Inner, p_b: Outer):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] + p.b_c + p_b.c
+    return y
+
+
+def without_record(x, w: Window = None):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * w.stride
+    return y
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "words"),
+    [
+        (
+            clashing,
+            ArgumentValueError,
+            "a field of p_b is the attribute p_b_c, a name that the kernel has too",
+        ),
+        (without_record, ArgumentTypeError, "the default of w must be a Window, but got None"),
+    ],
+)
+def test_what_cannot_be_told_apart_is_refused(function, error, words):
+    with pytest.raises(error, match=words):
+        polyop.kernel(function, name=f"records::{function.__name__}")(np.ones(3))

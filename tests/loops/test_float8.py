@@ -245,3 +245,21 @@ def test_a_number_of_float8_from_outside_is_refused():
     rule = r"a number from outside the function must have one of the dtypes bool.*float64, but got"
     with pytest.raises(ArgumentTypeError, match=rule):
         polyop.kernel(reads_a_constant)(np.ones(2, np.float32))
+
+
+def add_rows(x, z):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = z[i]
+        y[i] += 2 * x[i]
+    return y
+
+
+def test_a_row_that_is_added_to_in_place_is_rounded_once():
+    """In plain Python as compiled: the product and the sum are float32."""
+    values = np.linspace(-3, 3, 20, dtype=np.float32).reshape(4, 5)
+    x, z = values.astype(E5M2), (values / 3).astype(E5M2)
+    expected = (z.astype(np.float32) + 2 * x.astype(np.float32)).astype(E5M2)
+    op = polyop.kernel(add_rows, name="float8::add_rows")
+    assert op(x, z).tobytes() == expected.tobytes()
+    assert op.python(x, z).tobytes() == expected.tobytes()

@@ -11,7 +11,7 @@ import pytest
 import polyop
 from polyop import Schedule
 from polyop.cli.main import main
-from polyop.core.errors import ScheduleError, UnsupportedError
+from polyop.core.errors import ArgumentValueError, ScheduleError, UnsupportedError
 from polyop.core.spec import Spec
 from polyop.loops.library import tuned
 from polyop.loops.library.tuned import SAME_BITS
@@ -328,3 +328,61 @@ def test_a_deterministic_kernel_is_not_tuned(file):
 def _typed(operator):
     kernel = operator.operator.kernels[0]
     return kernel.typed([Spec((64, 64), "float32")], {}), kernel.options
+
+
+def test_tuning_again_starts_from_the_compilers_choice(file):
+    """What was kept before is no default: else nothing would beat it, and it would be forgotten."""
+    operator = loaded(file).transposed
+    specs = [Spec((64, 64), "float32")]
+    kept(operator, specs, BLOCKS)
+    subject = Subject.of(operator, specs, {})
+    default = subject.with_schedule(subject.kernel.schedule)
+    default()
+    (kernel,) = [k for k in _kernels(default) if k.device == "cpu"]
+    assert [options.schedule for _, options in kernel._libraries] == [Schedule()]
+    assert "tile" in str(operator.operator.kernels[0].scheduled(specs, {}).applied)
+
+
+def _kernels(call):
+    bound = next(cell.cell_contents for cell in call.__closure__ if hasattr(cell.cell_contents, "operator"))
+    return bound.operator.kernels
+
+
+def test_a_schedule_whose_threads_share_sums_has_another_order(file):
+    """For a few rows one thread runs, and the bits are equal: that says nothing of other sizes."""
+    from polyop.tune.search import Search, Tried
+
+    operator = loaded(file).rows
+    search = Search(Subject.of(operator, [Spec((4, 64), "float32")], {}), 5, 0, False, print)
+    steps = Schedule().parallel("j")
+    for one in (Schedule(), steps):
+        search.cost(one)
+    tried = Tried(steps, "")
+    search.time(tried, search.study.ask(search.distributions))
+    assert (tried.outcome, tried.values) == ("reordered", "threads share the sums total: another order")
+
+
+def test_a_kept_schedule_that_shares_sums_is_no_promise_of_bits(file):
+    operator = loaded(file).rows
+    kernel, specs = operator.operator.kernels[0], [Spec((64, 64), "float32")]
+    kept(operator, specs, Schedule().parallel("j"))
+    assert "each has its own part of total" in kernel.explain_bits(specs, {})
+
+
+def test_a_file_of_another_version_is_not_written_over(file):
+    operator = loaded(file).rows
+    specs = [Spec((64, 64), "float32")]
+    path = kept(operator, specs, Schedule().vectorize("j"))
+    path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
+    before = path.read_text()
+    with pytest.raises(ArgumentValueError, match="no file of schedules that this polyop can read"):
+        kept(operator, specs, Schedule().vectorize("j"))
+    assert path.read_text() == before
+
+
+def test_explain_takes_the_default_where_a_tuned_schedule_is_refused(file):
+    operator = loaded(file).rows
+    kept(operator, [Spec((64, 64), "float32")], Schedule().vectorize("nope"))
+    with pytest.warns(polyop.FallbackWarning, match="there is no loop nope"):
+        text = explained(operator, 64, 64)
+    assert "tuned on" not in text and "compiled for" in text

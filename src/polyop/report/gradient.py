@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..bench.work import Work, work_of_loops
 from ..call.bound import BoundOperator
 from ..call.rule import Rule
 from ..core.errors import PolyopError
 from ..kernels.loop.temporaries import temporaries
 from ..loops.analysis.sizes import bytes_of
+from ..loops.analysis.work import Work, work_of_loops
 from ..loops.derive.gradient_kernel import Adjoint
 from ..loops.ir.grammar import Assign, Kernel, statements
 from .call import Called
 from .forms import form_of
 from .space import parameter_values
-from .values import Gradient, Kept
+from .values import Form, Gradient, Kept
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,11 @@ def gradient_of(bound: BoundOperator, called: Called) -> Gradient:
     kernel = found.adjoint.kernel
     specs = dict(zip((n for n in kernel.parameters if n in kernel.buffers), found.specs, strict=True))
     sizes = parameter_values(kernel, specs, called.attributes)
-    form = form_of("gradient", kernel, found.kernel.options, sizes, found.adjoint.notes)
+    form: Form = found.kernel.with_best_schedule(
+        kernel,
+        found.specs,
+        lambda options, _: form_of("gradient", kernel, options, sizes, found.adjoint.notes),
+    )
     return Gradient("derived", tuple(_kept(called, found)), tuple(_recomputed(called, found)), form)
 
 

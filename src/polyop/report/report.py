@@ -127,10 +127,14 @@ def collect(
 
 
 def _form(call: Called) -> Form | None:
-    if call.typed is None:
+    typed = call.typed
+    if typed is None:
         return None
-    sizes = parameter_values(call.typed, call.specs(), call.attributes)
-    return form_of("forward", call.typed, call.kernel.options, sizes)
+    sizes = parameter_values(typed, call.specs(), call.attributes)
+    form: Form = call.kernel.with_best_schedule(
+        typed, call.inputs, lambda options, _: form_of("forward", typed, options, sizes)
+    )
+    return form
 
 
 def _measured(bound: BoundOperator, call: Called, values: Sequence[Any], peers: Sequence[Peer]) -> Measured:

@@ -120,6 +120,8 @@ class Search:
         }
         self.known: dict[Schedule, Tried] = {}
         self.programs: dict[str, Tried] = {}
+        self.shared: dict[Schedule, frozenset[str]] = {}
+        """By schedule the sums that threads share, whose bits depend on the number of threads."""
         self.default = subject.with_schedule(subject.kernel.schedule)
         self.expected = subject.results(self.default)
 
@@ -204,6 +206,8 @@ class Search:
         program = schedule_or_original(self.subject.typed, options._replace(schedule=steps))
         if program.fallback and steps != self.subject.kernel.schedule:
             raise ScheduleError(self.subject.kernel.name, program.fallback)
+        targets = (name for over in program.plan.private.values() for name, _ in over)
+        self.shared[steps] = frozenset(targets)
         width = WIDTHS.get(isa.available()[0] if options.isa == isa.PORTABLE else options.isa, 16)
         sizes = self.subject.specs, self.subject.attributes
         cost = estimate(program, *sizes, _core.thread_count(), width)
@@ -216,6 +220,9 @@ class Search:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 tried.values = difference(self.subject, self.subject.results(call), self.expected)
+            shared = self.shared[tried.schedule] - self.shared[self.subject.kernel.schedule]
+            if tried.values == SAME_BITS and shared:  # equal here, by the number of threads and the sizes
+                tried.values = f"threads share the sums {', '.join(sorted(shared))}: another order"
         except BrokenRuleError as problem:
             tried.outcome, tried.values = "other values", str(problem)
         except (BuildError, PolyopError) as problem:

@@ -97,6 +97,7 @@ class Subject:
         """Return a call of the operator with another schedule. Its first call compiles."""
         kernel = copy.copy(self.kernel)  # typed kernels are shared, libraries are not
         kernel.schedule, kernel._libraries = schedule, {}  # noqa: SLF001
+        kernel.takes_tuned = False  # the default is the compiler's choice, whatever was kept before
         kernels = tuple(kernel if one is self.kernel else one for one in self.bound.operator.kernels)
         bound = BoundOperator(dataclasses.replace(self.bound.operator, kernels=kernels), register=False)
         args, keywords = self.bound.schema.split(self.arguments)

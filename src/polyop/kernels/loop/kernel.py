@@ -6,12 +6,13 @@ It is compiled at the first call for its dtypes and ranks. The compiled code ser
 from __future__ import annotations
 
 import copy
+import functools
 import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.dtypes import dtype
 from ...core.errors import (
@@ -29,7 +30,8 @@ from ...loops.ir.grammar import Buffer, Kernel
 from ...loops.ir.schedule import NOTHING, Schedule
 from ...loops.library import shipped, tuned
 from ...loops.library.library import compiled, origin_and_notes, remarks
-from ...loops.library.options import Options, exported
+from ...loops.library.options import Options, exported, warn_once
+from ...loops.library.tuned import Found
 from ...loops.targets import isa
 from ...loops.targets.cuda import CUDA
 from .. import described
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from ...loops.runner import Watch
 
 Key = tuple[Any, ...]
+T = TypeVar("T")
 
 
 @dataclass(eq=False)
@@ -59,6 +62,7 @@ class LoopKernel(LoopKernelBase):
     * ``tape_bytes``: how many bytes these temporaries may take, and how many the gradient's tapes (None:
       any number).
     * ``schedule``: steps for its loops; ``derived_schedules``: for derived kernels, by suffix.
+    * ``takes_tuned``: a schedule that ``polyop tune`` has kept comes before the compiler's choice.
     * ``for_all_values``: compile no value of an attribute into the code, as for a package.
     """
 
@@ -73,6 +77,7 @@ class LoopKernel(LoopKernelBase):
     schedule: Schedule = NOTHING
     derived_schedules: tuple[tuple[str, Schedule], ...] = ()
     for_all_values: bool = False
+    takes_tuned: bool = True
     native: bool = True
     has_infer_shape: bool = True
     has_infer_type: bool = True
@@ -231,28 +236,36 @@ class LoopKernel(LoopKernelBase):
         self._check(kernel, inputs, outputs, attributes)
         large = self._is_large(kernel, inputs, attributes)
         checked = self.options._replace(checked=True)
-        library = self._built(kernel, checked) if large else self._fastest(kernel, inputs)
+        library = (
+            self._built(kernel, checked)
+            if large
+            else self.with_best_schedule(kernel, inputs, lambda options, _: self._built(kernel, options))
+        )
         return library.launch(inputs, outputs, {**attributes, **self._numbers(attributes)})
 
     def library(self, kernel: Kernel) -> LibraryKernel:
         """Return the compiled library of a typed kernel."""
         return self._built(kernel, self.options)
 
-    def tuned(self, kernel: Kernel, inputs: Sequence[Any]) -> tuned.Found | None:
+    def tuned(self, kernel: Kernel, inputs: Sequence[Any]) -> Found | None:
         """Return the schedule that ``polyop tune`` found for tensors of these sizes, or None."""
         shapes = [None if spec is None else spec.shape for spec in flatten(tuple(inputs))]
-        return tuned.find(kernel, self.options, shapes)
+        return tuned.find(kernel, self.options, shapes) if self.takes_tuned else None
 
-    def _fastest(self, kernel: Kernel, inputs: Sequence[Any]) -> LibraryKernel:
-        """Return the library with the tuned schedule, or with the default one."""
+    def with_best_schedule(
+        self, kernel: Kernel, inputs: Sequence[Any], use: Callable[[Options, Found | None], T]
+    ) -> T:
+        """Return what ``use`` makes of the options of a call, with the tuned schedule if there is one.
+
+        If the compiler refuses that, as one that another version found, a ``FallbackWarning`` says so, once.
+        """
         found = self.tuned(kernel, inputs)
         if found is not None:
             try:
-                return self._built(kernel, self.options._replace(schedule=found.entry.schedule))
-            except ScheduleError as problem:  # another polyop has found it
-                text = f"{found.path}: the schedule of {kernel.name} is not used: {problem}"
-                warnings.warn(FallbackWarning(text), stacklevel=4)
-        return self.library(kernel)
+                return use(self.options._replace(schedule=found.entry.schedule), found)
+            except ScheduleError as problem:
+                warn_once(f"{found.path}: the schedule of {kernel.name} is not used: {problem}")
+        return use(self.options, None)
 
     def _built(self, kernel: Kernel, options: Options) -> LibraryKernel:
         with self._lock:
@@ -291,13 +304,21 @@ class LoopKernel(LoopKernelBase):
         """Return the C that is compiled for these specs; without specs, for those typed last."""
         from ...loops.library.make import sources
 
-        return "\n".join(sources(self._typed_or_last(inputs, attributes), self.options))
+        kernel = self._typed_or_last(inputs, attributes)
+        if not inputs:
+            return "\n".join(sources(kernel, self.options))
+        return self.with_best_schedule(kernel, inputs, lambda options, _: "\n".join(sources(kernel, options)))
 
     def scheduled(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> Program:
         """Return the program after all passes for these specs; without specs, for those typed last."""
         from ...loops.library.make import schedule_or_original
 
-        return schedule_or_original(self._typed_or_last(inputs, attributes), self.options)
+        kernel = self._typed_or_last(inputs, attributes)
+        if not inputs:
+            return schedule_or_original(kernel, self.options)
+        return self.with_best_schedule(
+            kernel, inputs, lambda options, _: schedule_or_original(kernel, options)
+        )
 
     def compile_watched(
         self, inputs: Sequence[Any], attributes: Mapping[str, Any], watch: Watch, form: str = ""
@@ -324,10 +345,9 @@ class LoopKernel(LoopKernelBase):
     def explain(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
         """Return for each line what the passes decided and proved, and what they could not prove."""
         kernel = self.typed(inputs, attributes)
-        options, found = self.options, self.tuned(kernel, inputs)
-        if found is not None:
-            options = options._replace(schedule=found.entry.schedule)
-        origin, notes = origin_and_notes(kernel, options)
+        options, found, origin, notes = self.with_best_schedule(
+            kernel, inputs, lambda options, found: (options, found, *origin_and_notes(kernel, options))
+        )
         how = "libm's functions" if options.precise else "polyop's own functions"
         how = "CUDA's functions" if options.isa == CUDA.name else how
         fixed = {n: v for n, v in self._numbers(attributes).items() if n not in kernel.attributes}
@@ -399,14 +419,20 @@ class LoopKernel(LoopKernelBase):
         if self.device == "cuda":
             return ""
         kernel, slicings = self.slicings(inputs, attributes)
-        for entry in tuned.of_kernel(kernel, self.options):
-            if entry.values != tuned.SAME_BITS and not self.schedule.is_deterministic:
+        entries = [found.entry for found in tuned.in_use(kernel, self.options)] if self.takes_tuned else []
+        for entry in entries:
+            if entry.values != tuned.SAME_BITS:
                 return f"depend on the sizes: the schedule tuned for {entry.inputs} adds in another order"
-        text: str = self.once(
-            ("bits", id(kernel)),
-            lambda: describe_bits(schedule_or_original(kernel, self.options), slicings),
-        )
-        return text
+
+        def described(steps: Schedule) -> str:
+            program = schedule_or_original(kernel, self.options._replace(schedule=steps))
+            return describe_bits(program, slicings)
+
+        steps = {self.schedule: None, **{entry.schedule: None for entry in entries}}
+        texts: list[str] = [
+            self.once(("bits", id(kernel), one), functools.partial(described, one)) for one in steps
+        ]
+        return next((text for text in texts if text.startswith("depend")), texts[0])
 
     def _typed_or_last(self, inputs: Sequence[Any], attributes: Mapping[str, Any] | None) -> Kernel:
         if not inputs and not self.is_typed:

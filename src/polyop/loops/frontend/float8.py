@@ -36,8 +36,14 @@ class Float8(np.ndarray[Any, Any]):
         super().__setitem__(index, np.asarray(value).astype(np.float32).astype(self.dtype))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
-        """Compute in float32."""
-        return getattr(ufunc, method)(*map(numbers, inputs), **named)
+        """Compute in float32; what an operation writes in place is rounded, as an assignment is."""
+        outputs = named.pop("out", ())
+        result = getattr(ufunc, method)(*map(numbers, inputs), **named)
+        if not outputs:
+            return result
+        for output, value in zip(outputs, result if isinstance(result, tuple) else (result,), strict=True):
+            output[...] = value
+        return outputs[0] if len(outputs) == 1 else outputs
 
     def __array_function__(self, function: Callable[..., Any], types: Any, inputs: Any, named: Any) -> Any:
         """Compute in float32."""

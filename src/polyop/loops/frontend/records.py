@@ -113,6 +113,7 @@ def flattened(source: Source) -> Source:
             if flat in taken:
                 rule = f"a field of {record.name} is the attribute {flat}, a name that the kernel has too"
                 raise source.error(ArgumentValueError, rule, argument, hint=f"give {flat} another name")
+            taken.add(flat)
             new = ast.arg(flat, ast.copy_location(ast.Constant(annotation), argument))
             found.append(ast.copy_location(new, argument))
     tree = replace_arguments(source.tree, found)
@@ -160,6 +161,10 @@ def defaults_of(source: Source, given: Mapping[str, Any], originals: Sequence[st
             pairs.append((name, given.get(name, _NONE)))
             continue
         default = given.get(name, _NONE)
+        if default is not _NONE and not isinstance(default, record.cls):
+            rule, kind = f"the default of {name} must be a {record.cls.__name__}", record.cls.__name__
+            way = f"write {name}: {kind} = {kind}(...), or no default"
+            raise source.error(ArgumentTypeError, rule, source.tree, repr(default), way)
         values = record.values(default) if isinstance(default, record.cls) else _field_defaults(record)
         pairs += zip(record.flat, values, strict=True)
     kept: dict[str, Any] = {}

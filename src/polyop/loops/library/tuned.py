@@ -10,10 +10,10 @@ warning says so. Where the folder of the source cannot be written, the file is i
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ...core.errors import PolyopError
+from ...core.errors import ArgumentValueError, PolyopError
 from ..ir.grammar import Kernel
 from ..ir.schedule import STEPS, Schedule
 from ..targets import isa
@@ -108,15 +108,24 @@ def content(kernel: Kernel, options: Options) -> str:
 def find(kernel: Kernel, options: Options, shapes: Sequence[Any]) -> Found | None:
     """Return the tuned schedule for a kernel and the shapes of its tensors, or None.
 
+    Gives a ``FallbackWarning``, once, where there are schedules for another text of the function.
+    """
+    if any(type(size) is not int for shape in shapes if shape is not None for size in shape):
+        return None
+    sizes = size_class(shapes)
+    return next((found for found in in_use(kernel, options) if found.entry.sizes == sizes), None)
+
+
+def in_use(kernel: Kernel, options: Options) -> Iterator[Found]:
+    """Yield the entries that calls of a kernel take in this process, whatever the sizes.
+
     A deterministic schedule has none: it would be another one for other sizes. Gives a ``FallbackWarning``,
     once, where there are schedules for another text of the function.
     """
-    if options.schedule.is_deterministic:
-        return None
-    if options.checked or os.environ.get(VARIABLE, "") == "0" or not os.path.isabs(kernel.file):  # noqa: PTH117
-        return None
-    if any(type(size) is not int for shape in shapes if shape is not None for size in shape):
-        return None
+    if options.schedule.is_deterministic or options.checked or os.environ.get(VARIABLE, "") == "0":
+        return
+    if not os.path.isabs(kernel.file):  # noqa: PTH117 - pathlib is slow to import
+        return
     target = isa.available()[0] if options.isa == isa.PORTABLE else options.isa
     start = (kernel.name, shipped.signature(kernel), repr(options.schedule))
     digest = ""
@@ -132,11 +141,7 @@ def find(kernel: Kernel, options: Options, shapes: Sequence[Any]) -> Found | Non
                 f"{path}: schedules of {kernel.name} are for another text of it, and not used: {remedy}"
             )
             continue
-        sizes = size_class(shapes)
-        for entry in known:
-            if entry.key[3:] == (target, sizes):
-                return Found(entry, path)
-    return None
+        yield from (Found(entry, path) for entry in known if entry.target == target)
 
 
 def of_kernel(kernel: Kernel, options: Options) -> list[Entry]:
@@ -148,12 +153,15 @@ def of_kernel(kernel: Kernel, options: Options) -> list[Entry]:
 
 
 def paths_of(source: str) -> tuple[str, str]:
-    """Return the files that can have the schedules of a source: beside it, and in the cache's folder."""
+    """Return the files that can have the schedules of a source: in the cache's folder, and beside it.
+
+    That in the cache comes first: it has only what could not be written beside the source.
+    """
     from ...binary.hashes import text_digest
     from ...build.paths import cache_folder
 
     name = os.path.basename(source)  # noqa: PTH119 - pathlib is slow to import
-    return f"{source}{SUFFIX}", f"{cache_folder()}/tuned/{name}-{text_digest(source)[:12]}{SUFFIX}"
+    return f"{cache_folder()}/tuned/{name}-{text_digest(source)[:12]}{SUFFIX}", f"{source}{SUFFIX}"
 
 
 _read: dict[str, list[Entry]] = {}
@@ -201,28 +209,49 @@ _TEXTS = ("function", "signature", "digest", "base", "target", "sizes", "date", 
 def save(source: str, entry: Entry) -> str:
     """Keep an entry, in place of the one with the same key, and of those for another text of the function.
 
-    Returns the path of the file: beside the source where that can be written. Raises ``OSError``.
+    Returns the path of the file: beside the source where that can be written. Raises ``OSError``, and
+    ``ArgumentValueError`` for a file that this version cannot read: its entries would be lost.
     """
-    beside, cached = paths_of(source)
+    cached, beside = paths_of(source)
     try:
-        return _save(beside, entry)
+        _save(beside, entry)
     except OSError:
         return _save(cached, entry)
+    _without(cached, entry.key)
+    return beside
 
 
 def discard(source: str, key: tuple[str, ...]) -> None:
-    """Forget the entry with a key: the default is the best."""
+    """Forget the entry with a key: the default is the best. Raises ``OSError`` where it cannot be."""
     for path in paths_of(source):
-        entries = read(path)
-        kept = [entry for entry in entries if entry.key != key]
-        if len(kept) < len(entries):
-            _write(path, kept)
+        _without(path, key)
+
+
+def _without(path: str, key: tuple[str, ...]) -> None:
+    entries = _current(path)
+    kept = [entry for entry in entries if entry.key != key]
+    if len(kept) < len(entries):
+        _write(path, kept)
+
+
+def _current(path: str) -> list[Entry]:
+    """Return the entries of a file as it is now: another process may have written it."""
+    try:
+        return _entries(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except (ValueError, KeyError, TypeError, PolyopError) as problem:
+        rule, seen = (
+            "is no file of schedules that this polyop can read",
+            f"{type(problem).__name__}: {problem}",
+        )
+        raise ArgumentValueError(path, rule, seen, hint="move it away, then tune again") from problem
 
 
 def _save(path: str, entry: Entry) -> str:
     kept = [
         old
-        for old in read(path)
+        for old in _current(path)
         if old.key != entry.key and (old.key[:3] != entry.key[:3] or old.digest == entry.digest)
     ]
     _write(path, sorted([*kept, entry], key=lambda one: one.key))
