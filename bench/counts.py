@@ -21,9 +21,9 @@ from loops import npbench  # noqa: E402 - beside this file
 from loops.table import Row  # noqa: E402 - same
 
 from polyop import dtype  # noqa: E402 - after the path
-from polyop.bench.work import work_of_loops  # noqa: E402 - same
 from polyop.core.spec import Spec  # noqa: E402 - same
 from polyop.kernels.loop.kernel import LoopKernel  # noqa: E402 - same
+from polyop.loops.analysis.work import work_of_loops  # noqa: E402 - same
 from polyop.loops.frontend.parse import outline  # noqa: E402 - same
 
 

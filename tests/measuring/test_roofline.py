@@ -7,9 +7,10 @@ import pytest
 import polyop
 from polyop.bench.roofline import Roofs, cache_sizes, measure_roofs
 from polyop.bench.timing import measure
-from polyop.bench.work import Work, work_of, work_of_gradient
+from polyop.bench.work import work_of, work_of_gradient
 from polyop.core.dtypes import dtype
 from polyop.core.spec import Spec
+from polyop.loops.analysis.work import Work
 
 
 def spec(*shape, kind="float32"):

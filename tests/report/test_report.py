@@ -42,6 +42,12 @@ def test_the_loops_of_softmax_are_parallel_and_vectors(softmax):
     lanes = {"avx512": 16, "avx2": 8}.get(isa.chosen(), 4)
     assert {b.label for f in softmax.forward.loops[2:] for b in f.badges} == {f"{lanes} lanes"}
     assert softmax.answers[0].sentences[0].startswith("No loop is serial")
+    lines = [fact.line for fact in softmax.forward.loops]
+    threads, vectors = softmax.answers[0].sentences[1:]
+    assert threads == f"Loop i (line {lines[0]}) is shared by threads."
+    assert re.sub(r", \d+ lanes( x \d+)?", "", vectors) == (
+        f"Loops j (line {lines[1]}), j#2 (line {lines[2]}) and j#3 (line {lines[3]}) run in vector lanes."
+    )
 
 
 def test_a_serial_loop_names_the_two_accesses():
@@ -171,6 +177,22 @@ def test_measured_times_have_roofs_and_threads():
     assert [answer.question for answer in facts.answers][1] == "What bounds this kernel?"
     before = polyop.get_num_threads()
     assert facts.measured.threads[-1][0] == before
+
+
+def test_integers_that_are_drawn_become_zeros_and_those_given_stay():
+    @polyop.kernel(name="report_tests::picked")
+    def picked(x, rows):
+        y = output_tensor(rows.shape, x.dtype)  # noqa: F821 - a word of the loop language
+        for i in range(rows.shape[0]):
+            y[i] = x[rows[i]]
+        return y
+
+    drawn = picked.report(spec(2), Spec((64,), dtype("int64"), "cpu")).facts.measured
+    assert drawn.points
+    assert drawn.notes[0].startswith("Tensors of integers are zeros")
+    given = picked.report(np.ones(2, np.float32), np.full(64, 7)).facts.measured
+    assert not given.points
+    assert "index 7" in given.missing
 
 
 def test_a_notebook_shows_the_page_in_a_frame():

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..loops.analysis.work import Work
 from ..loops.targets import isa
 from ..loops.targets.table import TARGETS
-from .work import Work
 
 SOURCE = Path(__file__).parent / "roof.c"
 COPY, READ = 0, 1

@@ -12,6 +12,7 @@ from ..call.host import specs as specs_of
 from ..core.errors import PolyopError
 from ..core.spec import Spec
 from ..hosts.numpy import HOST
+from ..loops.analysis.work import Work
 from ..testing import samples
 from ..testing.case import BrokenRuleError, Case
 from ..testing.compare import close
@@ -19,7 +20,7 @@ from .frameworks import NAMES, framework
 from .peers import Peer
 from .roofline import Roofs
 from .timing import Spread, measure
-from .work import Work, work_of, work_of_gradient
+from .work import work_of, work_of_gradient
 
 OURS = "polyop"
 SETTLE_S = 0.05

@@ -9,11 +9,8 @@ from ..call.bound import BoundOperator
 from ..call.explain import arguments_of, split
 from ..call.prepare import prepare
 from ..call.rule import Rule
-from ..core.spec import Spec
 from ..kernels.base import LoopKernelBase, flatten
 from ..loops.analysis.work import Work, widest, work_of_loops
-
-__all__ = ["Spec", "Work", "derived_rule", "widest", "work_of", "work_of_gradient", "work_of_loops"]
 
 
 def work_of(bound: BoundOperator, specs: Sequence[Any], attributes: Mapping[str, Any] | None = None) -> Work:
@@ -24,6 +21,7 @@ def work_of(bound: BoundOperator, specs: Sequence[Any], attributes: Mapping[str,
 
     >>> import polyop
     >>> from polyop.core.dtypes import dtype
+    >>> from polyop.core.spec import Spec
     >>> @polyop.kernel
     ... def doc_axpy(x, y):
     ...     out = output_tensor(x.shape, x.dtype)

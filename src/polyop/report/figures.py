@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .units import amount, percent, time_text
+from ..bench.table import amount as time_text
+from .units import amount, percent
 from .values import Measured, Point, Space
 
 WIDTH, HEIGHT = 440, 300
@@ -51,7 +52,10 @@ class Roof:
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot: its axes, lines and points. ``bar`` is the zero of bars."""
+    """A plot: its axes, lines and marks, which are points or bars.
+
+    ``ideal``: the points of the line of ideal scaling, as SVG writes them, or an empty text.
+    """
 
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
@@ -73,7 +77,7 @@ class _Log:
         return round(self.start + share * (self.end - self.start), 1)
 
     def ticks(self, unit: str) -> Iterator[Tick]:
-        """Yield a tick for each power of ten, or of two where there are few."""
+        """Yield a tick for each power of ten on the axis."""
         first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
         for power in range(first, last + 1):
             value = 10.0**power

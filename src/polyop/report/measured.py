@@ -12,10 +12,12 @@ from ..bench.peers import Peer
 from ..bench.roofline import Roofs, measure_roofs
 from ..bench.run import OURS, Settings, bench
 from ..bench.timing import Spread, measure
-from ..bench.work import Work, work_of
+from ..bench.work import work_of
 from ..call.bound import BoundOperator
 from ..core.errors import PolyopError
+from ..core.spec import Spec
 from ..kernels.threads import get_num_threads, set_num_threads
+from ..loops.analysis.work import Work
 from ..testing import samples
 from .call import Called
 from .gradient import Derived
@@ -35,7 +37,7 @@ def measured(
     """Return the roofs of this machine and the times of a call, of its gradient and of its peers.
 
     ``values`` are tensors in place of specs; without them arrays are drawn, as ``polyop check`` draws them.
-    Where the call fails with drawn values, the result says so.
+    Where a call raises an error, the result has no times and says the error.
     """
     drawn = tuple(values) or called.given
     said: list[str] = []
@@ -64,17 +66,22 @@ def measured(
 def _that_run(
     bound: BoundOperator, called: Called, drawn: Sequence[Any], gradient: Derived | None
 ) -> tuple[list[tuple[str, Callable[[], Any]]], list[Work], list[str]]:
-    """Return calls that run: with drawn values or, where these are refused as indices, with zeros."""
+    """Return calls that run: with these values or, where drawn values raise an error, with integers of zero.
+
+    Drawn integers may be no indices. Tensors of the caller are never replaced: their error is raised.
+    """
     arguments = samples.arguments(bound.operator, drawn, dict(called.own), 0)
     try:
         return (*_calls(bound, called, arguments, gradient), [])
     except PolyopError:
+        if not all(isinstance(x, Spec) or x is None for x in drawn):
+            raise
         tensors = set(bound.schema.tensor_positions)
         zeros = [
             np.zeros_like(x) if k in tensors and isinstance(x, np.ndarray) and x.dtype.kind in "iu" else x
             for k, x in enumerate(arguments)
         ]
-        said = "Tensors of integers are zeros: drawn values were refused as indices."
+        said = "Tensors of integers are zeros: the call raised an error with drawn integers."
         return (*_calls(bound, called, zeros, gradient), [said])
 
 

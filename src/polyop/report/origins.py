@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from ..loops.emit.common.ctypes import identifier
 from ..loops.ir.grammar import For, If, Kernel, Stmt, statements
@@ -42,6 +43,18 @@ def loop_lines(kernel: Kernel) -> dict[str, int]:
     return {node.var: node.line for node in statements(kernel.body) if isinstance(node, For)}
 
 
+class _Opened(NamedTuple):
+    """A comment or a loop of the C text that names a line of the author, and holds for what follows it.
+
+    ``depth`` is its indentation. A loop holds for deeper lines and for its closing brace (``is_loop``), a
+    comment also for other lines of its depth.
+    """
+
+    depth: int
+    line: int
+    is_loop: bool
+
+
 def lines_of_c(text: str, loops: Mapping[str, int]) -> list[int]:
     r"""Return the author's line of each line of a C text; 0 where it has none.
 
@@ -52,19 +65,20 @@ def lines_of_c(text: str, loops: Mapping[str, int]) -> list[int]:
     [0, 6, 7, 7, 6, 0]
     """
     variables = {identifier(var): line for var, line in loops.items()}
-    above: list[tuple[int, int, bool]] = []  # depth, line, and whether it holds for what is inside alone
+    above: list[_Opened] = []
     result = []
     for text_line in text.splitlines():
         code = text_line.lstrip()
         depth = len(text_line) - len(code)
-        while above and (above[-1][0] > depth or not depth):
+        while above and (above[-1].depth > depth or not depth):
             above.pop()
         line = _named(text_line, variables)
-        if line and depth and (depth, line, False) not in above:
-            above = [*(row for row in above if row[0] < depth), (depth, line, code.startswith("for ("))]
-        elif above and above[-1][0] == depth and above[-1][2] and not code.startswith("}"):
+        if line and depth and _Opened(depth, line, False) not in above:
+            opened = _Opened(depth, line, is_loop=code.startswith("for ("))
+            above = [*(row for row in above if row.depth < depth), opened]
+        elif above and above[-1].depth == depth and above[-1].is_loop and not code.startswith("}"):
             above.pop()
-        result.append(line or (above[-1][1] if above else 0))
+        result.append(line or (above[-1].line if above else 0))
     return result
 
 

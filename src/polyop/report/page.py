@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..bench.table import amount as time_text
 from ..core.errors import BuildError
 from . import figures
-from .units import amount, percent, time_text
+from .units import amount, percent
 from .values import Facts
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -101,7 +101,7 @@ def _draw(
 ) -> tuple[tuple[Point, ...], tuple[Arrow, ...], str] | None:
     """Return the points and arrows of some leaves in the plane of ``loops``; None if they have no bounds."""
     points: set[Point] = set()
-    still: dict[str, int] = {}
+    fixed_at: dict[str, int] = {}  # the values of the loops that the plane does not show
     try:
         for leaf in leaves:
             instances = _fixed(
@@ -112,18 +112,18 @@ def _draw(
                 first = _points(instances.lexmin())[0]
                 for place, var in enumerate(leaf.vars):
                     if var not in loops:
-                        still.setdefault(var, first[place])
-                        instances = instances.fix_val(kind, place, still[var])
+                        fixed_at.setdefault(var, first[place])
+                        instances = instances.fix_val(kind, place, fixed_at[var])
             points |= {_plane(leaf, loops, p) for p in _points(instances)}
         arrows: set[Arrow] = set()
         for conflict in conflicts:
             if conflict.a in leaves and conflict.b in leaves:
-                arrows |= set(_arrows(conflict, loops, fixed, still))
+                arrows |= set(_arrows(conflict, loops, fixed, fixed_at))
     except islpy.Error:
         return None
     if len(points) < 2:
         return None
-    others = ", ".join(f"{var} = {value}" for var, value in still.items())
+    others = ", ".join(f"{var} = {value}" for var, value in fixed_at.items())
     return tuple(sorted(points)), tuple(_direct(arrows)), others
 
 
@@ -164,15 +164,15 @@ def _arrows(
     conflict: Conflict,
     loops: tuple[str, ...],
     fixed: Mapping[str, int],
-    still: Mapping[str, int],
+    fixed_at: Mapping[str, int],
 ) -> Iterator[Arrow]:
     """Yield the pairs of different iterations of a conflict, the earlier one first."""
     relation = _fixed(conflict.relation, fixed)
     sides = ((islpy.dim_type.in_, conflict.a), (islpy.dim_type.out, conflict.b))
     for kind, leaf in sides:
         for place, var in enumerate(leaf.vars):
-            if var in still:
-                relation = relation.fix_val(kind, place, still[var])
+            if var in fixed_at:
+                relation = relation.fix_val(kind, place, fixed_at[var])
     a, b, count = conflict.a, conflict.b, len(conflict.a.vars)
     for pair in _points(relation.wrap()):
         start, end = _plane(a, loops, pair[:count]), _plane(b, loops, pair[count:])

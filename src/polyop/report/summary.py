@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .units import amount, percent, time_text
+from ..bench.table import amount as time_text
+from .units import amount, percent
 from .values import Answer, Form, Gradient, LoopFact, MachineLoop, Measured, Point
 
 FAR = 0.5
@@ -35,18 +36,30 @@ def _loops(form: Form) -> Iterator[str]:
     for fact in serial:
         groups.setdefault(fact.why, []).append(f"{fact.name} (line {fact.line})")
     for why, names in groups.items():
-        start = f"Loop {names[0]} is" if len(names) == 1 else f"Loops {listed(names)} are"
-        yield f"{start} serial. {why}"
-    for kind, words in (("parallel", "Threads share"), ("vector", "Lanes of vectors are")):
+        yield f"{_subject(names, 'is', 'are')} serial. {why}"
+    for kind, one, several, rest in _ROLES:
         names = [_named(fact, kind) for fact in form.loops if any(b.kind == kind for b in fact.badges)]
         if names:
-            yield f"{words} {listed(names)}."
+            yield f"{_subject(names, one, several)} {rest}."
+
+
+_ROLES = (("parallel", "is", "are", "shared by threads"), ("vector", "runs", "run", "in vector lanes"))
+"""By kind of badge: the verb for one loop, the verb for several, and the rest of the sentence."""
+
+
+def _subject(names: Sequence[str], one: str, several: str) -> str:
+    """Return the start of a sentence on loops, with the verb for one or for several.
+
+    >>> _subject(["i (line 3)"], "is", "are"), _subject(["i (line 3)", "j (line 5)"], "is", "are")
+    ('Loop i (line 3) is', 'Loops i (line 3) and j (line 5) are')
+    """
+    return f"Loop {names[0]} {one}" if len(names) == 1 else f"Loops {listed(names)} {several}"
 
 
 def _named(fact: LoopFact, kind: str) -> str:
     label = next(b.label for b in fact.badges if b.kind == kind)
-    more = f", {label}" if kind == "vector" else ""
-    return f"loop {fact.name} (line {fact.line}{more})"
+    more = f", {label}" if kind == "vector" and label != kind else ""
+    return f"{fact.name} (line {fact.line}{more})"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def amount(value: float, unit: str) -> str:
@@ -16,16 +15,6 @@ def amount(value: float, unit: str) -> str:
         if value >= size:
             return f"{value / size:.3g} {prefix}{unit}"
     return f"{value:.3g} {unit}"
-
-
-def time_text(seconds: float) -> str:
-    """Return seconds in the unit that fits.
-
-    >>> time_text(0.00123), time_text(2e-7)
-    ('1.23 ms', '200 ns')
-    """
-    size, unit = next(((s, u) for s, u in _TIMES if seconds >= s), _TIMES[-1])
-    return f"{seconds / size:.3g} {unit}"
 
 
 def percent(fraction: float) -> str:

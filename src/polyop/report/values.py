@@ -149,7 +149,7 @@ class Space:
     points: tuple[tuple[int, int], ...]
     arrows: tuple[Arrow, ...]
     others: str = ""
-    """At which values the other loops stand still."""
+    """The value at which each of the other loops is fixed, as text: "k = 0"."""
 
 
 @dataclass(frozen=True)
