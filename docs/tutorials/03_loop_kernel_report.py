@@ -11,6 +11,7 @@
 # such as `rsqrt`, is a word of the loop language.
 
 # %%
+import re
 from pathlib import Path
 
 import numpy as np
@@ -56,21 +57,21 @@ report.save("rms.html")
 assert "factor = rsqrt" in Path("rms.html").read_text()
 
 # %% [markdown]
-# `report.facts` holds the same for programs. Its `answers` are the questions that one asks first:
+# `report.facts` has the same facts as Python values. Its `answers` are the questions that one asks first:
 
 # %%
 for answer in report.facts.answers:
     print(answer.question, *answer.sentences, sep="\n  ")
 first = report.facts.answers[0]
-assert any("Threads share loop i" in sentence for sentence in first.sentences)
+assert any(re.fullmatch(r"Loop i \(.*\) is shared by threads\.", sentence) for sentence in first.sentences)
 
 # %% [markdown]
 # How to read this:
 #
-# * *Threads share loop i*: the rows do not depend on each other, so each thread takes some of them. polyop proves
-#   that; you do not promise it.
-# * *Lanes of vectors are loop j*: one instruction works on several numbers. The first loop over `j` is a sum. Each lane
-#   adds up a part of it, and the parts are added at the end.
+# * *Loop i is shared by threads*: the rows do not depend on each other, so each thread takes some of them. polyop
+#   proves that; you do not promise it.
+# * *Loops j and j#2 run in vector lanes*: one instruction works on several iterations, each in its own lane. `j#2` is
+#   the second loop over `j`. The first one is a sum. Each lane adds up a part of it, and the parts are added at the end.
 # * *The forward saves ...*: what a gradient needs and is kept. [The next tutorial](04_gradients.py) is about that.
 #
 # ## A loop that must be serial
@@ -94,7 +95,7 @@ for answer in second.facts.answers[:1]:
     print(answer.question, *answer.sentences, sep="\n  ")
 text = " ".join(second.facts.answers[0].sentences)
 assert "is serial" in text
-assert "Threads share loop i" in text
+assert re.search(r"Loop i \([^)]*\) is shared by threads\.", text)
 
 # %% [markdown]
 # The report names the statement that forbids it: it reads `y[i, j - 1]`, which the step before has written. The rows are

@@ -68,8 +68,9 @@ assert loops.startswith("def rms_norm__backward(x, scale, d_y")
 #
 # ## What is saved
 #
-# `factor` is one number for each row, much smaller than `x`. So PyTorch and JAX call a form of the kernel that
-# returns it too, and the backward kernel need not compute it again. What PyTorch keeps alive can be counted:
+# `squares` and `factor` are one number each for a row, much smaller than `x`. So PyTorch and JAX call a form of the
+# kernel that returns them too, and the backward kernel need not compute them again. A hook of PyTorch sees what is
+# kept until the backward call:
 
 # %%
 saved = []
@@ -84,7 +85,7 @@ t, s = torch.tensor(x, requires_grad=True), torch.tensor(scale, requires_grad=Tr
 with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
     out = rms_norm(t, s)
 print(saved)
-assert (3, 4) in saved  # x itself
+assert sorted(saved) == [(3,), (3,), (3, 4), (4,)]  # squares and factor, x, scale
 
 # %%
 out.backward(torch.tensor(weight))
@@ -100,31 +101,37 @@ assert np.allclose(s.grad, d_scale)
 # %%
 lean = polyop.kernel(rms_norm.python, compile_attrs={"tape": "none"}, name="tutorial::lean_norm")
 t2 = torch.tensor(x, requires_grad=True)
-lean(t2, torch.tensor(scale)).backward(torch.tensor(weight))
+saved.clear()
+with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+    out = lean(t2, torch.tensor(scale))
+print(saved)
+assert sorted(saved) == [(3, 4), (4,)]  # x and scale alone
+out.backward(torch.tensor(weight))
 assert np.allclose(t2.grad, d_x)
 
 # %% [markdown]
 # ## What is refused
 #
-# A kernel that changes its own input has no gradient: the value that the derivative needs is gone. The error says
-# what to do.
+# A kernel that changes its own input has no gradient. The derivative of `x[i] * x[i]` needs the old `x[i]`, and the
+# kernel has overwritten it. polyop refuses every kernel of this kind. The error says what to do.
 
 
 # %%
 @polyop.kernel
-def doubled(x):
+def squared(x):
     for i in range(x.shape[0]):
-        x[i] = x[i] * 2
+        x[i] = x[i] * x[i]
     return x
 
 
 try:
-    doubled(torch.ones(3, requires_grad=True) * 1).sum().backward()
+    squared(torch.ones(3, requires_grad=True) * 1).sum().backward()
     message = ""
 except Exception as problem:
     message = str(problem)
 print(message)
-assert "doubled" in message
+assert "squared: writes an argument in place, and such an operator has no gradient" in message
+assert "return a new tensor instead" in message
 
 # %% [markdown]
 # ## What next

@@ -52,8 +52,8 @@ assert cost.forward == ()  # each device has the rows it needs
 assert [(move.kind, move.tensor) for move in cost.backward] == [("all-reduce", "gradient of w")]
 
 # %% [markdown]
-# Forwards nothing moves. Backwards every device has a part of the gradient of `w`, and the parts are summed: an
-# all-reduce. If the inner dimension is cut instead, the sum is in the forward pass:
+# The forward pass moves nothing. In the backward pass every device has a part of the gradient of `w`, and the parts
+# are summed: an all-reduce. If the inner dimension is cut instead, the sum is in the forward pass:
 
 # %%
 inner = linear.communication({"d": 4}, shapes=[(2048, 64), (64, 32)], placements=[(None, "d"), ("d", None)])
@@ -119,4 +119,5 @@ np.testing.assert_allclose(jax.jit(smooth)(jax.device_put(u, line)), smooth(u), 
 #
 # * [Distributed training](../guides/distributed.md): the same in PyTorch, with FSDP2 and DTensors.
 # * [What a call costs](../reference/communication.md): how the bytes are counted.
-# * Exercise: take `dims=` from `linear`, and read the error or the warning when `x` is sharded.
+# * Exercise: remove the lines `parallel=` and `sum=` from `linear`, and print `cost` again. polyop then does not know that
+#   rows are independent: the forward pass moves all of `x` to every device.
