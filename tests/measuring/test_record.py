@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from polyop.bench import recorded
+from polyop.cli.load import load
 from polyop.cli.main import main
 from polyop.core.errors import ArgumentValueError
 
@@ -135,13 +137,65 @@ jax.jit(silu)(jax.numpy.asarray(x))
     assert (found["numpy", False], found["jax", False], found["jax", True]) == (4, 1, 1)
 
 
+def test_each_process_has_its_file(tmp_path):
+    """A process without calls writes none; --from takes several files."""
+    text = "import numpy as np; from recorded_operators import silu; silu(np.ones(({rows}, 3), np.float32))"
+    for program in (text.format(rows=2), text.format(rows=4), "import polyop"):
+        run(tmp_path, program, POLYOP_RECORD="calls.%p.json")
+    files = sorted(tmp_path.glob("calls.*.json"))
+    assert len(files) == 2
+    assert all(re.fullmatch(r"calls\.\d+\.json", file.name) for file in files)
+    module = load(str(tmp_path / "recorded_operators.py"))
+    found = recorded.calls_of(files, lambda name: module.silu)
+    assert sorted(specs[0].shape for _, specs, _ in found) == [(2, 3), (4, 3)]
+
+
+def test_a_call_that_cannot_be_recorded_still_returns(tmp_path):
+    text = """
+import numpy as np
+from polyop.call import record
+from recorded_operators import silu
+def refuse(host, value): raise OverflowError("no text")
+record._describe = refuse
+for _ in range(3): assert silu(np.zeros((2, 3), np.float32)).shape == (2, 3)
+"""
+    (tmp_path / "recorded_operators.py").write_text(OPERATORS)
+    env = {**os.environ, "POLYOP_RECORD": "calls.json"}
+    done = subprocess.run(
+        [sys.executable, "-c", text], cwd=tmp_path, env=env, capture_output=True, text=True, check=True
+    )
+    said = "calls that are not recorded: 3; the first: recorded::silu: OverflowError: no text"
+    assert done.stderr == f"polyop: POLYOP_RECORD: {said}\n"
+    assert not (tmp_path / "calls.json").exists()
+
+
+TENSOR = {"dtype": "float32", "shape": [2], "strides": [1], "device": "cpu"}
+ROW = {"operator": "a::b", "part_of": "", "tensors": {"x": TENSOR}, "attributes": {}}
+
+
+def changed(without=None, **fields):
+    """Return the text of a file whose only row lacks a field, or has others."""
+    row = {name: value for name, value in {**ROW, **fields}.items() if name != without}
+    return json.dumps({"format": 1, "calls": [row]})
+
+
 @pytest.mark.parametrize(
     ("content", "seen"),
     [
         (None, "FileNotFoundError"),
-        ("[]", "TypeError"),
-        ('{"format": 7, "calls": []}', "must have format 1, but got 7"),
-        ('{"format": 1, "calls": [{"operator": "a::b"}]}', "KeyError"),
+        ("[]", "there is no format"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"format": 7, "calls": []}', "format: must be 1, but got 7"),
+        ('{"format": 1, "calls": {}}', "a dict is no list"),
+        (changed(operator=3), r"calls\[0\]\.operator: must be .*, but got 3 is no text"),
+        (changed(part_of=None), r"calls\[0\]\.part_of: .* None is no text"),
+        (changed("part_of"), r"calls\[0\]\.part_of: .* there is no part_of"),
+        (changed(attributes=[]), r"calls\[0\]\.attributes: .* a list has no fields"),
+        (changed(attributes={"factor": {}}), r"calls\[0\]\.attributes: .* a dictionary"),
+        (changed(tensors={"x": 3}), r"calls\[0\]\.tensors: .* there is no shape"),
+        (changed(tensors={"x": {**TENSOR, "shape": [-1]}}), r"calls\[0\]\.tensors: .* a size of -1"),
+        (changed(tensors={"x": {**TENSOR, "dtype": "float3"}}), r"calls\[0\]\.tensors: .*float3"),
+        (changed(seconds="1"), r"calls\[0\]\.seconds: .* is no time"),
     ],
 )
 def test_other_files_are_refused(tmp_path, content, seen):

@@ -1,5 +1,6 @@
 """Record the calls of a real program: ``POLYOP_RECORD=calls.json python train.py``.
 
+``%p`` in the path is the id of the process, so that several processes write a file each.
 Each call of an operator goes through :func:`_called`, which times the native call below it. What a part of
 an operator takes, as ``<name>__backward``, has rows of its own: plans, by which the native core runs a
 gradient without Python, are not made. A call inside a compiled program, of XLA or PyTorch, is seen where its
@@ -12,7 +13,7 @@ import os
 import sys
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -47,13 +48,15 @@ class _Row:
 
 
 _rows: dict[Any, _Row] = {}
+_failed: Counter[str] = Counter()
+"""What went wrong with calls that could not be recorded, and how often."""
 _state = threading.local()
 _lock = threading.Lock()
 
 
 def path() -> str:
     """Return the file that this process records to, "" for none."""
-    return os.environ.get(VARIABLE, "")
+    return os.environ.get(VARIABLE, "").replace("%p", str(os.getpid()))
 
 
 def start(kind: type) -> None:
@@ -103,7 +106,10 @@ def _called(bound: Any, native: Any, args: tuple[Any, ...], kwargs: dict[str, An
         seconds = time.perf_counter() - started
         inside.pop()
     if result is not NotImplemented:
-        _note(bound, args, kwargs, seconds)
+        try:
+            _note(bound, args, kwargs, seconds)
+        except Exception as problem:  # noqa: BLE001 - whatever it is, the call has succeeded
+            _failed[f"{bound.name}: {type(problem).__name__}: {problem}"] += 1
     return result
 
 
@@ -153,13 +159,21 @@ def _describe(host: Any, value: Any) -> Any:
 
 
 def write() -> None:
-    """Write what was recorded so far, the calls that took the most time first; an old file is replaced."""
+    """Write what was recorded so far, the calls that took the most time first; an old file is replaced.
+
+    Without calls nothing is written.
+    """
     import json
 
     from ..build import atomic
 
     with _lock:
         rows = sorted((row.as_data() for row in _rows.values()), key=lambda row: -row["seconds"])
+    if _failed:
+        said = f"calls that are not recorded: {sum(_failed.values())}; the first: {next(iter(_failed))}"
+        sys.stderr.write(f"polyop: {VARIABLE}: {said}\n")
+    if not rows:
+        return
     text = json.dumps({"format": FORMAT, "calls": rows}, indent=1)
     try:
         atomic.write_text(os.path.abspath(path()), f"{text}\n")  # noqa: PTH100 - as the file does

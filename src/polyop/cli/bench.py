@@ -65,7 +65,12 @@ def add_inputs(verb: Any) -> None:
         "--attribute", action="append", default=[], metavar="NAME=VALUE", help="an attribute, as factor=2.0"
     )
     verb.add_argument(
-        "--from", dest="recorded", type=Path, metavar="CALLS.json", help="the inputs of recorded calls"
+        "--from",
+        dest="recorded",
+        action="append",
+        type=Path,
+        metavar="CALLS.json",
+        help="the inputs of recorded calls; again for more files",
     )
 
 
