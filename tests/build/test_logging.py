@@ -73,6 +73,7 @@ PROGRAM = "from polyop.build import build; build(code='int x;', language='c')"
     ("level", "said"),
     [
         (None, r""),
+        ("", r""),
         ("info", r"polyop\.build: built \S+code\.c in \d+\.\d\d s: it was not built before; .*\n"),
         ("debug", r"polyop\.build: compiling code\.c\npolyop\.build: built .*\n"),
     ],
@@ -81,12 +82,26 @@ def test_nothing_is_said_unless_the_variable_asks_for_it(tmp_path, level, said):
     environment = {
         **os.environ,
         "POLYOP_CACHE_DIR": str(tmp_path),
-        **({"POLYOP_LOG": level} if level else {}),
+        **({} if level is None else {"POLYOP_LOG": level}),
     }
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout == "" and re.fullmatch(said, done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("at", ["before", "after"])
+def test_a_program_with_handlers_prints_each_message_once(tmp_path, at):
+    """Whether it sets them up before or after polyop's first message."""
+    setup = "import logging; logging.basicConfig(format='own %(message)s')"
+    last = PROGRAM.replace("int x;", "int y;")
+    program = "\n".join([setup, PROGRAM, last] if at == "before" else [PROGRAM, setup, last])
+    environment = {**os.environ, "POLYOP_CACHE_DIR": str(tmp_path), "POLYOP_LOG": "info"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    starts = [line.partition("built")[0] for line in done.stderr.splitlines()]
+    assert starts == (["own "] * 2 if at == "before" else ["polyop.build: ", "own "])
 
 
 def test_a_level_that_there_is_not(tmp_path):

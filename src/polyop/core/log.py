@@ -31,7 +31,7 @@ def listener(name: str, *, detail: bool = False) -> logging.Logger | None:
     >>> listener("example").name, listener("example", detail=True)
     ('polyop.example', None)
     """
-    if VARIABLE in os.environ:
+    if os.environ.get(VARIABLE):
         _to_stderr()
     module = sys.modules.get("logging")
     if module is None:
@@ -42,7 +42,10 @@ def listener(name: str, *, detail: bool = False) -> logging.Logger | None:
 
 @functools.cache
 def _to_stderr() -> None:
-    """Write the messages to stderr, from the level that the variable names. Raises ``ArgumentValueError``."""
+    """Write the messages to stderr, from the level that the variable names. Raises ``ArgumentValueError``.
+
+    Where the program has handlers of its own, these get the messages, and nothing is written twice.
+    """
     import logging
 
     level = os.environ[VARIABLE].upper()
@@ -52,6 +55,7 @@ def _to_stderr() -> None:
         raise ArgumentValueError(VARIABLE, "must be info or debug", repr(os.environ[VARIABLE]))
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+    handler.addFilter(lambda _: not logging.getLogger().handlers)
     logger = logging.getLogger("polyop")
     logger.addHandler(handler)
     logger.setLevel(level)
