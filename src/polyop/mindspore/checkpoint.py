@@ -42,7 +42,7 @@ def save_checkpoint(save_obj: Any, ckpt_file_name: str, append_dict: Mapping[str
     tensors = {n: v if isinstance(v, torch.Tensor) else Parameter(v) for n, v in values.items()}
     path = pathlib.Path(ckpt_file_name)
     path = path if path.suffix == SUFFIX else path.with_name(path.name + SUFFIX)
-    with atomic.replacing(path) as name, open(name, "wb") as file:
+    with atomic.replacing(path) as name, pathlib.Path(name).open("wb") as file:
         for key, tensor in tensors.items():
             file.writelines(_records(key, tensor))
 
@@ -58,8 +58,7 @@ def load_checkpoint(ckpt_file_name: str, net: Any = None) -> dict[str, Any]:
         for field, record in _fields(data):
             name, sizes, kind, content = _read(field, record)
             part = parts.setdefault(name, (sizes, kind, []))
-            if part[:2] != (sizes, kind):
-                raise ValueError(f"two parameters are named {name}: {part[:2]} and {(sizes, kind)}")
+            _must_be_slice(name, part[:2], (sizes, kind))
             part[2].append(content)
         loaded = {name: _parameter(name, *part) for name, part in parts.items()}
     except (ValueError, IndexError, TypeError, UnicodeDecodeError, KeyError, AttributeError) as problem:
@@ -126,6 +125,11 @@ def _read(key: int, record: Any) -> tuple[str, list[int], str, Any]:
         elif field == _CONTENT:
             content = value
     return bytes(fields[_NAME]).decode(), sizes, kind, content
+
+
+def _must_be_slice(name: str, first: tuple[list[int], str], other: tuple[list[int], str]) -> None:
+    if first != other:
+        raise ValueError(f"two parameters are named {name}: {first} and {other}")
 
 
 def _parameter(name: str, sizes: list[int], kind: str, contents: list[Any]) -> Any:

@@ -125,9 +125,11 @@ OF_TENSORS = (
 
 PLUMBING = frozenset(
     [
+        "add_",
         "as_strided",
         "as_subclass",
         "backward",
+        "clone",
         "const_data_ptr",
         "cpu",
         "cuda",
@@ -137,11 +139,13 @@ PLUMBING = frozenset(
         "detach_",
         "device",
         "dim",
+        "div_",
         "element_size",
+        "fill_",
+        "get_device",
         "grad",
         "grad_dtype",
         "grad_fn",
-        "get_device",
         "is_complex",
         "is_conj",
         "is_cpu",
@@ -156,6 +160,7 @@ PLUMBING = frozenset(
         "is_sparse",
         "layout",
         "module_load",
+        "mul_",
         "name",
         "names",
         "numel",
@@ -167,22 +172,17 @@ PLUMBING = frozenset(
         "retains_grad",
         "storage_offset",
         "stride",
+        "sub_",
         "untyped_storage",
         "volatile",
-        "add_",
-        "mul_",
-        "sub_",
-        "div_",
         "zero_",
-        "fill_",
-        "clone",
     ]
 )
 """What hosts, PyTorch's C++ code and gradients need. They have one meaning, whoever calls."""
 
 
 class Withdrawn:
-    """A method of PyTorch that a script does not have and PyTorch's own code has."""
+    """A method or property of PyTorch that a script does not have and PyTorch's own code has."""
 
     def __init__(self, name: str, method: Any) -> None:
         self.name, self.method = name, method
@@ -194,10 +194,8 @@ class Withdrawn:
 
 
 def withdraw(tensor_class: Any) -> None:
-    """Take PyTorch's methods that are not offered out of a class's attributes for scripts."""
+    """Take PyTorch's methods and properties that are not offered out of a class's attributes for scripts."""
     for name in dir(torch.Tensor):
         if name.startswith("_") or name in PLUMBING or name in OF_TENSORS or name in tensor_class.__dict__:
             continue
-        method = getattr(torch.Tensor, name)
-        if callable(method):
-            setattr(tensor_class, name, Withdrawn(name, method))
+        setattr(tensor_class, name, Withdrawn(name, getattr(torch.Tensor, name)))
