@@ -44,52 +44,23 @@ test-main: $(VENV)/test-tools $(NPU)/ready
 # The same, and the tests that are too slow for every change.
 test-all: test exhaustive-main exhaustive-mindspore
 
-exhaustive-main: $(VENV)/test-tools $(NPU)/ready chromium
+exhaustive-main: $(VENV)/test-tools $(NPU)/ready chromium clang
 	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST_EXHAUSTIVE) -m exhaustive
 
-# The browser in which the pages of reports are tested. Where it cannot be installed these tests are skipped.
-chromium:
-	@if ! { command -v chromium && command -v chromedriver; } > /dev/null; then \
+# What the exhaustive tests use if it is installed: a browser for the pages of reports, and a second compiler.
+# Where it cannot be installed the tests that need it are skipped, and say so.
+chromium: PROGRAMS := chromium chromedriver
+chromium: PACKAGES := chromium chromium-driver
+clang: PROGRAMS := clang clang++
+clang: PACKAGES := clang
+chromium clang:
+	@if ! { $(foreach program,$(PROGRAMS),command -v $(program) &&) true; } > /dev/null; then \
 	  if command -v apt-get > /dev/null && test "$$(id -u)" = 0; then \
-	    echo "installing chromium, for the tests of reports"; \
+	    echo "installing $@, for the exhaustive tests"; \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-	      chromium chromium-driver > /dev/null || echo "chromium cannot be installed: its tests are skipped"; \
-	  else echo "chromium is not installed, and only root can install it: its tests are skipped"; fi; \
+	      $(PACKAGES) > /dev/null || echo "$@ cannot be installed: its tests are skipped"; \
+	  else echo "$@ is not installed, and only root can install it with apt-get: its tests are skipped"; fi; \
 	fi
-
-ifeq ($(MINDSPORE),yes)
-test-mindspore: $(MS_VENV)/ready
-	POLYOP_CONTRACT_PEER=$(RESULTS)/main $(MS_VENV)/bin/python $(PYTEST) -m "not exhaustive" $(MINDSPORE_TESTS)
-	$(MS_VENV)/bin/python examples/10_digits/main.py
-
-exhaustive-mindspore: $(MS_VENV)/ready
-	$(MS_VENV)/bin/python $(PYTEST_EXHAUSTIVE) -m exhaustive $(MINDSPORE_TESTS) || test $$? -eq 5 # 5: no test was collected
-else
-test-mindspore exhaustive-mindspore:
-	@echo "MindSpore: not run (MINDSPORE=$(MINDSPORE))"
-endif
-
-# Every entry of PyTorch's test database through polyop.aten, compared with PyTorch and with the table of what is
-# refused; then, for hours, values and gradients of random loop kernels, compared with exact dual numbers.
-sweep: $(VENV)/test-tools
-	$(BIN)/python tests/support/opinfo/sweep.py
-	$(BIN)/python tests/loops/fuzz.py --seed $(SEED) --count $(COUNT) --minutes $(MINUTES) --jobs $(JOBS)
-
-# Real extensions of PyTorch from the package index: built beside cpp_extension, called in each host. Prints a table.
-packages: $(VENV)/test-tools $(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/ready)
-	$(BIN)/python tests/support/torch_packages/table.py build/packages --peer \
-	  $(if $(filter yes,$(MINDSPORE)),--mindspore $(MS_VENV)/bin/python)
-
-lint: $(VENV)/test-tools
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
-
-# Lines of src/polyop that the tests reach. Code that runs in child processes is not counted.
-coverage: $(VENV)/test-tools $(NPU)/ready
-	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST) -m "not exhaustive" \
-	  --cov=$(COVERED) --cov-report=term:skip-covered $(TESTS)
 
 # The documents as a site: build/site/index.html. Links are checked, and the tutorials run.
 docs: $(VENV)/ready
@@ -107,10 +78,6 @@ bench: $(VENV)/test-tools $(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/ready)
 compare: $(VENV)/test-tools
 	$(BIN)/python -m pip install --quiet -r bench/requirements-peers.txt
 	$(BIN)/python bench/beside/run.py
-
-# The exhaustive tests build with clang too, where it is installed. As root, on Debian or Ubuntu.
-clang:
-	apt-get install --yes --no-install-recommends clang
 
 sanitize: sanitize-address sanitize-thread
 
