@@ -15,7 +15,6 @@ from ..bench.timing import Spread, measure
 from ..bench.work import work_of
 from ..call.bound import BoundOperator
 from ..core.errors import PolyopError
-from ..core.spec import Spec
 from ..kernels.threads import get_num_threads, set_num_threads
 from ..loops.analysis.work import Work
 from ..testing import samples
@@ -39,10 +38,9 @@ def measured(
     ``values`` are tensors in place of specs; without them arrays are drawn, as ``polyop check`` draws them.
     Where a call raises an error, the result has no times and says the error.
     """
-    drawn = tuple(values) or called.given
     said: list[str] = []
     try:
-        calls, works, said = _that_run(bound, called, drawn, gradient)
+        calls, works, said = _that_run(bound, called, values, gradient)
         roofs = measure_roofs()
     except PolyopError as problem:
         return Measured(missing=str(problem))
@@ -64,17 +62,17 @@ def measured(
 
 
 def _that_run(
-    bound: BoundOperator, called: Called, drawn: Sequence[Any], gradient: Derived | None
+    bound: BoundOperator, called: Called, values: Sequence[Any], gradient: Derived | None
 ) -> tuple[list[tuple[str, Callable[[], Any]]], list[Work], list[str]]:
     """Return calls that run: with these values or, where drawn values raise an error, with integers of zero.
 
     Drawn integers may be no indices. Tensors of the caller are never replaced: their error is raised.
     """
-    arguments = samples.arguments(bound.operator, drawn, dict(called.own), 0)
+    arguments = samples.arguments(bound.operator, tuple(values) or called.given, dict(called.own), 0)
     try:
         return (*_calls(bound, called, arguments, gradient), [])
     except PolyopError:
-        if not all(isinstance(x, Spec) or x is None for x in drawn):
+        if values:
             raise
         tensors = set(bound.schema.tensor_positions)
         zeros = [

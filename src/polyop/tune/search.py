@@ -44,10 +44,10 @@ QUICK, SURE = (3, 0.01), (21, 0.02)
 """Rounds and seconds of a slice: for every candidate, and for the best ones."""
 FINALISTS = 3
 MIN_GAIN = 1.03
-"""A schedule must be faster by this factor, in the median and in the best slices, to be kept."""
+"""A schedule must be faster by this factor to be kept, in the median and in the fastest slice of each."""
 MIN_SHARE = 0.75
-"""In so many of the slices it must be faster than the default was beside it. By chance 21 slices are so once
-in 75 times."""
+"""In so many of the slices it must be faster than the default was beside it. If it is as fast as the
+default, noise alone passes this once in 75 times, with 21 slices."""
 
 
 OUTCOMES = {
@@ -67,7 +67,8 @@ OUTCOMES = {
 class Tried:
     """A schedule that was tried. ``ratio`` is its time divided by that of the default; None: not measured.
 
-    ``outcome`` is "measured", or why there is no time: a row of :data:`OUTCOMES`.
+    ``outcome`` is "measured", or why there is no time: a row of :data:`OUTCOMES`. It is an empty text until
+    that is decided.
     """
 
     schedule: Schedule
@@ -76,6 +77,11 @@ class Tried:
     ratio: float | None = None
     seconds: float | None = None
     values: str = ""
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it has an outcome. One that is legal and was not compiled yet has none."""
+        return bool(self.outcome)
 
 
 @dataclass
@@ -150,7 +156,7 @@ class Search:
         while self.left() > 0 and len(self.known) < self.space.size and seen_before < RANKED:
             tried, trial, new = self.ask()
             seen_before = 0 if new else seen_before + 1
-            if not new or tried.outcome:
+            if not new or tried.is_decided:
                 self.tell(trial, tried.ratio)
             elif tried.cost > HOPELESS * out.default_cost:
                 tried.outcome = "ranked out"
@@ -158,7 +164,8 @@ class Search:
             else:
                 self.time(tried, trial)
         for tried in out.tried:
-            tried.outcome = tried.outcome or "no time"
+            if not tried.is_decided:
+                tried.outcome = "no time"
         self.decide()
         out.seconds = time.monotonic() - self.started
         return out
@@ -194,7 +201,7 @@ class Search:
                 break
             tried, trial, new = self.ask()
             self.report(f"ranked {number + 1}")
-            if not new or tried.outcome:
+            if not new or tried.is_decided:
                 self.tell(trial, tried.ratio)
             else:
                 ranked.append((tried, trial))
