@@ -14,6 +14,7 @@ from polyop.core.dtypes import dtype
 from polyop.core.errors import ArgumentTypeError, BuildError
 from polyop.core.spec import Spec
 from polyop.loops.targets import isa
+from polyop.report import machine
 from polyop.report import page as pages
 from polyop.report.origins import lines_of_listing
 
@@ -164,7 +165,9 @@ def test_the_table_of_devices_has_the_bytes_of_explain(softmax):
 
 
 def test_measured_times_have_roofs_and_threads():
-    facts = kernels.softmax.report(np.ones((64, 32), np.float32), against=["numpy:exp"]).facts
+    report = kernels.softmax.report(np.ones((64, 32), np.float32), against=["numpy:exp"])
+    facts = report.facts
+    assert len(re.findall("80 % of slices between", report.html)) >= len(facts.measured.points)
     names = [point.name for point in facts.measured.points]
     assert names == ["report_tests::softmax", "gradient"]
     own = facts.measured.points[0]
@@ -217,6 +220,84 @@ def test_without_objdump_the_page_says_so(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     report = kernels.decay.report(spec(100), measure=False)
     assert "No machine code: objdump is not installed" in report.html
+
+
+def test_without_time_for_objdump_the_page_says_so(monkeypatch):
+    monkeypatch.setattr(machine, "SECONDS", 1e-6)
+    report = kernels.decay.report(spec(100), measure=False)
+    assert "No machine code: objdump takes more than 1e-06 s to read the library" in report.html
+
+
+ARM = """
+0000000000000760 <polyop_sum>:
+/tmp/a.c:4
+ 764:\tsub\tsp, sp, #0x10
+ 768:\tldr\tq1, [x0], #16
+ 76c:\tfadd\tv0.4s, v0.4s, v1.4s
+ 770:\tsubs\tx2, x2, #0x4
+ 774:\tstr\tq0, [sp, #32]
+ 778:\tb.ne\t768 <polyop_sum+0x8>  // b.any
+ 77c:\ttbnz\tw0, #3, 764 <polyop_sum+0x4>
+"""
+X86 = """
+0000000000000760 <polyop_sum>:
+/tmp/a.c:4
+ 764:\tvmovss xmm0,DWORD PTR [rip+0xe98]        # 2004 <_IO_stdin_used+0x4>
+ 768:\tmov    QWORD PTR [rsp+0x8],rax
+ 76c:\tcall   1030 <expf@plt>
+"""
+
+
+@pytest.mark.parametrize(
+    ("listing", "processor", "operands", "jumps", "marks"),
+    [
+        (
+            ARM,
+            "aarch64",
+            "sp, sp, #0x10|q1, [x0], #16|v0.4s, v0.4s, v1.4s|x2, x2, #0x4|q0, [sp, #32]|768|w0, #3, 764",
+            ["768", "764"],
+            [],
+        ),
+        (
+            X86,
+            "x86_64",
+            "xmm0,DWORD PTR [rip+0xe98]|QWORD PTR [rsp+0x8],rax|1030 <expf@plt>",
+            [],
+            ["spill", "call"],
+        ),
+    ],
+)
+def test_listings_of_objdump_are_read(listing, processor, operands, jumps, marks):
+    """In a listing of ARM ``#`` starts a number, in one of x86 a comment. Marks are for x86-64."""
+    *_, function = machine._functions(listing, "/tmp/a.c", processor)
+    assert [one.operands for one in function.instructions] == operands.split("|")
+    assert [one.jump for one in function.instructions if one.jump] == jumps
+    assert [mark for one in function.instructions for mark in one.marks] == marks
+
+
+def test_a_machine_without_marks_is_said_so(monkeypatch):
+    monkeypatch.setattr(machine, "MARKED", "another")
+    report = kernels.decay.report(spec(100), measure=False)
+    if report.facts.forward.machine.missing:
+        pytest.skip(f"not run: {report.facts.forward.machine.missing}")
+    assert "instructions are marked for another only, not for " in report.html
+    assert "to and from the stack" not in report.html
+
+
+joined = polyop.operator(
+    "report_tests::joined(Tensor[] parts, Tensor? bias) -> Tensor",
+    lambda parts, bias: sum(parts) if bias is None else sum(parts) + bias,
+    infer=lambda parts, bias: parts[0],
+)
+
+
+@pytest.mark.parametrize("measure", [False, True])
+@pytest.mark.parametrize("array", [False, True])
+def test_lists_and_absent_tensors_are_inputs(measure, array):
+    one = np.ones(3, np.float32) if array else spec(3)
+    report = joined.report([one, one], None, measure=measure)
+    assert report.facts.inputs == ("[float32[3], float32[3]]", "None")
+    assert report.facts.measured.points or not measure
 
 
 def test_nests_with_bounds_from_data_have_no_picture():

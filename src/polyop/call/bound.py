@@ -260,7 +260,7 @@ class BoundOperator(_core.Call):
         A notebook shows it; ``path=`` writes it to a file, and ``report.save(path)`` later. It needs no
         server and loads nothing. ``against``: peers to measure beside it, as ``"torch:softmax(dim=-1)"``.
         ``measure=False`` leaves times and roofs out. Tensors give their values to what is measured; for specs
-        values are drawn. ``attributes`` are those of the operator.
+        values are drawn; None stands for an absent tensor. ``attributes`` are those of the operator.
 
         Raises ``BuildError`` without Jinja2 and Pygments (``pip install 'polyop[report]'``),
         ``ScheduleError``, and what a call with such tensors raises.

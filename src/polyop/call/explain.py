@@ -68,7 +68,8 @@ def arguments_of(
     if bound.records:
         attributes = bound.as_schema_arguments((), dict(attributes))[1]
     for argument, spec in zip(tensors, inputs, strict=False):
-        values[argument.name] = (spec,) if argument.type.is_list else spec
+        given = tuple(spec) if isinstance(spec, (list, tuple)) else (spec,)
+        values[argument.name] = given if argument.type.is_list else spec
     values.update((name, attributes[name]) for name in attributes if name in values)
     for argument in schema.arguments:
         if values[argument.name] is not MISSING:

@@ -57,10 +57,15 @@ def called(bound: BoundOperator, specs: Sequence[Any], attributes: Mapping[str, 
     )
 
 
-def spec_of(value: Any, subject: str) -> Spec:
-    """Return the spec of a tensor, an array or a spec; raises ``ArgumentTypeError`` for anything else."""
-    if isinstance(value, Spec):
+def spec_of(value: Any, subject: str) -> Any:
+    """Return the spec of a tensor, an array or a spec, None for None, and a tuple for a list of them.
+
+    Raises ``ArgumentTypeError`` for anything else.
+    """
+    if value is None or isinstance(value, Spec):
         return value
+    if isinstance(value, (list, tuple)):
+        return tuple(spec_of(one, subject) for one in value)
     if not hasattr(value, "shape") or not hasattr(value, "dtype"):
         rule = "takes tensors, arrays or specs: Spec((2, 3), dtype('float32'), 'cpu')"
         raise ArgumentTypeError(subject, rule, repr(value))

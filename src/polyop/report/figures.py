@@ -133,7 +133,7 @@ def _marks(points: Sequence[Point], measured: Measured, x: _Log, y: _Log) -> Ite
         taken.append((at, label))
         anchor = "end" if at > WIDTH * 0.6 else "start"
         title = (
-            f"{point.name}: {time_text(point.seconds)} (80 % between {time_text(point.low)} and "
+            f"{point.name}: {time_text(point.seconds)} (80 % of slices between {time_text(point.low)} and "
             f"{time_text(point.high)}), {point.intensity:.3g} operations per byte"
         )
         if point.name in parts:
@@ -158,7 +158,7 @@ def by_threads(measured: Measured) -> Plot | None:
         at = round(LEFT + step * (number + 0.5), 1)
         title = (
             f"{count} thread{'s' * (count > 1)}: {time_text(median)} "
-            f"(80 % between {time_text(low)} and {time_text(high)})"
+            f"(80 % of slices between {time_text(low)} and {time_text(high)})"
         )
         marks.append(
             Mark(at, y(median), time_text(median), title, "own", y(high) - 6, "middle", y(low), y(high))

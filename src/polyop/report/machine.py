@@ -16,12 +16,18 @@ from ..loops.library.options import Options, flags_of
 from .values import Instruction, Machine, MachineLoop
 
 _FUNCTION = re.compile(r"[0-9a-f]+ <(.+)>:")
-_INSTRUCTION = re.compile(r"\s+([0-9a-f]+):\t(\S+)\s*([^#<]*)(<[^>]*>)?")
+_INSTRUCTION = re.compile(r"\s+([0-9a-f]+):\t(\S+)\s*([^<]*)(<[^>]*>)?")
+_COMMENTS = {"x86_64": "#", "i686": "#", "aarch64": "//"}
+"""Machine -> what starts a comment of objdump. On ARM ``#`` starts a number."""
 _PLACE = re.compile(r"\s*(?:\(?inlined by\)? )?(\S.*):(\d+)(?: \(.*\))?")
 _REGISTER = re.compile(r"\b([xyz])mm\d+")
 _ARM_VECTOR = re.compile(r"\bv\d+\.(\d+)([bhsd])\b")
-_SLOT = re.compile(r"\[[^\]]*\b(rsp|rbp)\b|\[sp\b")
+_SLOT = re.compile(r"\[[^\]]*\b(rsp|rbp)\b")
 _VECTOR_OPERAND = re.compile(r"\b[XYZ]MMWORD PTR (?:\w+:)?\[(?!rip|rsp)")
+MARKED = "x86_64"
+"""The machine whose instructions get marks."""
+SECONDS = 60.0
+"""The time that objdump gets: it takes long for inlined lines of a large library."""
 MOST = 3000
 """Beyond this many instructions a page shows the innermost loops alone."""
 _BYTES = {"x": 16, "y": 32, "z": 64}
@@ -48,12 +54,16 @@ def code(text: str, options: Options, origins: Sequence[int]) -> Machine:
         library = build([path], flags=[*flags, "-g"])
     except BuildError as problem:
         return Machine(missing=str(problem))
-    syntax = ["-M", "intel"] if os.uname().machine in ("x86_64", "i686") else []
+    processor = os.uname().machine
+    syntax = ["-M", "intel"] if processor in ("x86_64", "i686") else []
     command = [objdump, "-d", "-l", "--inlines", "--no-show-raw-insn", *syntax, str(library)]
-    listed = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        listed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return Machine(missing=f"objdump takes more than {SECONDS:g} s to read the library")
     if listed.returncode:
         return Machine(missing=f"objdump cannot read the library: {listed.stderr.strip()}")
-    found = [one for one in _functions(listed.stdout, path) if one.is_of_kernel]
+    found = [one for one in _functions(listed.stdout, path, processor) if one.is_of_kernel]
     found.sort(key=lambda one: (".cold" in one.name, one.name.startswith("loop_"), one.name))
     functions = [_with_loops(one) for one in found if not one.name.startswith("polyop_")]
     shown = tuple((one.name, tuple(_placed(one.instructions, origins))) for one in functions)
@@ -64,7 +74,10 @@ def code(text: str, options: Options, origins: Sequence[int]) -> Machine:
         shown = tuple(row for row in shown if row[1])
     left_out = total - sum(len(instructions) for _, instructions in shown)
     how = f"{compiler.family}, {' '.join(flags)}"
-    return Machine(shown, loops, left_out=left_out, how=how)
+    unmarked = (
+        "" if processor == MARKED else f"instructions are marked for {MARKED} only, not for {processor}"
+    )
+    return Machine(shown, loops, left_out=left_out, how=how, unmarked=unmarked)
 
 
 def _busiest(instructions: Sequence[Instruction], loops: Sequence[MachineLoop]) -> Iterator[Instruction]:
@@ -85,8 +98,9 @@ class _Function:
     """Whether an instruction of it is of the kernel's own text, not of a header."""
 
 
-def _functions(listing: str, path: str) -> Iterator[_Function]:
+def _functions(listing: str, path: str, processor: str) -> Iterator[_Function]:
     """Yield the functions of a library; the line of each instruction is that of ``path``, also if inlined."""
+    comment = _COMMENTS.get(processor, "//")
     function, place = _Function(""), 0
     for row in listing.splitlines():
         head = _FUNCTION.fullmatch(row)
@@ -96,11 +110,14 @@ def _functions(listing: str, path: str) -> Iterator[_Function]:
             continue
         one = _INSTRUCTION.match(row)
         if one is not None:
-            jump = one[3].strip() if one[2].startswith(("j", "b.", "cb", "tb")) or one[2] == "b" else ""
-            target = one[4] or ""
-            operands = f"{one[3].strip()} {target}".strip() if "call" in one[2] else one[3].strip()
+            operands, _, said = one[3].partition(comment)
+            operands = operands.strip()
+            jump = operands if one[2].startswith(("j", "b.", "cb", "tb")) or one[2] == "b" else ""
+            if "call" in one[2] and one[4] and not said:
+                operands = f"{operands} {one[4]}".strip()
             made = Instruction(one[1], one[2], operands, 0, place, jump=jump.rsplit(",", 1)[-1].strip())
-            function.instructions.append(_marked(made))
+            made = replace(made, lanes=_lanes(made))
+            function.instructions.append(_marked(made) if processor == MARKED else made)
             continue
         at = _PLACE.fullmatch(row)
         if at is not None and at[1].endswith(path):
@@ -109,7 +126,7 @@ def _functions(listing: str, path: str) -> Iterator[_Function]:
 
 
 def _marked(one: Instruction) -> Instruction:
-    """Return an instruction with its lanes and its marks."""
+    """Return an instruction of x86-64 with its marks."""
     marks = []
     # A frame register is the stack, too: gcc aligns the stack of functions with wide vectors.
     moves = "mov" in one.name and not one.name.startswith("cmov")
@@ -120,9 +137,9 @@ def _marked(one: Instruction) -> Instruction:
         marks.append("reload")
     elif _VECTOR_OPERAND.search(one.operands) and not one.name.startswith(_ALIGNED):
         marks.append("unaligned")
-    if one.name in ("call", "bl"):
+    if one.name == "call":
         marks.append("call")
-    return replace(one, lanes=_lanes(one), marks=tuple(marks))
+    return replace(one, marks=tuple(marks))
 
 
 def _lanes(one: Instruction) -> str:

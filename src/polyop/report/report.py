@@ -72,7 +72,9 @@ def report(
     """
     need_libraries()
     peers = [find_peer(text, load) for text in against]
-    values = () if not inputs or any(not hasattr(x, "__array__") for x in inputs) else tuple(inputs)
+    flat = [x for given in inputs for x in (given if isinstance(given, (list, tuple)) else [given])]
+    present = [x for x in flat if x is not None]
+    values = tuple(inputs) if present and all(hasattr(x, "__array__") for x in present) else ()
     specs = [spec_of(x, f"{bound.name}.report") for x in inputs]
     facts = collect(bound, specs, attributes or {}, values, peers, progress, measure=measure, mesh=mesh)
     made = Report(bound.name, page(facts), facts, None if path is None else Path(path))
@@ -112,7 +114,7 @@ def collect(
         schema=str(bound.operator),
         where=str(bound.operator.origin or ""),
         about=about,
-        inputs=tuple(map(str, call.given)),
+        inputs=tuple(map(_input_text, call.given)),
         outputs=tuple(map(str, call.outputs)),
         machine=processor,
         answers=answers(forward, times, gradient),
@@ -124,6 +126,10 @@ def collect(
         sharding_notes=notes,
         lacks=tuple(_lacks(bound, call)),
     )
+
+
+def _input_text(given: Any) -> str:
+    return f"[{', '.join(map(str, given))}]" if isinstance(given, tuple) else str(given)
 
 
 def _form(call: Called) -> Form | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..call.bound import BoundOperator
 from ..core.errors import PolyopError
+from ..core.spec import Spec
 from ..sharding.communication import Communication, communication, layout_text
 from .call import Called
 from .units import amount
@@ -53,6 +54,8 @@ def _ways(call: Called, axis: str) -> Iterator[tuple[list[Any], str]]:
     specs = call.given
     names = _names(call)
     for number, spec in enumerate(specs):
+        if not isinstance(spec, Spec):  # an absent tensor, or a list of them
+            continue
         for dimension in range(len(spec.shape)):
             row = tuple(axis if d == dimension else None for d in range(len(spec.shape)))
             layouts: list[Any] = [None] * len(specs)

@@ -126,6 +126,8 @@ class Machine:
     """How many instructions are not shown, because they are in no innermost loop."""
     how: str = ""
     """What compiled it, and with which options."""
+    unmarked: str = ""
+    """Why no instruction has marks, as on other machines than x86-64."""
 
 
 @dataclass(frozen=True)
