@@ -233,13 +233,15 @@ def test_sums_in_another_order_are_said_and_not_measured(file):
     subject = Subject.of(loaded(file).rows, [Spec((64, 1000), "float32")], {})
     default = subject.results(subject.with_schedule(Schedule()))
     other = subject.results(subject.with_schedule(Schedule().tile("j", 8)))
-    said = difference(subject, other, default)
-    assert said.startswith("sums in another order") or said == SAME_BITS
+    is_same = other[0].tobytes() == default[0].tobytes()  # as the lanes of this machine have it
+    sums = "sums in another order than the default's"
+    assert difference(subject, other, default).startswith(SAME_BITS if is_same else sums)
+    assert difference(subject, [default[0].copy()], default) == SAME_BITS
     wrong = [default[0] + 1]
     with pytest.raises(BrokenRuleError):
         difference(subject, wrong, default)
     near = [default[0] * np.float32(1 + 1e-6)]
-    assert difference(subject, near, default).startswith("sums in another order than the default's")
+    assert difference(subject, near, default).startswith(sums)
 
 
 def test_every_neighbour_of_the_default_is_legal_or_refused(file):
