@@ -31,7 +31,7 @@ def _loops(form: Form) -> Iterator[str]:
     if form.fallback:
         yield f"The compiler gave up: {form.fallback}"
     if not serial and form.loops:
-        yield "No loop is serial: each one is shared by threads, or its iterations are lanes of vectors."
+        yield "No loop is serial."
     groups: dict[str, list[str]] = {}
     for fact in serial:
         groups.setdefault(fact.why, []).append(f"{fact.name} (line {fact.line})")
