@@ -235,12 +235,12 @@ class LoopKernel(LoopKernelBase):
         kernel = self.typed(inputs, attributes)
         self._check(kernel, inputs, outputs, attributes)
         large = self._is_large(kernel, inputs, attributes)
+
+        def built(options: Options, found: Found | None) -> LibraryKernel:
+            return self._built(kernel, options) if found else self.library(kernel)
+
         checked = self.options._replace(checked=True)
-        library = (
-            self._built(kernel, checked)
-            if large
-            else self.with_best_schedule(kernel, inputs, lambda options, _: self._built(kernel, options))
-        )
+        library = self._built(kernel, checked) if large else self.with_best_schedule(kernel, inputs, built)
         return library.launch(inputs, outputs, {**attributes, **self._numbers(attributes)})
 
     def library(self, kernel: Kernel) -> LibraryKernel:
