@@ -62,6 +62,40 @@ chromium clang:
 	  else echo "$@ is not installed, and only root can install it with apt-get: its tests are skipped"; fi; \
 	fi
 
+ifeq ($(MINDSPORE),yes)
+test-mindspore: $(MS_VENV)/ready
+	POLYOP_CONTRACT_PEER=$(RESULTS)/main $(MS_VENV)/bin/python $(PYTEST) -m "not exhaustive" $(MINDSPORE_TESTS)
+	$(MS_VENV)/bin/python examples/10_digits/main.py
+
+exhaustive-mindspore: $(MS_VENV)/ready
+	$(MS_VENV)/bin/python $(PYTEST_EXHAUSTIVE) -m exhaustive $(MINDSPORE_TESTS) || test $$? -eq 5 # 5: no test was collected
+else
+test-mindspore exhaustive-mindspore:
+	@echo "MindSpore: not run (MINDSPORE=$(MINDSPORE))"
+endif
+
+# Every entry of PyTorch's test database through polyop.aten, compared with PyTorch and with the table of what is
+# refused; then, for hours, values and gradients of random loop kernels, compared with exact dual numbers.
+sweep: $(VENV)/test-tools
+	$(BIN)/python tests/support/opinfo/sweep.py
+	$(BIN)/python tests/loops/fuzz.py --seed $(SEED) --count $(COUNT) --minutes $(MINUTES) --jobs $(JOBS)
+
+# Real extensions of PyTorch from the package index: built beside cpp_extension, called in each host. Prints a table.
+packages: $(VENV)/test-tools $(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/ready)
+	$(BIN)/python tests/support/torch_packages/table.py build/packages --peer \
+	  $(if $(filter yes,$(MINDSPORE)),--mindspore $(MS_VENV)/bin/python)
+
+lint: $(VENV)/test-tools
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
+
+# Lines of src/polyop that the tests reach. Code that runs in child processes is not counted.
+coverage: $(VENV)/test-tools $(NPU)/ready
+	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST) -m "not exhaustive" \
+	  --cov=$(COVERED) --cov-report=term:skip-covered $(TESTS)
+
 # The documents as a site: build/site/index.html. Links are checked, and the tutorials run.
 docs: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet -r docs/requirements.txt
