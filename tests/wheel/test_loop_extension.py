@@ -116,7 +116,7 @@ def failure(loop_project, folder, setup=("", ""), module=("", "")):
             "must name a module of the project, but got no",
         ),
         (("", ""), ("import polyop", "import poliop"), "cannot be imported: ModuleNotFoundError: .*poliop"),
-        (("", ""), ("return y", "return 2 * y"), "loop kernel scale: .*defined at"),
+        (("", ""), ("return y", "return 2 * y"), "loop kernel softmax: the return value .*defined at"),
     ],
 )
 def test_builds_that_fail(loop_project, tmp_path, setup, module, message):
