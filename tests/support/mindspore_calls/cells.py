@@ -365,22 +365,24 @@ result = Double()(values(3)), ms.grad(Double())(values(3))
                 f"{module}.vjp",
                 f"out, pull = {module}.vjp(lambda x: x * x, values(3))\nresult = out, pull(values(3))",
             ),
-            *programs(f"{module}.jvp", f"result = {module}.jvp(lambda x: x * x, values(3), values(3))"),
+            *programs(
+                f"{module}.jvp", f"f = lambda x: x * x\nresult = {module}.jvp(f, values(3), values(3))"
+            ),
             *programs(
                 f"{module}.vmap",
-                f"result = {module}.vmap(lambda x: x * x.sum())(values(3, 2)), {module}.vmap(lambda x, y: x + y, (0, None), 1)(values(3, 2), values(2))",
+                f"f = lambda x: x * x.sum()\ng = lambda x, y: x + y\nresult = {module}.vmap(f)(values(3, 2)), {module}.vmap(g, (0, None), 1)(values(3, 2), values(2))",
             ),
         )
     ),
     *programs(
         "ms.jacfwd",
-        "result = ms.jacfwd(lambda x: x * x)(values(3))",
-        "result = ms.jacfwd(lambda x, y: x * y, (0, 1))(values(2), values(2))",
+        "f = lambda x: x * x\nresult = ms.jacfwd(f)(values(3))",
+        "f = lambda x, y: x * y\nresult = ms.jacfwd(f, (0, 1))(values(2), values(2))",
     ),
     *programs(
         "ms.jacrev",
-        "result = ms.jacrev(lambda x: x * x)(values(3))",
-        "result = ms.jacrev(lambda x, y: x * y, (0, 1))(values(2), values(2))",
+        "f = lambda x: x * x\nresult = ms.jacrev(f)(values(3))",
+        "f = lambda x, y: x * y\nresult = ms.jacrev(f, (0, 1))(values(2), values(2))",
     ),
     # dtypes
     *programs(
