@@ -124,7 +124,10 @@ real = pytest.mark.skipif(importlib.util.find_spec("mindspore") is None, reason=
 @pytest.mark.timeout(1200)
 def test_every_call_answers_as_mindspore(tmp_path, capsys):
     files = {package: tmp_path / f"{package}.json" for package in ("polyop.mindspore", "mindspore")}
-    sides = [subprocess.Popen([sys.executable, SIDE, package, file]) for package, file in files.items()]
+    sides = [
+        subprocess.Popen([sys.executable, SIDE, package, file], cwd=tmp_path)  # MindSpore writes files there
+        for package, file in files.items()
+    ]
     assert [side.wait() for side in sides] == [0, 0]
     ours, theirs = (json.loads(file.read_text()) for file in files.values())
     assert ours.keys() == theirs.keys()
