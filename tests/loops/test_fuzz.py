@@ -15,9 +15,7 @@ numpy_2 = pytest.mark.skipif(
 
 
 @numpy_2
-@pytest.mark.parametrize(
-    ("seed", "count"), [(1, 20), *(pytest.param(k, 60, marks=pytest.mark.exhaustive) for k in (2, 3))]
-)
+@pytest.mark.parametrize(("seed", "count"), [(1, 40)])  # `make sweep` compares many more
 def test_random_kernels(seed, count, record_property):
     command = [sys.executable, FUZZ, "--seed", str(seed), "--count", str(count), "--jobs", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
