@@ -230,7 +230,7 @@ def test_without_time_for_objdump_the_page_says_so(monkeypatch):
 
 ARM = """
 0000000000000760 <polyop_sum>:
-/tmp/a.c:4
+sum.c:4
  764:\tsub\tsp, sp, #0x10
  768:\tldr\tq1, [x0], #16
  76c:\tfadd\tv0.4s, v0.4s, v1.4s
@@ -241,7 +241,7 @@ ARM = """
 """
 X86 = """
 0000000000000760 <polyop_sum>:
-/tmp/a.c:4
+sum.c:4
  764:\tvmovss xmm0,DWORD PTR [rip+0xe98]        # 2004 <_IO_stdin_used+0x4>
  768:\tmov    QWORD PTR [rsp+0x8],rax
  76c:\tcall   1030 <expf@plt>
@@ -269,7 +269,7 @@ X86 = """
 )
 def test_listings_of_objdump_are_read(listing, processor, operands, jumps, marks):
     """In a listing of ARM ``#`` starts a number, in one of x86 a comment. Marks are for x86-64."""
-    *_, function = machine._functions(listing, "/tmp/a.c", processor)
+    *_, function = machine._functions(listing, "sum.c", processor)
     assert [one.operands for one in function.instructions] == operands.split("|")
     assert [one.jump for one in function.instructions if one.jump] == jumps
     assert [mark for one in function.instructions for mark in one.marks] == marks

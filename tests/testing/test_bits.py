@@ -13,7 +13,7 @@ from loop_samples.programs import PROGRAMS
 from polyop.call.explain import explain
 from polyop.core.errors import ArgumentValueError, ScheduleError
 from polyop.testing.case import BrokenRuleError, Case, NotRunError, spec_of
-from polyop.testing.dims.bits import _compare, same_bits_in_a_batch, threads
+from polyop.testing.dims.bits import ENOUGH, _batch, _compare, same_bits_in_a_batch, threads
 from polyop.testing.dims.parts import Dimension
 from polyop.testing.dims.rule import rule_of
 
@@ -124,6 +124,14 @@ def test_rows_have_the_same_bits_in_any_batch(op, shapes, names):
     assert checked(op, *arrays) == f"along {names}"
     said = f"the same for a row alone and in a batch along {names.replace(',', '')} of any size"
     assert said in said_of(op, *arrays)
+
+
+def test_the_batch_is_large_enough_for_several_threads():
+    """A loop runs on several threads where its cost is above a limit, which these elements exceed."""
+    case = Case(softmax, (normal(5, 19),), None, ("numpy",), 0)
+    batch, rows = _batch(case, rule_of(case), Dimension("i"))
+    assert batch.arguments[0].shape == (rows, 19)
+    assert batch.arguments[0].size >= ENOUGH
 
 
 def test_a_shared_sum_is_named_with_the_way_out():
