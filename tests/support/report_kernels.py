@@ -2,9 +2,13 @@
 
 # ruff: noqa: F821 - the words of the loop language
 
-import math
+import pathlib
+import runpy
 
 import polyop
+
+SEQUENCES = pathlib.Path(__file__).parents[2] / "examples" / "23_sequences" / "kernels.py"
+attention = runpy.run_path(str(SEQUENCES))["attention"]
 
 
 @polyop.kernel(name="report_tests::softmax")
@@ -44,24 +48,6 @@ def sweep(x):
         for j in range(1, x.shape[1]):
             y[i, j] = float32(0.5) * (y[i - 1, j] + y[i, j - 1])
     return y
-
-
-@polyop.kernel(name="report_tests::attention")
-def attention(q, k, v):
-    out = output_tensor((q.shape[0], v.shape[1]), q.dtype)
-    for i in range(q.shape[0]):
-        top = -math.inf
-        total = 0.0
-        for j in range(k.shape[0]):
-            score = dot(q[i], k[j]) / sqrt(q.shape[1])
-            new = max(top, score)
-            weight = exp(score - new)
-            shrink = exp(top - new)
-            total = total * shrink + weight
-            out[i] = out[i] * shrink + weight * v[j]
-            top = new
-        out[i] = out[i] / total
-    return out
 
 
 doubled = polyop.operator("report_tests::doubled(Tensor x) -> Tensor", lambda x: x * 2, infer="x")
