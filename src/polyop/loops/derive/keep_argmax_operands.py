@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...core.errors import GradientError
+from ..analysis.ranges import extreme, length
 from ..ir.grammar import INT, Buffer, Const, Expr, For, If, Kernel, Load, Stmt, Store, Type, Var
 from ..ir.operate import operate
 from .derivation import Derivation
 from .names import Names
-from .ranges import extreme, length
 from .scopes import Scopes
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ..analysis.ranges import length as of_length
 from ..analysis.strides import depends
 from ..ir.grammar import BOOL, INT, Buffer, Const, Expr, For, If, Kernel, Load, Op, Size, Stmt, Store, Var
 from ..ir.operate import operate
 from .names import Names
-from .ranges import length as of_length
 
 
 @dataclass(frozen=True)

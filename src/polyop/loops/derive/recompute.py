@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...core.errors import GradientError
+from ..analysis.ranges import extreme, length
 from ..analysis.tree import Branch, Loop, Node, StatementNode, statement_nodes
 from ..ir.grammar import (
     INT,
@@ -27,7 +28,6 @@ from ..ir.operate import operate
 from ..ir.stops import is_unbounded
 from .names import Names
 from .order import heads
-from .ranges import extreme, length
 from .recorded_values import Read, RecordedValues, Scope, first_leaf
 
 

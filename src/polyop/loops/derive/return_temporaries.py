@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ..analysis.ranges import extreme, length
 from ..analysis.tree import Loop
 from ..ir.grammar import (
     INT,
@@ -33,7 +34,6 @@ from ..ir.operate import operate
 from ..ir.types import is_real
 from ..passes.initialisation import initialisation
 from .derivation import Derivation
-from .ranges import extreme, length
 from .recording import Recording
 from .scalars_to_memory import ZERO
 

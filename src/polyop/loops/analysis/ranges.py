@@ -6,9 +6,9 @@ import functools
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..analysis import affine
 from ..ir.grammar import INT, Const, Expr, Load, Op, Size, Var, walk
 from ..ir.operate import operate
+from . import affine
 
 Ranges = Mapping[str, tuple[Expr, Expr]]
 """The bounds of loops by variable."""
