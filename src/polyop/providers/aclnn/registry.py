@@ -14,6 +14,7 @@ from ...core.errors import ArgumentTypeError, ArgumentValueError, SchemaError, U
 from ...core.origin import caller, calling_frame, of_function
 from ...core.schema import Schema
 from .row import Function, Row
+from .through_aten import row_of
 
 HOW_TO_REGISTER = (
     "register it: polyop.register_aclnn(prototype, function), "
@@ -29,11 +30,9 @@ _frames: dict[str, FrameType] = {}
 @lru_cache(maxsize=1)
 def builtin() -> dict[str, Row]:
     """Return polyop's own rows by name, with the in-place operators derived from them."""
-    from .tables import activation, comparison, elementwise, indexing, linear, normalisation, reduction, shape
+    from .table import ROWS
 
-    tables = (elementwise, comparison, reduction, linear, activation, normalisation, indexing, shape)
-    rows = [row for table in tables for row in table.ROWS]
-    rows += [row.in_place() for row in rows if row.inplace]
+    rows = [*ROWS, *(row.in_place() for row in ROWS if row.inplace)]
     return {row.name: row for row in rows}
 
 
@@ -47,12 +46,12 @@ def full_name(name: str) -> str:
 
 
 def names() -> list[str]:
-    """Return the names of all operators that run on the CPU, sorted."""
+    """Return the names of the operators that run on the CPU without PyTorch, sorted."""
     return sorted({*builtin(), *_registered})
 
 
 def known(name: str) -> bool:
-    """Whether an operator has a row."""
+    """Whether an operator has a row of polyop's or an author's, whose prototype is CANN's."""
     return full_name(name) in _registered or full_name(name) in builtin()
 
 
@@ -62,7 +61,7 @@ def find(name: str) -> Row:
     Raises ``UnsupportedError`` with the nearest names.
     """
     full = full_name(name)
-    row = _registered.get(full) or builtin().get(full)
+    row = _registered.get(full) or builtin().get(full) or row_of(full)
     if row is not None:
         return row
     by_lower = {other.lower(): other for other in names()}

@@ -63,28 +63,9 @@ def erf(xp: Any, x: Any) -> Any:
     return values.reshape(x.shape).astype(x.dtype)
 
 
-def erfc(xp: Any, x: Any) -> Any:
-    """Return the complementary error function, which is exact where ``1 - erf(x)`` would round to 0."""
-    if hasattr(xp, "special"):
-        return xp.special.erfc(x)
-    x = np.asarray(floating(xp, x))
-    values = np.fromiter(map(math.erfc, x.ravel().tolist()), np.float64, x.size)
-    return values.reshape(x.shape).astype(x.dtype)
-
-
 def sigmoid(xp: Any, x: Any) -> Any:
     """Return ``1 / (1 + exp(-x))``."""
     return xp.sigmoid(x) if hasattr(xp, "sigmoid") else 1 / (1 + xp.exp(-floating(xp, x)))
-
-
-def negative_part(xp: Any, x: Any) -> Any:
-    """Return ``min(x, 0)``, so that ``exp`` of it cannot overflow in a branch that is not selected."""
-    return xp.where(x > 0, xp.zeros_like(x), x)
-
-
-def softplus(xp: Any, x: Any) -> Any:
-    """Return ``log(1 + exp(x))`` without overflow."""
-    return xp.log1p(xp.exp(-xp.abs(x))) + xp.where(x > 0, x, xp.zeros_like(x))
 
 
 def softmax(xp: Any, x: Any, axis: int) -> Any:
@@ -101,15 +82,6 @@ def log_softmax(xp: Any, x: Any, axis: int) -> Any:
         return x * 0
     shifted = x - xp.max(x, axis=axis, keepdims=True)
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
-
-
-def logsumexp(xp: Any, x: Any, axis: Any, *, keepdims: bool) -> Any:
-    """Return ``log(sum(exp(x)))``. The largest element is subtracted first, if it is finite."""
-    x = floating(xp, x)
-    top = xp.max(x, axis=axis, keepdims=True)
-    top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
-    value = xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)) + top
-    return value if keepdims else squeeze(xp, value, x.ndim, axis)
 
 
 def power(xp: Any, base: Any, exponent: Any) -> Any:
@@ -132,17 +104,3 @@ def blend(product: Any, alpha: Any, x: Any, beta: Any) -> Any:
     """Return ``alpha * product + beta * x``; ``x`` is not read if beta is 0."""
     result = scaled(product, alpha)
     return result if beta == 0 else result + scaled(x, beta)
-
-
-def clamp(xp: Any, x: Any, low: Any, high: Any) -> Any:
-    """Return the array within bounds (numbers, arrays or None); nan stays, and ``high`` beats ``low``."""
-    if low is not None:
-        x = xp.where(x < low, low, x)
-    return x if high is None else xp.where(x > high, high, x)
-
-
-def reduce_loss(xp: Any, x: Any, reduction: int) -> Any:
-    """Return a loss unreduced (0), its mean (1) or its sum (2)."""
-    if reduction == 0:
-        return x
-    return mean(xp, x, None) if reduction == 1 else xp.sum(x)

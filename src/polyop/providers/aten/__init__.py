@@ -97,6 +97,20 @@ def listing(word: str = "") -> list[tuple[str, str]]:
     return matching(word)
 
 
+def spelled(name: str) -> str | None:
+    """Return PyTorch's spelling of a name that is written in another way; None if it has no such operator.
+
+    >>> spelled("LogAddExp"), spelled("MaxDim"), spelled("EqTensor")
+    ('logaddexp', 'max.dim', 'eq.Tensor')
+
+    Raises ``HostError`` without PyTorch.
+    """
+    _need_torch("the list of PyTorch's operators")
+    from .names import by_letters, letters
+
+    return by_letters().get(letters(name))
+
+
 def _need_torch(subject: str) -> None:
     try:
         import torch  # noqa: F401 - the files of this folder import it

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -48,6 +49,35 @@ def overload_of(name: Any) -> Any:
 def qualified(overload: Any) -> str:
     """Return ``namespace::name``, with the overload unless it is the default one."""
     return str(overload._schema.name) + (f".{overload._schema.overload_name}".rstrip("."))
+
+
+@functools.cache
+def by_letters() -> dict[str, str]:
+    """Return PyTorch's names by their letters: ``logaddexp`` of that one, ``maxdim`` of ``max.dim``.
+
+    The letters of a name without its overload mean the default one, else that of tensors.
+    """
+    found: dict[str, str] = {}
+    for full in sorted(_names()):
+        base, _, overload = full.removeprefix("aten::").partition(".")
+        if not full.startswith("aten::") or base.startswith("_") or base.endswith("_"):
+            continue
+        if not overload:
+            found[letters(base)] = base
+            continue
+        found.setdefault(letters(base + overload), f"{base}.{overload}")
+        if overload == "Tensor":
+            found.setdefault(letters(base), f"{base}.{overload}")
+    return found
+
+
+def letters(name: str) -> str:
+    """Return the letters of a name, all small.
+
+    >>> letters("log_add_exp"), letters("LogAddExp")
+    ('logaddexp', 'logaddexp')
+    """
+    return name.replace("_", "").lower()
 
 
 def derived_namespace(schema: Schema) -> str:

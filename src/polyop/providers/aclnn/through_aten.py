@@ -1,0 +1,68 @@
+"""Operators of aclnn that PyTorch has under the same name: its operator runs them on the CPU.
+
+The two libraries name most operators alike, and list the arguments in the same order. The prototype follows
+PyTorch's schema: CANN's own is what its documents say.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from ...core.errors import HostError, PolyopError
+from ...core.late import load
+from ...core.schema import MISSING, Argument
+from .row import Row
+
+_OTHER_NAMES = {  # aclnn's name: PyTorch's, where the arguments are the same
+    "LeftShift": "bitwise_left_shift.Tensor", "PowScalarTensor": "pow.Scalar", "RightShift": "bitwise_right_shift.Tensor",
+    "FloorDivides": "floor_divide.Scalar", "Lerps": "lerp.Scalar", "Norm": "norm.ScalarOpt_dim",
+    "ProdDim": "prod.dim_int", "ReduceNansum": "nansum", "RemainderScalarTensor": "remainder.Scalar_Tensor",
+    "RemainderTensorScalar": "remainder.Scalar", "RemainderTensorTensor": "remainder.Tensor",
+    "RepeatInterleaveIntWithDim": "repeat_interleave.self_int",
+    "RepeatInterleaveWithDim": "repeat_interleave.self_Tensor", "Slice": "slice.Tensor", "Var": "var.dim",
+}  # fmt: skip
+_LEFT_OUT = ("bool", "str", "Layout", "MemoryFormat", "Device", "Generator")
+"""Types of keyword arguments that aclnn does not have: they keep their defaults."""
+
+
+@lru_cache(maxsize=512)
+def row_of(name: str) -> Row | None:
+    """Return the row of ``aclnnSelu`` or ``aclnnInplaceSelu``; None if PyTorch has no such operator."""
+    short = name.removeprefix("aclnn")
+    if short.startswith("Inplace"):
+        row = row_of(f"aclnn{short.removeprefix('Inplace')}")
+        return row.in_place() if row is not None and row.inplace else None
+    aten = load("provider", "aten")
+    try:
+        written = _OTHER_NAMES.get(short) or aten.spelled(short)
+        return None if written is None else _row(name, aten.aten(written))
+    except HostError:  # without PyTorch
+        return None
+    except PolyopError:  # several overloads, or a type that only PyTorch has
+        return None
+
+
+def _row(name: str, operator: Any) -> Row | None:
+    schema = operator.operator.schema
+    if schema.mutates or not schema.tensor_positions or not all(r.type.is_tensor for r in schema.returns):
+        return None
+    taken = [argument for argument in schema.arguments if not _is_left_out(argument)]
+    names = [argument.name for argument in taken if argument.keyword_only]
+    outputs = ["out"] if len(schema.returns) == 1 else [f"out{i}" for i in range(len(schema.returns))]
+    parts = [f"{argument.type} {argument.name}" for argument in taken]
+    parts += [
+        f"Tensor({chr(ord('a') + i)}!){''.join(result.type.suffixes)} {out}"
+        for i, (out, result) in enumerate(zip(outputs, schema.returns, strict=True))
+    ]
+
+    def function(_: Any, *values: Any) -> Any:
+        first = len(values) - len(names)
+        return operator(*values[:first], **dict(zip(names, values[first:], strict=True)))
+
+    alone = outputs == ["out"] and not schema.returns[0].type.is_list and parts[0].startswith("Tensor self")
+    return Row(f"{name}({', '.join(parts)}) -> ()", function, inplace=alone)
+
+
+def _is_left_out(argument: Argument) -> bool:
+    return argument.keyword_only and argument.default is not MISSING and argument.type.base in _LEFT_OUT
