@@ -28,6 +28,7 @@
 #define POLYOP_WANT_ACOS
 #define POLYOP_WANT_ERF
 #define POLYOP_WANT_ATAN2
+#define POLYOP_WANT_HYPOT
 #define POLYOP_WANT_POW
 #define POLYOP_WANT_PRECISE
 #include "polyop/loops/math.h"
@@ -223,7 +224,7 @@ static int same(const void* a, const void* b, long n, int size, int isnan_both) 
           X(asin, asinl, -1, 1) X(acos, acosl, -1, 1) X(erf, erfl, -6, 6) X(rsqrt, rsqrtl, 0, 9)     \
               X(sqrt, sqrtl, 0, 9) X(abs, fabsl, -1, 1) X(sign, signl, -1, 1) X(round, rintl, -9, 9) \
                   X(floor, floorl, -9, 9) X(ceil, ceill, -9, 9) X(trunc, truncl, -9, 9)
-#define BINARY(X) X(atan2, atan2l, -9, 9) X(pow, powl, -40, 40)
+#define BINARY(X) X(atan2, atan2l, -9, 9) X(hypot, hypotl, -9, 9) X(pow, powl, -40, 40)
 #undef abs
 #undef round
 static double (*const abs_)(double) = fabs;
@@ -255,6 +256,7 @@ static double (*const abs_)(double) = fabs;
 #define REF_ceil ceil
 #define REF_trunc trunc
 #define REF_atan2 atan2
+#define REF_hypot hypot
 #define REF_pow pow
 UNARY(ROW)
 #undef ROW

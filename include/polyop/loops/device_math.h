@@ -67,6 +67,7 @@ POLYOP_UNSIGNED_ROW(u64)
   POLYOP_FN E pl_digamma_##E(E x) { return (E)polyop_digamma(x); }        \
   POLYOP_FN E pl_trigamma_##E(E x) { return (E)polyop_trigamma(x); }      \
   POLYOP_FN E pl_atan2_##E(E y, E x) { return atan2##F(y, x); }           \
+  POLYOP_FN E pl_hypot_##E(E x, E y) { return hypot##F(x, y); }           \
   POLYOP_FN E pl_pow_##E(E x, E y) { return pow##F(x, y); }               \
   POLYOP_FN E mod_##E(E a, E b) {                                         \
     E r = fmod##F(a, b);                                                  \

@@ -215,6 +215,15 @@ POLYOP_FN V N(atan2)(V y, V x) {
   return N(flip)(r, y);
 }
 #endif
+#if defined(POLYOP_WANT_HYPOT)
+POLYOP_FN V N(hypot)(V x, V y) {
+  V a = N(abs)(x), b = N(abs)(y), inf = N(splat)((E)__builtin_inf());
+  I swap = b > a;
+  V large = N(pick)(swap, b, a), small = N(pick)(swap, a, b);
+  V r = N(pick)(large == small, N(splat)(1), small / large); /* of 0 and 0 it would be NaN */
+  return N(pick)((a == inf) | (b == inf), inf, large * N(sqrt)(1 + r * r));
+}
+#endif
 /* asin of |x|: below 1/2 itself, above pi/2 - 2 asin(sqrt((1 - |x|) / 2)); out of [-1, 1] the root is NaN. */
 #if defined(POLYOP_WANT_ASIN)
 POLYOP_FN V N(asin)(V x) {

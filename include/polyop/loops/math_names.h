@@ -123,6 +123,9 @@ POLYOP_UNARY(erf)
 #ifdef POLYOP_WANT_ATAN2
 POLYOP_BINARY(atan2)
 #endif
+#ifdef POLYOP_WANT_HYPOT
+POLYOP_BINARY(hypot)
+#endif
 #ifdef POLYOP_WANT_POW
 POLYOP_BINARY(pow)
 #endif

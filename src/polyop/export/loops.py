@@ -117,8 +117,8 @@ def _kernel(
         raise UnsupportedError(schema.qualified_name, rule, where=kernel.file, hint=hint)
     is_unread = [*unread, *(False for _ in inputs)][: len(inputs)]
     rows = [
-        (None, None) if skipped else ((kernel.buffers[name].dtype,), len(kernel.buffers[name].shape))
-        for name, skipped in zip(inputs, is_unread, strict=True)
+        (None, None) if skipped else ((one.outer_dtype,), len(one.outer_shape))
+        for one, skipped in zip((kernel.buffers[name] for name in inputs), is_unread, strict=True)
     ]
     return ExportedKernel(
         tuple(dtypes for dtypes, _ in rows),

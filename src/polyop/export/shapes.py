@@ -94,7 +94,7 @@ def of_loops(kernel: Kernel, inputs: Sequence[str], schema: Schema) -> list[dict
     numbers = {attribute.name: number for number, (_, attribute) in enumerate(schema.attributes())}
     outputs = [kernel.buffers[name] for name in kernel.outputs if kernel.buffers[name].role == "output"]
     rows = [
-        {"dtype": one.dtype, "shape": [_loop_size(size, inputs, numbers) for size in one.shape]}
+        {"dtype": one.outer_dtype, "shape": [_loop_size(size, inputs, numbers) for size in one.outer_shape]}
         for one in outputs
     ]
     return None if any(None in row["shape"] for row in rows) else rows

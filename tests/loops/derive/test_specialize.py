@@ -94,6 +94,19 @@ def test_the_text_has_the_values():
     assert "k->stride" in kernel.source([x], {"window": 3, "stride": 1000})
 
 
+def test_explain_says_which_values_have_kernels_of_their_own():
+    kernel = LoopKernel(max_pool, ("window", "stride"))
+    x = polyop.core.spec.Spec((3, 23), polyop.dtype("float32"))
+    limits = f"a value from 1 to 64 has a kernel of its own, {MOST} kernels at most; other values share one"
+    lines = kernel.explain([x], {"window": 3, "stride": 2})
+    assert any(line.startswith(f"window and stride: {limits}") for line in lines)
+    lines = kernel.explain([x], {"window": 3, "stride": 1000})
+    assert any(line.startswith(f"window: {limits}") for line in lines)
+    assert any(line.startswith(f"stride=1000 shares a kernel with other values: {limits}") for line in lines)
+    lines = kernel.of_all_values().explain([x], {"window": 3, "stride": 2})
+    assert not any("kernel of its own" in line for line in lines)
+
+
 def test_too_many_values_share_one_kernel_and_say_so():
     kernel = LoopKernel(every, ("step",))
     x = polyop.core.spec.Spec((100,), polyop.dtype("float32"))

@@ -13,7 +13,7 @@ import pytest
 
 from polyop.loops.frontend.language import LOOPS, NUMBERS, WORDS, is_python
 from polyop.loops.frontend.plain import plain
-from polyop.loops.ir.grammar import BOOL, FLOAT, INT, OPERATORS, Const, Type, Var
+from polyop.loops.ir.grammar import BOOL, COMPLEX, FLOAT, INT, OPERATORS, PARTS, Const, Type, Var
 from polyop.loops.ir.operate import as_condition, operate, power, select
 from polyop.loops.ir.scalars import FUNCTIONS
 from polyop.loops.ir.types import Refusal, cast, converted, join
@@ -109,10 +109,11 @@ def test_the_table_of_words():
     assert LOOPS == ("range", "serial", "vectorize", "parallel", "reduce", "grid")
     assert list(WORDS["grid"].meaning((2, 2))) == list(itertools.product((0, 1), (0, 1)))
     for row in WORDS.values():
-        assert row.kind in ("buffer", "loop", "with", "cast", "size", "math", "reduction", "random")
+        kinds = ("buffer", "loop", "with", "cast", "size", "math", "complex", "reduction", "random")
+        assert row.kind in kinds
         assert (row.kind == "math") == bool(row.operator) and (row.kind == "cast") == (row.type is not None)
         assert not row.operator or row.operator in OPERATORS
-    for name in NUMBERS:
+    for name in (*NUMBERS, *PARTS):
         assert WORDS[name].meaning(1).dtype.name == name
     assert [WORDS[n].counts() for n in ("exp", "pow", "range", "max")] == [
         "one input", "two inputs", "one to three inputs", "one or more inputs",
@@ -224,7 +225,7 @@ def test_bfloat16_meets_a_python_float_as_its_scalars_do():
 
 
 def test_join_is_symmetric_and_a_weak_type_gives_way():
-    types = [INT, FLOAT, *map(Type, NUMBERS)]
+    types = [INT, FLOAT, COMPLEX, *map(Type, (*NUMBERS, *PARTS))]
     for one, other in itertools.product(types, types):
         assert join(one, other) == join(other, one)
     assert [str(join(FLOAT, Type(n))) for n in ("float16", "int8", "bool")] == [
@@ -232,6 +233,14 @@ def test_join_is_symmetric_and_a_weak_type_gives_way():
         "float64",
         "float64",
     ]
+
+
+@numpy_2
+def test_complex_numbers_meet_others_as_in_numpy():
+    for name, of in itertools.product([n for n in NUMBERS if n != "bfloat16"], (*PARTS, COMPLEX)):
+        strong = np.dtype(name).type(1)
+        met = strong * (1j if of == COMPLEX else np.dtype(of).type(1))
+        assert join(Type(name), of if of == COMPLEX else Type(of)).dtype == met.dtype.name
 
 
 def test_constants_are_converted_and_folded():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from polyop.core.errors import ArgumentValueError
-from polyop.loops.frontend.language import DTYPES, WORDS
+from polyop.loops.frontend.language import FLOAT8, NUMBERS, WORDS
 from polyop.loops.frontend.parse import outline, parse
 from polyop.loops.frontend.plain import plain
 from polyop.loops.ir.grammar import INT, Buffer, Const, Kernel, Store, Type
@@ -310,6 +310,7 @@ PROGRAMS = [
     (outside, {}), (siblings, {}), (moving_bound, {}), (ignored, {}), (typed, {}), (rounded, {}),
     (functions, {}), (rows, {}), (sums_of_rows, {}),
 ]  # fmt: skip
+DTYPES = (*NUMBERS, *FLOAT8)
 NUMERIC = [name for name in DTYPES if name != "bool"]
 
 

@@ -220,12 +220,12 @@ class LoopKernel(LoopKernelBase):
         specs = dict(zip(tensors_of(kernel), flatten(tuple(inputs)), strict=True))
         del outputs
         numbers = self._numbers(attributes)
-        return [[size_of(e, kernel, b, specs, numbers) for e in b.shape] for b in _new_outputs(kernel)]
+        return [[size_of(e, kernel, b, specs, numbers) for e in b.outer_shape] for b in _new_outputs(kernel)]
 
     def infer_types(self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int) -> list[Any]:
         """Return the dtypes of the new outputs."""
         del outputs
-        return [dtype(b.dtype) for b in _new_outputs(self.typed(inputs, attributes))]
+        return [dtype(b.outer_dtype) for b in _new_outputs(self.typed(inputs, attributes))]
 
     def launch(self, inputs: Sequence[Any], outputs: tuple[Spec, ...], attributes: Mapping[str, Any]) -> Any:
         """Return the native launch for these specs. The first launch for their dtypes and ranks compiles.
@@ -241,6 +241,16 @@ class LoopKernel(LoopKernelBase):
 
         checked = self.options._replace(checked=True)
         library = self._built(kernel, checked) if large else self.with_best_schedule(kernel, inputs, built)
+        return self.launch_of(library, inputs, outputs, attributes)
+
+    def launch_of(
+        self,
+        library: LibraryKernel,
+        inputs: Sequence[Any],
+        outputs: tuple[Spec, ...],
+        attributes: Mapping[str, Any],
+    ) -> Any:
+        """Return the native launch of a library of this kernel; absent attributes have their defaults."""
         return library.launch(inputs, outputs, {**attributes, **self._numbers(attributes)})
 
     def library(self, kernel: Kernel) -> LibraryKernel:
@@ -344,6 +354,8 @@ class LoopKernel(LoopKernelBase):
 
     def explain(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
         """Return for each line what the passes decided and proved, and what they could not prove."""
+        from ...loops.derive.specialize import describe_values
+
         kernel = self.typed(inputs, attributes)
         options, found, origin, notes = self.with_best_schedule(
             kernel, inputs, lambda options, found: (options, found, *origin_and_notes(kernel, options))
@@ -353,6 +365,7 @@ class LoopKernel(LoopKernelBase):
         fixed = {n: v for n, v in self._numbers(attributes).items() if n not in kernel.attributes}
         subject = " and ".join([options.isa, *[f"{name}={value}" for name, value in fixed.items()]])
         lines = [f"compiled for {subject}, with {how}; sizes are symbols: one compile serves all"]
+        lines += describe_values(kernel, self._numbers(attributes), self.is_for_all_values(kernel))
         lines += [*origin, *([str(found)] if found is not None else [])]
         last = None
         for line, text in notes:
@@ -457,8 +470,8 @@ class LoopKernel(LoopKernelBase):
         new_outputs = _new_outputs(kernel)
         shapes = self.infer_shapes(inputs, attributes, len(new_outputs))
         for number, (buffer, shape, spec) in enumerate(zip(new_outputs, shapes, outputs, strict=True)):
-            if tuple(shape) != tuple(spec.shape) or buffer.dtype != spec.dtype.name:
-                ours = f"{buffer.dtype}{list(shape)}"
+            if tuple(shape) != tuple(spec.shape) or buffer.outer_dtype != spec.dtype.name:
+                ours = f"{buffer.outer_dtype}{list(shape)}"
                 rule = f"its definition says {spec} of output {number}, and the kernel writes {ours}"
                 hint = "leave out_shape, out_dtype, infer= and dims= out: the kernel itself says it"
                 raise InferError(str(self), rule, where=kernel.where(buffer.line), hint=hint)

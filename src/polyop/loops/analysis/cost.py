@@ -43,6 +43,7 @@ HEAVY = dict.fromkeys(
         "acos",
         "atan",
         "atan2",
+        "hypot",
         "pow",
         "/",
         "sqrt",

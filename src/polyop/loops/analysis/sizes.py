@@ -73,7 +73,8 @@ def size_of(
         case Const(value=value):
             return value
         case Size(buffer=name, axis=axis):
-            return specs[name].shape[axis]
+            shape = specs[name].shape
+            return 2 if kernel.buffers[name].pairs and axis == len(shape) else shape[axis]
         case Var(name=name):
             return attributes[name]
         case Op(name=name, args=args) if name in _ARITHMETIC:

@@ -24,6 +24,7 @@ from ..ir.grammar import (
     Store,
     Var,
     map_body,
+    own_sizes,
     rewrite,
     with_sizes,
 )
@@ -95,6 +96,6 @@ def _buffers(
         if buffer.role != "input":
             shape = (size, *shape)
         elif name in places:
-            shape = tuple(Size(name, k) for k in range(len(shape) + 1))
+            shape = own_sizes(name, replace(buffer, shape=(size, *shape)))
         found[name] = replace(buffer, shape=shape)
     return found

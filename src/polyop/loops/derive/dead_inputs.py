@@ -47,7 +47,7 @@ def without_dead_inputs(
     kernel = replace(kernel, body=body, buffers=buffers)
     used = used_buffers(kernel)
     absent = {
-        n: replace(b, shape=(), dtype="bool")
+        n: replace(b, shape=(), dtype="bool", pairs=False)
         for n, b in buffers.items()
         if b.role == "input" and n not in used
     }

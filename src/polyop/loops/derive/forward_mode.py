@@ -25,11 +25,11 @@ from ..ir.grammar import (
     Kernel,
     Load,
     Op,
-    Size,
     Stmt,
     Store,
     Type,
     Var,
+    own_sizes,
     substitute,
     walk,
 )
@@ -150,10 +150,10 @@ class _Tangent:
         own = self.kernel.buffers
         buffers = {n: own[n] for n in self.tensors}
         for name, tangent in self.input_tangents.items():
-            like = own[name].shape if name in self.inputs else ()
-            shape: tuple[Expr, ...] = tuple(Size(tangent, k) for k in range(len(like)))
-            dtype = own[name].dtype if name in self.inputs else "bool"
-            buffers[tangent] = replace(own[name], name=tangent, dtype=dtype, shape=shape)
+            if name in self.inputs:
+                buffers[tangent] = replace(own[name], name=tangent, shape=own_sizes(tangent, own[name]))
+            else:
+                buffers[tangent] = replace(own[name], name=tangent, dtype="bool", shape=(), pairs=False)
         for name, buffer in own.items():
             if buffer.role != "input":
                 buffers[name] = replace(buffer, role="local")

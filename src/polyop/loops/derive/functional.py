@@ -22,6 +22,7 @@ from ..ir.grammar import (
     Type,
     Var,
     names_of,
+    own_sizes,
     rewrite,
     unused,
     with_sizes,
@@ -42,7 +43,7 @@ def functional(kernel: Kernel) -> Kernel:
             buffers[name] = buffer
             continue
         before[name] = old = unused(f"{name}_before", taken)
-        shape = tuple(Size(old, k) for k in range(len(buffer.shape)))
+        shape = own_sizes(old, buffer)
         buffers[old] = replace(buffer, name=old, role="input", shape=shape)
         buffers[name] = replace(buffer, role="output", shape=shape)
         copies.append(_copy(buffers[name], old, taken))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ..analysis.ranges import length as of_length
 from ..analysis.strides import depends
-from ..ir.grammar import BOOL, INT, Buffer, Const, Expr, For, If, Kernel, Load, Op, Size, Stmt, Store, Var
+from ..ir.grammar import BOOL, INT, Buffer, Const, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var
 from ..ir.operate import operate
 from .names import Names
 
@@ -92,5 +92,5 @@ def sizes_of(kernel: Kernel, buffer: str) -> tuple[Expr, ...]:
     """Return the sizes of a buffer, in terms that the shape of another buffer may have."""
     original = kernel.buffers[buffer]
     if original.role in ("input", "inplace"):
-        return tuple(Size(buffer, k) for k in range(len(original.shape)))
+        return own_sizes(buffer, original)
     return original.shape

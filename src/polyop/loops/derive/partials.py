@@ -100,6 +100,12 @@ def _atan2(node: Op, g: Expr) -> Contributions:
     return operate("/", operate("*", g, x), square), negative(operate("/", operate("*", g, y), square))
 
 
+def _hypot(node: Op, g: Expr) -> Contributions:
+    zero = _zero(node)  # the derivative at (0, 0) is taken as 0
+    slope = choice(operate("==", node, zero), zero, operate("/", g, node))
+    return times(slope, node.args[0]), times(slope, node.args[1])
+
+
 def _remainder(node: Op, g: Expr) -> Contributions:
     a, b = node.args
     return g, negative(operate("*", g, operate("floor", operate("/", a, b))))
@@ -167,6 +173,7 @@ PARTIALS: Mapping[str, Rule] = {
     "max": _extreme(">="),
     "min": _extreme("<="),
     "atan2": _atan2,
+    "hypot": _hypot,
     "neg": lambda node, g: (negative(g),),
     "abs": lambda node, g: (operate("*", g, operate("sign", node.args[0])),),
     "exp": lambda node, g: (operate("*", g, node),),

@@ -178,7 +178,7 @@ def _size_sources(kernel: Kernel, read: set[str], sizes: set[Size]) -> frozenset
     """
     for name, buffer in kernel.buffers.items():
         if is_real(kernel, name) and buffer.role == "input":
-            sizes |= {Size(name, axis) for axis in range(len(buffer.shape))}
+            sizes |= {Size(name, axis) for axis in range(len(buffer.outer_shape))}
         elif is_real(kernel, name) and buffer.role == "output":
             sizes |= {e for size in buffer.shape for e in walk(size) if isinstance(e, Size)}
     outputs = [kernel.buffers[n] for n in kernel.outputs if len(kernel.outputs) == 1 or n in read]

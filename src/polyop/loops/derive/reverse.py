@@ -35,11 +35,11 @@ from ..ir.grammar import (
     Kernel,
     Load,
     Op,
-    Size,
     Stmt,
     Store,
     Type,
     Var,
+    own_sizes,
     rewrite,
     statements,
     substitute,
@@ -379,8 +379,10 @@ class _Sweep:
         for name in tensors:
             buffer = self.kernel.buffers[name]
             adjoint = self.adjoints.get(name) or self.names.new(f"d_{name}")
-            shape = buffer.shape if name in self.inputs else (Const(1, INT),)
-            output = Buffer(adjoint, buffer.dtype, shape, "output", buffer.line)
+            wanted = name in self.inputs
+            shape = buffer.shape if wanted else (Const(1, INT),)
+            pairs = wanted and buffer.pairs
+            output = Buffer(adjoint, buffer.dtype, shape, "output", buffer.line, pairs=pairs)
             if name in self.active and summed_as(buffer.dtype) != buffer.dtype:
                 buffers[adjoint] = replace(output, dtype=summed_as(buffer.dtype), role="local")
                 output = replace(output, name=self.names.new(f"{adjoint}_rounded"))
@@ -413,5 +415,5 @@ def _read_by_control(body: Sequence[Stmt]) -> set[str]:
 
 def _input(like: Buffer, name: str) -> Buffer:
     """Return an input of the dtype and the number of dimensions of another buffer."""
-    shape = tuple(Size(name, k) for k in range(len(like.shape)))
+    shape = own_sizes(name, like)
     return replace(like, name=name, role="input", shape=shape, zeroed=False, first_read=0)

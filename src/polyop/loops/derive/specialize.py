@@ -53,6 +53,17 @@ def attributes_to_specialize(kernel: Kernel) -> frozenset[str]:
     return frozenset(found)
 
 
+def describe_values(kernel: Kernel, numbers: Mapping[str, object], for_all: bool) -> Iterator[str]:
+    """Yield which attributes of a call have a kernel for each value; ``for_all``: one serves all values."""
+    limits = f"a value from {VALUES.start} to {VALUES.stop - 1} has a kernel of its own"
+    limits = f"{limits}, {MOST} kernels at most; other values share one, which is slower"
+    own = [name for name, value in numbers.items() if type(value) is int and name not in kernel.attributes]
+    if own:
+        yield f"{' and '.join(own)}: {limits}"
+    for name in sorted(frozenset() if for_all else attributes_to_specialize(kernel)):
+        yield f"{name}={numbers.get(name)} shares a kernel with other values: {limits}"
+
+
 def specialize(kernel: Kernel, values: Mapping[str, int]) -> Kernel:
     """Return the kernel for these values of attributes; it takes the others only."""
     constants = {name: Const(value, INT) for name, value in values.items()}

@@ -96,8 +96,8 @@ def sizes_from_forward(forward: Kernel, backward: Kernel) -> dict[Axis, Expr]:
         for output in forward.outputs
         for name in (f"d_{output}", output)
         if name in backward.buffers and backward.buffers[name].role == "input"
-        for axis, size in enumerate(forward.buffers[output].shape)
-        if axis < len(backward.buffers[name].shape)
+        for axis, size in enumerate(forward.buffers[output].outer_shape)
+        if axis < len(backward.buffers[name].outer_shape)
     }
     sizes: dict[Axis, Expr] = {}
     for axis, size in rows.items():

@@ -45,7 +45,7 @@ def find_dimensions(kernel: Kernel) -> list[Dimension]:
     """Return the dimensions of a kernel, those of its parameters first, in their order."""
     groups = _Groups()
     for buffer in kernel.buffers.values():
-        for axis, size in enumerate(buffer.shape):
+        for axis, size in enumerate(buffer.outer_shape):
             groups.add(("axis", (buffer.name, axis)))
             origin = _size_with_coefficient_one(size)
             if origin is not None and _is_axis(kernel, origin):
@@ -57,8 +57,9 @@ def find_dimensions(kernel: Kernel) -> list[Dimension]:
         if origin is not None and _is_axis(kernel, origin):
             groups.join(("loop", loop.var), ("axis", (origin.buffer, origin.axis)))
     for buffer_name, index in _accesses(kernel):
-        for axis, expr in enumerate(index):
-            loop_name = _lone_loop(expr, loops, kernel.buffers[buffer_name].role == "local")
+        buffer = kernel.buffers[buffer_name]
+        for axis, expr in enumerate(index[: len(buffer.outer_shape)]):
+            loop_name = _lone_loop(expr, loops, buffer.role == "local")
             if loop_name is not None:
                 groups.join(("loop", loop_name), ("axis", (buffer_name, axis)))
     return _named(kernel, groups.values())

@@ -28,14 +28,14 @@ def entries(kernel: Kernel, slicings: Sequence[Slicing]) -> str | None:
     """
     names = _names(slicings)
     inputs = [
-        " ".join(names.get((name, axis), "_") for axis in range(len(kernel.buffers[name].shape)))
+        " ".join(names.get((name, axis), "_") for axis in range(len(kernel.buffers[name].outer_shape)))
         for name in kernel.parameters
         if name in kernel.buffers
     ]
     outputs = []
     for name in kernel.outputs:
         if kernel.buffers[name].role == "output":
-            sizes = [_size(simplified(size), names) for size in kernel.buffers[name].shape]
+            sizes = [_size(simplified(size), names) for size in kernel.buffers[name].outer_shape]
             if None in sizes:
                 return None
             outputs.append(" ".join(map(str, sizes)))
@@ -65,7 +65,7 @@ def describe(kernel: Kernel, slicings: Sequence[Slicing]) -> Iterator[str]:
     names = _names(slicings)
 
     def tensor(name: str) -> str:
-        axes = range(len(kernel.buffers[name].shape))
+        axes = range(len(kernel.buffers[name].outer_shape))
         return f"{name}[{', '.join(names.get((name, axis), '_') for axis in axes)}]"
 
     present = [n for n in kernel.parameters if n in kernel.buffers and not kernel.is_absent(n)]

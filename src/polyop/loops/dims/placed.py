@@ -233,5 +233,5 @@ def _leaves(kernel: Kernel) -> dict[str, Expr]:
     leaves: list[Var | Size] = [Var(name, kind) for name, kind in kernel.attributes.items()]
     for name in kernel.parameters:
         if name in kernel.buffers:
-            leaves += [Size(name, axis) for axis in range(len(kernel.buffers[name].shape))]
+            leaves += [Size(name, axis) for axis in range(len(kernel.buffers[name].outer_shape))]
     return {affine.name_of(leaf): leaf for leaf in leaves}

@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...core.dtypes import dtype
-from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
+from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError
 from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Const, Demand, Expr, Load, Stmt, Type
 from ..ir.operate import as_index, operate
-from ..ir.types import Refusal, cast, kind, number_of
-from .language import DTYPES, NUMBERS, WORDS
+from ..ir.types import FLOAT8, Refusal, cast, complex_constant, kind, number_of
+from .language import DTYPES, WORDS
 from .names import Scopes
 from .rows import Row, Value
 from .source import Source
@@ -65,8 +65,9 @@ class Access(ABC):
     def constant(self, node: ast.expr, value: Any) -> Expr:
         """Return a number from outside the function as a constant."""
         constant = number(value)
-        if constant.type.dtype not in NUMBERS:
-            rule = f"a number from outside the function must have one of the dtypes {', '.join(NUMBERS)}"
+        allowed = [name for name in DTYPES if name not in FLOAT8]
+        if constant.type.dtype not in allowed:
+            rule = f"a number from outside the function must have one of the dtypes {', '.join(allowed)}"
             self.fail(rule, node, repr(value))
         return constant
 
@@ -91,14 +92,8 @@ class Access(ABC):
         except (PolyopError, KeyError, AttributeError, AssertionError):
             name = ast.unparse(node)
         if name not in DTYPES:
-            unsupported = "complex" in name
-            self.fail(
-                f"the dtype of a tensor must be one of {', '.join(DTYPES)}",
-                node,
-                name,
-                'write x.dtype or a name such as "float32"',
-                UnsupportedError if unsupported else ArgumentTypeError,
-            )
+            rule = f"the dtype of a tensor must be one of {', '.join(DTYPES)}"
+            self.fail(rule, node, name, 'write x.dtype or a name such as "float32"')
         return name
 
     def outside(self, node: ast.expr) -> Any:
@@ -243,4 +238,6 @@ def number(value: Any) -> Const:
         return Const(value.item(), Type(str(value.dtype)))
     if isinstance(value, bool):
         return Const(value, BOOL)
+    if isinstance(value, complex):
+        return complex_constant(value)
     return Const(int(value), INT) if isinstance(value, numbers.Integral) else Const(float(value), FLOAT)

@@ -78,10 +78,9 @@ class ExpressionChecker:
 
     def constant(self, node: ast.expr, value: object) -> None:
         """Check that a literal is a number."""
-        if isinstance(value, complex):
-            rule = "complex numbers are not compiled"
-            self.fail(UnsupportedError, rule, node, hint="keep the real and imaginary parts in two tensors")
-        if not isinstance(value, (bool, int, float, np.generic)):  # of NumPy: a constant of a helper's module
+        if not isinstance(
+            value, (bool, int, float, complex, np.generic)
+        ):  # of NumPy: a constant of a helper's module
             hint = suggestion_for_constant(value)
             self.fail(ArgumentTypeError, "values are numbers", node, f"{value!r}", hint)
         if isinstance(value, int) and value >= 2**64:

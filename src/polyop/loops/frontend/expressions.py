@@ -11,9 +11,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ...core.dtypes import dtype
-from ..ir.grammar import BOOL, INT, Const, Demand, Expr, Op, Type, Var
+from ..ir.complex_numbers import operate_complex
+from ..ir.grammar import BOOL, COMPLEX, INT, PARTS, Const, Demand, Expr, Op, Type, Var
 from ..ir.operate import as_condition, as_int64, operate, power, select, with_gradient
-from ..ir.types import Refusal, cast, number_of
+from ..ir.types import Refusal, cast, common, join, number_of
 from .access import count, load, number
 from .language import WORDS, Word
 from .random_numbers import check, normal, uniform
@@ -160,7 +161,7 @@ class Expressions(RowAccess):
         unique = self.scopes.names.get(node)
         if unique is None:
             value = self.source.outer(node.id)
-            if not isinstance(value, (numbers.Real, np.generic)):
+            if not isinstance(value, (numbers.Complex, np.generic)):
                 self.fail("only numbers can be read from outside the function", node, type(value).__name__)
             return self.constant(node, value)
         if unique in self.bindings:
@@ -262,6 +263,8 @@ def _apply(word: Word, *inputs: Expr) -> Expr:
         assert word.type is not None
         to = word.type
         return cast(_cast(inputs[0], to), number_of(to))
+    if word.kind == "complex":
+        return _of_parts(word.name, *inputs)
     if word.operator == "pow":
         return power(*inputs)
     if word.operator == "with_gradient":
@@ -271,6 +274,23 @@ def _apply(word: Word, *inputs: Expr) -> Expr:
     if len(inputs) > 2:
         return functools.reduce(lambda a, b: operate(word.operator, a, b), inputs)
     return operate(word.operator, *inputs)
+
+
+def _of_parts(name: str, *inputs: Expr) -> Expr:
+    """Return ``complex(re, im)``, or a part of a number: a real number is its own real part."""
+    (first, *others) = inputs
+    if name == "complex":
+        if any(one.type.dtype in PARTS for one in inputs):
+            hint = "complex64(z) and complex128(z) convert z"
+            raise Refusal("complex takes real numbers", common(inputs), hint)
+        of = join(COMPLEX, common(inputs))
+        part = Type(PARTS[of.dtype], of.weak)
+        return Op("complex", tuple(cast(one, part) for one in (first, *(others or [Const(0, INT)]))), of)
+    if first.type.dtype in PARTS:
+        return operate_complex(name, inputs)
+    if name == "angle":
+        return operate("atan2", Const(0, INT), first)
+    return cast(Const(0, INT), first.type) if name == "imag" else first
 
 
 def _cast(expression: Expr, to: Type) -> Expr:

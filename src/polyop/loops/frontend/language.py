@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dtypes import dtype
-from ..ir.grammar import BOOL, FLOAT, INT, Type
+from ..ir.grammar import BOOL, FLOAT, INT, PARTS, Type
 from ..ir.scalars import FUNCTIONS
 from ..ir.types import FLOAT8, number_of
 from .float8 import as_float8, numbers
@@ -29,14 +29,14 @@ NUMBERS = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "bfloat16", "float32", "float64",
 )  # fmt: skip
-"""The dtypes that numbers of a loop kernel can have."""
-DTYPES = (*NUMBERS, *FLOAT8)
+"""The dtypes that real numbers of a loop kernel can have."""
+DTYPES = (*NUMBERS, *FLOAT8, *PARTS)
 """The dtypes that its tensors can have."""
 
 
 _SOFT = (
     "where", "exp2", "log1p", "log2", "sinh", "cosh", "sigmoid", "erfc", "tan", "asin", "acos", "lgamma",
-    "digamma", "trigamma",
+    "digamma", "trigamma", "hypot",
 )  # fmt: skip
 """Functions that kernels wrote themselves before they were words."""
 
@@ -49,9 +49,9 @@ OF_SCALARS = ("sigmoid", "erf", "erfc", "lgamma", "digamma", "trigamma")
 class Word:
     """A row: a name, how many inputs it takes, and what it computes.
 
-    ``kind`` is "buffer", "loop", "with", "cast", "size", "math", "reduction" or "random". ``max_inputs`` is
-    None if there is no limit. ``operator`` is a row of ``OPERATORS``, for "math"; ``type`` is the result's,
-    for "cast".
+    ``kind`` is "buffer", "loop", "with", "cast", "size", "math", "complex", "reduction" or "random".
+    ``max_inputs`` is None if there is no limit. ``operator`` is a row of ``OPERATORS``, for "math"; ``type``
+    is the result's, for "cast".
     """
 
     name: str
@@ -69,7 +69,7 @@ class Word:
     @property
     def is_soft(self) -> bool:
         """Whether a kernel may give the name to a variable or to a helper of its own."""
-        return self.kind in ("reduction", "random") or self.name in _SOFT
+        return self.kind in ("reduction", "random", "complex") or self.name in _SOFT
 
     def takes(self, count: int) -> bool:
         """Whether it can be called with ``count`` inputs."""
@@ -90,7 +90,7 @@ class Word:
 
 def is_python(value: object) -> bool:
     """Whether a value is a Python number, not a NumPy scalar (np.float64 is also a float)."""
-    return isinstance(value, (bool, int, float)) and not isinstance(value, np.generic)
+    return isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
 
 
 def _number(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -142,6 +142,10 @@ def _of_scalars(operator: str) -> Callable[..., Any]:
 
 def _rsqrt(x: Any) -> Any:
     return np.asarray(x).dtype.type(1) / np.sqrt(x)
+
+
+def _complex(re: Any, im: Any = 0) -> Any:
+    return re + 1j * im
 
 
 def _sign(x: Any) -> Any:
@@ -240,6 +244,7 @@ _ROWS = (
     _math("acos", np.arccos),
     _math("atan", np.arctan),
     _math("atan2", np.arctan2, 2, 2),
+    _math("hypot", np.hypot, 2, 2),
     _math("isnan", np.isnan),
     _math("isinf", np.isinf),
     _math("isfinite", np.isfinite),
@@ -249,6 +254,16 @@ _ROWS = (
     _math("stop_gradient", lambda x: x),  # the value itself; for its derivatives a constant
     _math("with_gradient", _with_gradient, 3, None, pairs=True),  # (value, x, slope, ...): the value itself
     _math("where", _where, 3, 3, operator="select"),
+    *(
+        Word(name, "complex", 1, most, _number(meaning))
+        for name, most, meaning in (
+            ("complex", 2, _complex),
+            ("real", 1, np.real),
+            ("imag", 1, np.imag),
+            ("conj", 1, np.conj),
+            ("angle", 1, np.angle),
+        )
+    ),
     # NaN if any input is, unlike the built-in max and min; of one input, a row, its greatest element
     _math("max", _fold(np.maximum, np.max), 1, None, reduces="max"),
     _math("min", _fold(np.minimum, np.min), 1, None, reduces="min"),

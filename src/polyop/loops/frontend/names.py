@@ -142,7 +142,7 @@ class Names:
             self.fail(f"there is a undeclared variable: {node.id}", node, hint)
         dimensions = getattr(value, "ndim", 0)  # of a class such as np.float32 it is no number
         array = isinstance(dimensions, int) and dimensions > 0
-        readable = isinstance(value, (numbers.Real, ModuleType, tuple)) or hasattr(value, "dtype")
+        readable = isinstance(value, (numbers.Complex, ModuleType, tuple)) or hasattr(value, "dtype")
         if array or not readable:
             rule = "only numbers can be read from outside the function"
             rule = f"{rule}: {node.id} is of type {type(value).__name__}"
@@ -219,7 +219,7 @@ class Names:
         value = self.constant(root)
         for name in path_of(node):
             value = getattr(value, name, None)
-        if not isinstance(value, numbers.Real):
+        if not isinstance(value, numbers.Complex):
             rule = "getattr is only supported for a tensor variable after its declaration, not for"
             hint = f"{ast.unparse(node)} is not a number"
             self.fail(f"{rule}: {root.id}", node, hint)

@@ -15,6 +15,7 @@ from ..ir.types import fits
 from .access import number
 from .checks import check_syntax
 from .choices import Choices, read_choices
+from .complex_pairs import as_pairs
 from .desugar.desugar import desugar
 from .expressions import Expressions
 from .language import DTYPES
@@ -151,7 +152,7 @@ def parse(
         variables = {name: state.variables[name] for name in statements.assigned}
         if variables == before:
             break
-    return Kernel(
+    kernel = Kernel(
         source.name,
         tuple(name for name in source.parameters if name in inputs or name in types),
         types,
@@ -162,6 +163,7 @@ def parse(
         source.lines,
         demands=tuple(state.demands.values()),
     )
+    return as_pairs(kernel)
 
 
 _PYTHON = {bool: BOOL, int: INT, float: FLOAT}
@@ -226,7 +228,9 @@ def _attributes(
                 )
         else:
             seen = f"{value!r} for {name}"
-            raise source.error(ArgumentTypeError, "attributes are numbers: int, float or bool", None, seen)
+            rule = "attributes are numbers: int, float or bool"
+            hint = "pass two floats, and write complex(re, im)" if isinstance(value, complex) else None
+            raise source.error(ArgumentTypeError, rule, None, seen, hint)
     return types
 
 
@@ -238,9 +242,8 @@ def _missing(source: Source, name: str) -> Buffer:
 def _input(source: Source, scopes: Scopes, name: str, dtype_like: Any, dimensions: int) -> Buffer:
     name_of_dtype = dtype(dtype_like).name
     if name_of_dtype not in DTYPES:
-        hint = "keep the real and imaginary parts in two tensors" if "complex" in name_of_dtype else None
         rule = f"the dtype of {name} must be one of {', '.join(DTYPES)}"
-        raise source.error(ArgumentTypeError, rule, None, name_of_dtype, hint)
+        raise source.error(ArgumentTypeError, rule, None, name_of_dtype)
     if dimensions < 0:
         raise source.error(
             ArgumentValueError, f"the number of dimensions of {name} must not be negative", None, dimensions

@@ -164,7 +164,7 @@ class RowStatements(Loops):
 
 def _summed(of: Type) -> Type:
     """Return the dtype in which NumPy adds: 64 bits for integers and bools."""
-    if of == FLOAT or kind(of) == "f":
+    if of == FLOAT or kind(of) in "fc":
         return of
     return Type("uint64" if kind(of) == "u" else "int64")
 

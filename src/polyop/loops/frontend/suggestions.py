@@ -43,7 +43,6 @@ FUNCTIONS = {
     "arctan2": "write atan2(y, x)",
     "square": "write x * x",
     "reciprocal": "write 1 / x",
-    "hypot": "write sqrt(x * x + y * y)",
     "log10": "write log(x) / log(10.0)",
     "relu": "write max(x, 0)",
     "zeros": "declare it: output_tensor(shape, dtype) is returned, allocate(shape, dtype) is not",
@@ -56,7 +55,6 @@ FUNCTIONS = {
 FUNCTIONS |= {
     "list": "a table of numbers is [1.0, 2.0]; a tensor of its own is allocate(shape, dtype)",
     "str": "remove it: strings are not values of a kernel",
-    "complex": "pass the real and the imaginary part as two tensors",
     "divmod": "write a // b and a % b",
     "sorted": "sort outside of the kernel, or write the loops of a sort",
     "map": "write a loop, and the call in it",
@@ -114,8 +112,6 @@ METHODS = {
 ATTRIBUTES = {
     "T": "swap the indices: x[j, i]",
     "mT": "swap the indices: x[j, i]",
-    "real": "complex tensors are not compiled: pass the real and the imaginary part as two tensors",
-    "imag": "complex tensors are not compiled: pass the real and the imaginary part as two tensors",
     "flat": "write a loop for each dimension",
     "device": "remove it: a kernel runs where its tensors are",
     "kind": 'compare the dtype: if x.dtype == "float32"',

@@ -32,10 +32,15 @@ class Type:
 
     def __str__(self) -> str:
         """Return the dtype, or the Python type of a weak one."""
-        return {"int64": "int", "float64": "float"}[self.dtype] if self.weak else self.dtype
+        return _PYTHON[self.dtype] if self.weak else self.dtype
 
 
+_PYTHON = {"int64": "int", "float64": "float", "complex128": "complex"}
 INT, FLOAT, BOOL = Type("int64", weak=True), Type("float64", weak=True), Type("bool")
+COMPLEX = Type("complex128", weak=True)
+PARTS = {"complex64": "float32", "complex128": "float64"}
+"""The dtype of the real and of the imaginary part, by the dtype of a complex number."""
+_WHOLE = {part: whole for whole, part in PARTS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +154,7 @@ class Buffer:
     zeros, as in Python. ``zeroed_if`` is a condition on the sizes: only where it holds zeros are needed; None
     means always. ``first_read`` is the line of a read before any write, or 0.
     ``exact``: its values are compared for equality, so they are never computed a second time.
+    ``pairs``: callers see complex numbers; the last dimension, of size 2, is the real and the imaginary part.
     """
 
     name: str
@@ -160,6 +166,23 @@ class Buffer:
     zeroed_if: Expr | None = None
     first_read: int = 0
     exact: bool = False
+    pairs: bool = False
+
+    @property
+    def outer_dtype(self) -> str:
+        """The dtype that callers see."""
+        return _WHOLE[self.dtype] if self.pairs else self.dtype
+
+    @property
+    def outer_shape(self) -> tuple[Expr, ...]:
+        """The shape that callers see."""
+        return self.shape[:-1] if self.pairs else self.shape
+
+
+def own_sizes(name: str, like: Buffer) -> tuple[Expr, ...]:
+    """Return the shape of an input ``name`` with the dimensions of another buffer, in its own sizes."""
+    sizes = tuple(Size(name, axis) for axis in range(len(like.outer_shape)))
+    return (*sizes, Const(2, INT)) if like.pairs else sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +252,7 @@ OPERATORS: dict[str, Operator] = {
         Operator("max", 2),
         Operator("min", 2),
         Operator("atan2", 2, "float"),
+        Operator("hypot", 2, "float"),
         Operator("ceil_div", 2, "same", "iu"),
         Operator("&", 2, "same", "biu"),
         Operator("|", 2, "same", "biu"),

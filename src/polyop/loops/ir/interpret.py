@@ -36,7 +36,12 @@ def interpret(
     with np.errstate(all="ignore"):
         machine = _Machine(kernel, arrays, attributes or {})
         machine.block(kernel.body)(machine.values)
-    return [machine.arrays[name] for name in kernel.outputs]
+    return [_outer(kernel.buffers[name], machine.arrays[name]) for name in kernel.outputs]
+
+
+def _outer(buffer: Buffer, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return what callers see of a buffer's array."""
+    return array.view(dtype(buffer.outer_dtype).numpy)[..., 0] if buffer.pairs else array
 
 
 class _Machine:
@@ -59,9 +64,12 @@ class _Machine:
                 self.arrays[buffer.name] = self.fresh(buffer)
 
     def input(self, buffer: Buffer, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        if array.ndim != len(buffer.shape) or array.dtype != dtype(buffer.dtype).numpy:
-            rule = f"input {buffer.name} must be {buffer.dtype} with {len(buffer.shape)} dimensions"
+        rank = len(buffer.outer_shape)
+        if array.ndim != rank or array.dtype != dtype(buffer.outer_dtype).numpy:
+            rule = f"input {buffer.name} must be {buffer.outer_dtype} with {rank} dimensions"
             raise ArgumentValueError(self.kernel.name, rule, f"{array.dtype} with {array.ndim}")
+        if buffer.pairs:
+            array = np.array(array, order="C")[..., None].view(dtype(buffer.dtype).numpy)
         return array.copy() if buffer.role == "inplace" else array
 
     def fresh(self, buffer: Buffer) -> np.ndarray[Any, Any]:

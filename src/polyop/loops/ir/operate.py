@@ -14,7 +14,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from .grammar import BOOL, FLOAT, INT, OPERATORS, Const, Expr, Op, Type
+from .complex_numbers import operate_complex
+from .grammar import BOOL, FLOAT, INT, OPERATORS, PARTS, Const, Expr, Op, Type
 from .types import Refusal, cast, common, converted, fits, floating, is_python_bool, join, kind
 
 
@@ -69,6 +70,8 @@ def operate(name: str, *arguments: Expr) -> Expr:
     numbers = [int(a.value) for a in arguments if isinstance(a, Const) and a.type == INT]
     if len(numbers) == len(arguments) and name in _FOLDED and _has_result(name, numbers):
         return exact(_FOLDED[name](*numbers))
+    if any(a.type.dtype in PARTS for a in arguments):
+        return operate_complex(name, arguments)
     row = OPERATORS[name]
     common_type = BOOL if row.kinds == "b" else common(arguments)
     if name in ("&", "|", "^") and all(map(is_python_bool, arguments)):

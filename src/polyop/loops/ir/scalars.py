@@ -35,7 +35,7 @@ def _whole(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide,
     "%": np.remainder, "pow": np.power, "max": np.maximum, "min": np.minimum, "atan2": np.arctan2,
-    "ceil_div": _ceil_div, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
+    "hypot": np.hypot, "ceil_div": _ceil_div, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
     "<<": np.left_shift, ">>": np.right_shift,
     "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
     "==": np.equal, "!=": np.not_equal, "not": np.logical_not, "neg": np.negative, "abs": np.abs,

@@ -10,7 +10,7 @@ import functools
 import numpy as np
 
 from ...core.dtypes import dtype
-from .grammar import BOOL, FLOAT, INT, Const, Expr, Kernel, Op, Type
+from .grammar import BOOL, COMPLEX, FLOAT, INT, PARTS, Const, Expr, Kernel, Op, Type
 
 
 class Refusal(Exception):  # noqa: N818 - the parser makes it an error with a line
@@ -28,7 +28,7 @@ NARROW = ("float16", "bfloat16", *FLOAT8)
 
 
 def kind(of: Type) -> str:
-    """Return "b", "i", "u" or "f"."""
+    """Return "b", "i", "u", "f" or "c"."""
     return "f" if of.dtype in NARROW else dtype(of.dtype).numpy.kind
 
 
@@ -60,14 +60,16 @@ def join(one: Type, other: Type) -> Type:
     """
     one, other = number_of(one), number_of(other)
     if one.weak and other.weak:
-        return FLOAT if FLOAT in (one, other) else INT
+        return COMPLEX if COMPLEX in (one, other) else FLOAT if FLOAT in (one, other) else INT
     if one.weak or other.weak:
         weak, strong = (one, other) if one.weak else (other, one)
         if weak == INT:
             return Type("int64") if strong.dtype == "bool" else strong
+        if weak == COMPLEX and kind(strong) != "c":
+            return Type("complex64" if strong.dtype in (*NARROW, "float32") else "complex128")
         if strong.dtype == "bfloat16":
             return Type("float32")  # as ml_dtypes' scalars with a Python float
-        return strong if kind(strong) == "f" else Type("float64")
+        return strong if kind(strong) in "fc" else Type("float64")
     names = {one.dtype, other.dtype}
     if len(names) == 1:
         return one
@@ -110,6 +112,8 @@ def cast(expression: Expr, to: Type) -> Expr:
     Between a Python number and the NumPy type of the same dtype no cast is needed. Raises ``Refusal`` for a
     Python int beyond 64 bits: constants are folded without limit, but compiled numbers would wrap.
     """
+    if PARTS.keys() & {expression.type.dtype, to.dtype}:
+        return _complex(expression, to)
     if isinstance(expression, Const) and expression.type == INT and not _is_held(int(expression.value), to):
         hint = "write a float: 2.0**64" if kind(to) == "f" else "numbers of compiled kernels have 64 bits"
         raise Refusal("an integer must fit into 64 bits", expression.value, hint)
@@ -130,6 +134,22 @@ def cast(expression: Expr, to: Type) -> Expr:
         if kind(to) == "b":
             return Const(bool(value), to)
     return Op("cast", (expression,), to)
+
+
+def _complex(expression: Expr, to: Type) -> Expr:
+    """Return a number converted to a complex type; raise ``Refusal`` for a complex number to a real type."""
+    if kind(to) != "c":
+        raise Refusal(
+            f"a complex number is not converted to {to}", expression.type, "write real(z), imag(z) or abs(z)"
+        )
+    if isinstance(expression, Const):
+        return complex_constant(expression.value, to)
+    return expression if expression.type.dtype == to.dtype else Op("cast", (expression,), to)
+
+
+def complex_constant(value: complex, to: Type = COMPLEX) -> Const:
+    """Return a complex number. Only the front end has such constants."""
+    return Const(complex(value), to)  # type: ignore[arg-type]
 
 
 def _is_held(value: int, to: Type) -> bool:

@@ -107,7 +107,8 @@ def make(kernel: Kernel, options: Options, request: Any) -> str:
         files = [store_code(text, language) for text in sources(kernel, options, divided=True)]
         if log := listener("loops"):
             seconds = time.perf_counter() - started
-            shown = ", ".join(f"{buffer.dtype}[{len(buffer.shape)}d]" for buffer in kernel.buffers.values())
+            buffers = kernel.buffers.values()
+            shown = ", ".join(f"{one.outer_dtype}[{len(one.outer_shape)}d]" for one in buffers)
             log.info(
                 "loop kernel %s (%s): passes and %s in %.2f s", kernel.name, shown, language.upper(), seconds
             )

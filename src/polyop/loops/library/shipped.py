@@ -96,7 +96,7 @@ def signature(kernel: Kernel) -> str:
         if buffer is None:
             parts.append(str(kernel.attributes[name]))
         else:
-            parts.append(f"{buffer.dtype}[{','.join(':' * len(buffer.shape))}]")
+            parts.append(f"{buffer.outer_dtype}[{','.join(':' * len(buffer.outer_shape))}]")
     return ", ".join(parts)
 
 

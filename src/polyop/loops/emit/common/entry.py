@@ -58,7 +58,9 @@ class Entry:
         for number, buffer in enumerate(self.inputs):
             for axis in range(len(buffer.shape)):
                 size = self.expressions.size(buffer.name, axis)
-                self.out.line(f"const int64_t {size} = self.{size} = shapes[{number}][{axis}];")
+                pair = axis == len(buffer.outer_shape)
+                value = "2" if pair else f"shapes[{number}][{axis}]"
+                self.out.line(f"const int64_t {size} = self.{size} = {value};")
 
     def attributes(self) -> None:
         """Print the reading of attributes from ``extra``."""

@@ -138,7 +138,9 @@ class CudaEntry(Entry):
         for number, buffer in enumerate(self.inputs):
             for axis in range(len(buffer.shape)):
                 size = self.expressions.size(buffer.name, axis)
-                self.out.line(f"const int64_t {size} = self.{size} = shapes[{number}][{axis}];")
+                pair = axis == len(buffer.outer_shape)
+                value = "2" if pair else f"shapes[{number}][{axis}]"
+                self.out.line(f"const int64_t {size} = self.{size} = {value};")
 
     def _run(self) -> None:
         for name, buffer in self.kernel.buffers.items():

@@ -1,6 +1,7 @@
 """Replace ``np.exp`` by the word ``exp``, and comparisons by those of the core.
 
 np.exp(x[i])                     exp(x[i])
+z.real, z.conj()                 real(z), conj(z)
 np.float32 == x.dtype            x.dtype == np.float32
 x.dtype in (float32, float64)    x.dtype == float32 or x.dtype == float64
 """
@@ -17,7 +18,7 @@ import numpy as np
 
 from ..language import WORDS
 from ..source import Source
-from .nodes import at
+from .nodes import at, call
 
 OTHER_NAMES = {
     "maximum": "max",
@@ -29,8 +30,10 @@ OTHER_NAMES = {
     "arccos": "acos",
     "arctan": "atan",
     "arctan2": "atan2",
+    "conjugate": "conj",
 }
 """Names of functions in NumPy and ``math`` whose word is another one."""
+METHODS = {"conj": "conj", "conjugate": "conj"}
 
 
 def word_of(module: Any, name: str) -> str | None:
@@ -38,7 +41,7 @@ def word_of(module: Any, name: str) -> str | None:
     if not isinstance(module, ModuleType) or module not in (np, math) or not hasattr(module, name):
         return None
     word = OTHER_NAMES.get(name, name)
-    return word if word in WORDS and WORDS[word].kind in ("math", "cast", "reduction") else None
+    return word if word in WORDS and WORDS[word].kind in ("math", "complex", "cast", "reduction") else None
 
 
 def _is_dtype(node: ast.expr) -> bool:
@@ -61,7 +64,24 @@ class Spellings(ast.NodeTransformer):
             of_axis = function.attr in ("max", "min") and len(node.args) != 1  # np.max(x, axis)
             if word is not None and word not in self.bound and not of_axis:
                 node.func = ast.copy_location(ast.Name(word, ast.Load()), function)
+                return node
+        if isinstance(function, ast.Attribute) and self._is_number(function.value):
+            method = METHODS.get(function.attr)
+            if method is not None and not node.args and not node.keywords:
+                return at(node, call(method, function.value))
         return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if node.attr in ("real", "imag") and isinstance(node.ctx, ast.Load) and self._is_number(node.value):
+            return at(node, call(node.attr, node.value))
+        return node
+
+    def _is_number(self, node: ast.expr) -> bool:
+        """Whether a node is no module, and nothing of one."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return not isinstance(node, ast.Name) or node.id in self.bound
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
