@@ -12,7 +12,22 @@ from dataclasses import dataclass, replace
 
 from ..analysis.ranges import length as of_length
 from ..analysis.strides import depends
-from ..ir.grammar import BOOL, INT, Buffer, Const, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var
+from ..ir.grammar import (
+    BOOL,
+    INT,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Var,
+    own_sizes,
+)
 from ..ir.operate import operate
 from .names import Names
 
