@@ -117,18 +117,6 @@ def test_sizes_that_a_graph_does_not_know():
         call(Tensor(X))
 
 
-def test_an_operator_without_outputs_in_a_graph():
-    op = polyop.operator("ms_refusals::silent(Tensor x) -> ()", lambda x: None)
-
-    @ms.jit
-    def call(x):
-        op(x)
-        return x
-
-    with pytest.raises(UnsupportedError, match="has no outputs"):
-        call(Tensor(X))
-
-
 def test_a_sparse_tensor():
     sparse = ms.COOTensor(Tensor([[0, 1]]), Tensor([1.0]), (3, 3))
     with pytest.raises(ArgumentTypeError, match="must be a tensor of .*but got mindspore.*COOTensor"):

@@ -19,7 +19,8 @@ from ...call import foreign
 from ...core.errors import HostError
 
 _FOLDER = os.path.join(os.path.dirname(mindspore.__file__), "")  # noqa: PTH118, PTH120 - compared as a text
-_HARMLESS = {_FOLDER + name for name in (os.path.join("common", "dtype.py"), "context.py", "log.py")}  # noqa: PTH118
+_WRAPPERS = ("ops/op_info_register.py", "ops/operations/_ms_kernel.py")  # of decorated functions
+_HARMLESS = {_FOLDER + name for name in ("common/dtype.py", "context.py", "log.py", *_WRAPPERS)}
 _ALLOWED = {"__instancecheck__", "__subclasscheck__", "__del__"}  # the garbage collector calls __del__
 _thread = threading.local()
 

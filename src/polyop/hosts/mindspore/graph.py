@@ -151,6 +151,8 @@ def call_traced(bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     launch = Launch.of(bound, arguments)
     outputs = launch(*flatten(bound.schema, arguments))
     indices = launch.return_indices
+    if launch.silent:
+        return ()
     return tuple(outputs[i] for i in indices) if indices else tuple(outputs)
 
 
@@ -161,7 +163,9 @@ def _run(launch: Launch) -> Any:
     lines += [f"    done{k} = assign{{n}}({names[i]}, outputs[{k}])" for i, k in launch.written]
     owners = {k: names[i] for i, k in launch.written}  # an output that is an argument: the argument itself
     operator = launch.bound.operator
-    if operator.schema.returns_list and not launch.return_indices:
+    if launch.silent:
+        lines.append("    return None")
+    elif operator.schema.returns_list and not launch.return_indices:
         lines.append(
             "    return outputs[0] if len(outputs) == 1 else outputs"
             if operator.unpacks

@@ -19,6 +19,7 @@ from ...core.schema import Schema
 from ...core.spec import Spec
 from . import bprop
 from .flat_tensors import with_tensors
+from .silent import with_a_result
 from .tensors import MS_DTYPES
 
 _operators: dict[str, Any] = {}  # slot name: operator, kept alive because a graph may run at any time
@@ -27,12 +28,18 @@ _operators: dict[str, Any] = {}  # slot name: operator, kept alive because a gra
 class Launch(ops.Custom):  # type: ignore[misc]
     """A call with fixed attributes. It returns a tuple: the new outputs, then what it wrote."""
 
+    silent = False
+    """Whether the operator has no outputs: what the launch returns is not the operator's."""
+
     @classmethod
     def of(cls, bound: Any, arguments: tuple[Any, ...]) -> Launch:
         """Return the launch of a call with bound arguments; any object may stand for a tensor.
 
-        Raises ``UnsupportedError`` if all slots are taken, or the operator has no outputs.
+        Raises ``UnsupportedError`` if all slots are taken.
         """
+        silent = not bound.schema.returns and not bound.schema.mutates
+        if silent:
+            bound, arguments = with_a_result(bound, arguments)
         tensors = list(flatten(bound.schema, arguments))
         text = call_text(bound, arguments)
         name = _core.mindspore_slot(text, len(tensors))
@@ -43,7 +50,8 @@ class Launch(ops.Custom):  # type: ignore[misc]
         _operators[name] = bound
         launch = cls._of_slot(name)
         launch.fill(name, bound, arguments, len(tensors))
-        if launch.written:
+        launch.silent = silent
+        if launch.written or silent:
             launch.pass_by_reference()
         return launch
 
@@ -66,9 +74,6 @@ class Launch(ops.Custom):  # type: ignore[misc]
         indices = with_tensors(schema, arguments, itertools.count())
         written_indices = written_tensors(schema, indices)
         fresh = [] if schema.returns_list else list(schema.fresh)
-        if not written_indices and not schema.returns:
-            rule = "has no outputs, and MindSpore's graphs leave out what gives nothing"
-            raise UnsupportedError(bound.name, rule, where=bound.operator.origin)
         # (index of the tensor, index of its new value among the launch's outputs)
         self.written = [(index, len(fresh) + k) for k, index in enumerate(written_indices)]
         # per return, its index among the launch's outputs; empty if the return is one list of all of them
