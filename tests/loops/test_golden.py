@@ -43,9 +43,11 @@ CHANGED = {
     "unroll": Sample(small.three_channels, "float32 n 3"),
     "assume_sizes": Sample(small.fifth, "float32 n"),
     "initialisation": Sample(small.partly_written, "float32 n"),
+    "rescaled_sums": Sample(small.online_log_sum, "float32 n"),
     "inline": Sample(small.doubled_then_added, "float32 n"),
     "loop_distribution": Sample(small.attention, "float32 n m, float32 k m"),
     "array_privatisation": Sample(small.exponentials_of_a_row, "float32 n m"),
+    "block_distribution": Sample(small.attention_row_by_row, "float32 n m, float32 k m"),
     "apply_schedule": Sample(small.column_by_column, "float32 n m"),
     "interchange_fuse": Sample(small.column_by_column, "float32 n m"),
     "pack_transposed": Sample(small.window_weights, "float32 n o i, float32 n c k, float32 o c p"),
@@ -167,9 +169,10 @@ def noted(program):
 
 
 DERIVING = {
+    "rescaled_sums_of_derivations": ("backward", Sample(small.online_log_sum, "float32 n")),
     "scalars_to_memory": ("backward", Sample(small.running_sum, "float32 n")),
     "stop_shift_gradients": ("backward", Sample(small.softmax, "float32 n m")),
-    "stop_running_shifts": ("backward", Sample(small.online_log_sum, "float32 n")),
+    "stop_running_shifts": ("backward", Sample(small.online_softmax_so_far, "float32 n")),
     "keep_argmax_operands": ("backward", Sample(small.largest_square, "float32 n")),
     "to_be_recorded": ("backward", Sample(small.normalised, "float32 n m")),
     "checkpointing": ("checkpointed", Sample(small.recurrence, "float32 n, float32 1")),

@@ -15,6 +15,7 @@ from .ir.verify import unowned
 from .passes.apply_schedule import apply_schedule
 from .passes.array_privatisation import array_privatisation
 from .passes.assume_sizes import assume_sizes
+from .passes.block_distribution import block_distribution
 from .passes.bound_checks import bound_checks
 from .passes.index_set_splitting import index_set_splitting
 from .passes.initialisation import initialisation
@@ -25,6 +26,7 @@ from .passes.pack_transposed import pack_transposed
 from .passes.propagate_indices import propagate_indices
 from .passes.reciprocals import reciprocals
 from .passes.remove_empty_loops import remove_empty_loops
+from .passes.rescaled_sums import rescaled_sums
 from .passes.scalar_replacement import scalar_replacement
 from .passes.strip_gradient_marks import strip_gradient_marks, without_marks
 from .passes.unroll import unroll
@@ -40,9 +42,11 @@ PIPELINE: tuple[Pass[Program], ...] = (
     Pass(unroll, "A short inner loop is written out: its control costs more than its body."),
     Pass(assume_sizes, "Proofs may rely on sizes that the call has checked.", needed=True),
     Pass(initialisation, "A buffer that may be read before it is written starts as zeros.", needed=True),
+    Pass(rescaled_sums, "Sums that a running maximum rescales become plain sums, which have lanes."),
     Pass(inline, "A cheap temporary is computed again instead of loaded from memory."),
     Pass(loop_distribution, "A contraction that is alone in its loops can be tiled."),
     Pass(array_privatisation, "Iterations that share no temporary can run in parallel.", needed=True),
+    Pass(block_distribution, "A contraction of what an iteration keeps for itself is tiled block by block."),
     Pass(apply_schedule, "The author's steps come before the compiler's own choices.", needed=True),
     Pass(interchange_fuse, "Memory is walked in order, and neighbouring loops share what they load."),
     Pass(pack_transposed, "A tensor that is read across its rows is copied once, transposed."),

@@ -62,6 +62,15 @@ class Program:
         names = {name for step in self.schedule.steps for name in step.loops}
         return {var for name, var in self.loops.items() if name in names}
 
+    def kept_loops(self) -> set[str]:
+        """Return the variables of the loops that the author's schedule names, as they are in the text.
+
+        None are kept if it names loops that only passes make: such a schedule is a compiler's, given back.
+        """
+        names = {name for step in self.schedule.steps for name in step.loops}
+        made = {name for name in names - self.loops.keys() if "." not in name}
+        return set() if made else self.named_loops()
+
     @functools.cached_property
     def model(self) -> Model:
         """The kernel as isl sees it."""

@@ -282,3 +282,29 @@ def held_back(x):
     for i in range(x.shape[0]):
         y[i] = x[max(i - 2, 0)]
     return y
+
+
+def online_softmax_so_far(x):
+    y = output_tensor(x.shape, x.dtype)
+    top = x[0]
+    total = float32(0)
+    for i in range(x.shape[0]):
+        new = max(top, x[i])
+        total = total * exp(top - new) + exp(x[i] - new)
+        y[i] = exp(x[i] - new) / total
+        top = new
+    return y
+
+
+def attention_row_by_row(q, k):
+    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
+    p = allocate((k.shape[0],), q.dtype)
+    for i in range(q.shape[0]):
+        for j in range(k.shape[0]):
+            p[j] = 0
+            for d in range(k.shape[1]):
+                p[j] += q[i, d] * k[j, d]
+        for j in range(k.shape[0]):
+            for d in range(k.shape[1]):
+                y[i, d] += p[j] * k[j, d]
+    return y

@@ -15,6 +15,7 @@ from ..passes.assume_sizes import assume_sizes
 from ..passes.dead_statements import dead_statements
 from ..passes.initialisation import initialisation
 from ..passes.propagate_indices import propagate_indices
+from ..passes.rescaled_sums import rescaled_sums_of_derivations
 from ..passes.unroll import unroll
 from ..runner import Pass
 from .batch_loop import Batch, batch_loop
@@ -44,6 +45,10 @@ NORMAL_FORM: Passes = (
     Pass(propagate_indices, "Indices become affine expressions of loops and sizes."),
     Pass(unroll, "A short inner loop is written out: its iterations are analysed one by one."),
     Pass(assume_sizes, "Proofs may rely on sizes that the call has checked.", needed=True),
+    Pass(
+        rescaled_sums_of_derivations,
+        "Sums that a running maximum rescales become plain sums: nothing of an iteration is taped.",
+    ),
     Pass(initialisation, "A buffer that may be read before it is written starts as zeros.", needed=True),
     Pass(array_privatisation, "A temporary belongs to the iterations that use it alone.", needed=True),
     Pass(scalars_to_memory, "Derivations know one kind of value: an element of a buffer.", needed=True),

@@ -26,6 +26,7 @@ from ..ir.grammar import (
     Const,
     Expr,
     For,
+    If,
     Kernel,
     Load,
     Op,
@@ -56,7 +57,7 @@ def inline(program: Program) -> Program:
     named = program.named_loops() & variables(kernel.body)
     for name in [n for n, b in kernel.buffers.items() if b.role == "local" and not b.zeroed and not b.exact]:
         recipe = _recipe(kernel, name)
-        if recipe is None:
+        if recipe is None or _feeds_contraction(kernel.body, name, ()):
             continue
         coverage = Coverage(Model(kernel, program.session))
         if coverage.uncovered_read(name) is not None or not _all_inside(coverage.model, recipe.store):
@@ -139,6 +140,28 @@ def _pays(kernel: Kernel, name: str, scalars: Sequence[Assign], store: Store) ->
         if reads and (guarded or not isinstance(node, (Store, Assign))):
             return False
     return copies > 0 and size * copies <= MAX_COPIED_NODES
+
+
+def _feeds_contraction(body: Sequence[Stmt], name: str, loops: tuple[str, ...]) -> bool:
+    """Whether a sum of products reads a temporary again in each iteration of a loop that does not index it.
+
+    It would be computed as often, and the sum would not be a plain product any more.
+    """
+    for node in body:
+        match node:
+            case For(var=var):
+                if _feeds_contraction(node.body, name, (*loops, var)):
+                    return True
+            case If():
+                if _feeds_contraction((*node.body, *node.orelse), name, loops):
+                    return True
+            case Store(op="+") | Assign(op="+"):
+                loads = [e for e in walk(node.value) if isinstance(e, Load)]
+                for load in loads:
+                    used = {e.name for i in load.index for e in walk(i) if isinstance(e, Var)}
+                    if load.buffer == name and len(loads) > 1 and len(loops) > 2 and set(loops) - used:
+                        return True
+    return False
 
 
 def _pure(kernel: Kernel, nodes: Sequence[Assign | Store]) -> bool:

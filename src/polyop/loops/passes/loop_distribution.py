@@ -30,6 +30,7 @@ from ..analysis.tree import (
 from ..ir.grammar import (
     Assign,
     Expr,
+    Kernel,
     Load,
     Stmt,
     Store,
@@ -50,11 +51,11 @@ MIN_LOOPS = 3
 def loop_distribution(program: Program) -> Program:
     """Return the program with contractions in separate loops, where that is legal."""
     kernel = program.kernel
-    if not any(isinstance(s, (Store, Assign)) and _is_product(s) for s in statements(kernel.body)):
+    if not has_products(kernel):
         return program
     loops, notes = Rearrangement(program.model), list[Note]()
     for node in loops.tree:
-        if not isinstance(node, Loop) or len(parts := _parts(node, ())) == 1:
+        if not isinstance(node, Loop) or len(parts := parts_of(node, ())) == 1:
             continue
         if loops.replace(node, tuple(parts)):
             text = f"loop {node.var}: contractions have loops of their own"
@@ -64,14 +65,19 @@ def loop_distribution(program: Program) -> Program:
     return program.with_(*notes, kernel=replace(kernel, body=body))
 
 
-def _parts(loop: Loop, around: tuple[Loop, ...]) -> list[Loop]:
-    """Return the loops into which a loop is split."""
+def has_products(kernel: Kernel) -> bool:
+    """Whether a kernel adds up products."""
+    return any(isinstance(s, (Store, Assign)) and _is_product(s) for s in statements(kernel.body))
+
+
+def parts_of(loop: Loop, around: tuple[Loop, ...], *, expanded: bool = False) -> list[Loop]:
+    """Return the loops into which a loop is split; ``expanded``: iterations share no scalar."""
     within = (*around, loop)
     inner: list[Node] = []
     for node in loop.body:
-        inner += _parts(node, within) if isinstance(node, Loop) else [node]
+        inner += parts_of(node, within) if isinstance(node, Loop) else [node]
     groups = [list(g) for g in _separate_sums(inner)] or _groups(inner, within)
-    if len(groups) < 2 or loop.node.hint or _share_scalars(groups):
+    if len(groups) < 2 or loop.node.hint or (not expanded and _share_scalars(groups)):
         return [Loop(loop.node, tuple(inner))]
     return [Loop(loop.node, tuple(group)) for group in groups]
 
@@ -124,8 +130,13 @@ def _is_free(body: Sequence[Node], at: int, var: str) -> bool:
     target = first.node
     if isinstance(target, Store):
         return var in _variables(target.index)
-    ends = [n.node for n in body[at + 1 :] if isinstance(n, StatementNode) and isinstance(n.node, Store)]
-    return any(var in _variables(s.index) and depends(s.value, frozenset({target.name})) for s in ends)
+    names = {target.name}
+    for node in (n.node for n in body[at + 1 :] if isinstance(n, StatementNode)):
+        if depends(node.value, frozenset(names)):
+            if isinstance(node, Store) and var in _variables(node.index):
+                return True
+            names |= {node.name} if isinstance(node, Assign) else set()
+    return False
 
 
 def _reuses(node: Node, var: str) -> bool:

@@ -1,0 +1,211 @@
+"""Block distribution: move contractions of a loop's iterations into loops of their own, block by block.
+
+    for i in range(m):                         for i_outer in range(ceil_div(m, 48)):
+        for j in range(n):                         for i in (the block):
+            p[j] = dot(q[i], k[j])                     for j in range(n):
+        ...exponentials of p...          ->                p[i - 48 * i_outer, j] = dot(q[i], k[j])
+        for j in range(n):                         for i in (the block):
+            y[i] += p[j] * v[j]                        ...exponentials of p...
+                                                   for i in (the block):
+                                                       for j in range(n):
+                                                           y[i] += p[i - 48 * i_outer, j] * v[j]
+
+What an iteration keeps for itself is in the way of loop_distribution. Here it gets a place for each iteration
+of a block (scalar expansion). The contractions become products of matrices, which are tiled in registers. A
+block is small enough for a cache, and so large that what all its iterations read is packed for many of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ..analysis.polyhedra import scalar_owners
+from ..analysis.strides import depends
+from ..analysis.tree import Branch, Loop, Node, Rearrangement, statements_of, tree_of, with_distinct_loops
+from ..ir.grammar import (
+    INT,
+    Assign,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    map_body,
+    names_of,
+    rewrite,
+    statements,
+    unused,
+    walk,
+)
+from ..ir.note import Note
+from ..ir.operate import operate
+from ..ir.stops import stop_flags
+from ..ir.types import NARROW
+from ..program import Program
+from .loop_distribution import has_products, parts_of
+from .rows_of_scalars import with_rows_of_scalars
+from .strip_mine import tiled
+
+ROWS = 48
+"""Iterations of a block: a multiple of the rows of all register tiles."""
+
+
+def block_distribution(program: Program) -> Program:
+    """Return the program with contractions of private temporaries in separate loops, where that is legal."""
+    if not has_products(program.kernel):
+        return program
+    for node in program.kernel.body:
+        if isinstance(node, For):
+            changes = (_blocked(program, path) for path in _paths(node, ()))
+            program = next((changed for changed in changes if changed is not None), program)
+    return program
+
+
+def _paths(node: Stmt, around: tuple[For, ...]) -> Iterator[tuple[For, ...]]:
+    """Yield each loop of a nest with the loops around it, outer ones first."""
+    if isinstance(node, For):
+        path = (*around, node)
+        yield path
+        for inner in node.body:
+            yield from _paths(inner, path)
+    elif isinstance(node, If):
+        for inner in (*node.body, *node.orelse):
+            yield from _paths(inner, around)
+
+
+def _blocked(program: Program, path: tuple[For, ...]) -> Program | None:
+    """Return the program with a loop in blocks, its contractions in loops of their own; None if it stays."""
+    head = path[-1]
+    if head.hint or stop_flags(head) or head.var in program.kept_loops():
+        return None
+    program = with_rows_of_scalars(program, path)
+    *around, loop = _in(tree_of(program.model), head.var)
+    groups = [statements_of(part.body) for part in parts_of(loop, tuple(around), expanded=True)]
+    shared = _shared(program, path, groups) if len(groups) > 1 else None
+    if not shared or not _are_values(head, shared):
+        return None
+    loop_now = next(s for s in statements(program.kernel.body) if isinstance(s, For) and s.var == head.var)
+    blocked, outer = tiled(program, loop_now, ROWS)
+    inner = next(s for s in statements(blocked.kernel.body) if isinstance(s, For) and s.var == head.var)
+    place = operate("-", Var(head.var, INT), inner.lo)
+    owners = {name: loops for name, loops in program.owners.items() if name not in shared}
+    return _distributed(
+        blocked.with_(kernel=_expanded(blocked.kernel, shared, place), owners=owners), head, outer
+    )
+
+
+def _in(tree: Sequence[Node], var: str) -> tuple[Loop, ...]:
+    """Return a loop of a tree, after those around it."""
+
+    def visit(nodes: Sequence[Node], around: tuple[Loop, ...]) -> Iterator[tuple[Loop, ...]]:
+        for node in nodes:
+            match node:
+                case Loop():
+                    yield (*around, node)
+                    yield from visit(node.body, (*around, node))
+                case Branch():
+                    yield from visit((*node.body, *node.orelse), around)
+
+    return next(path for path in visit(tree, ()) if path[-1].var == var)
+
+
+def _distributed(program: Program, head: For, outer: str) -> Program | None:
+    loops = Rearrangement(program.model)
+    path = _in(loops.tree, head.var)
+    around = tuple(other for other in path[:-1] if other.var != outer)
+    parts = parts_of(path[-1], around, expanded=True)
+    if not loops.replace(path[-1], tuple(parts)):
+        return None
+    used_names = names_of(program.kernel)
+    body = with_distinct_loops(statements_of(loops.tree), lambda name: unused(name, used_names))
+    text = f"loop {head.var}: contractions have loops of their own, for {ROWS} of its iterations at a time"
+    note = Note(head.line, text, "block_distribution")
+    return program.with_(note, kernel=replace(program.kernel, body=body))
+
+
+def _shared(
+    program: Program, path: tuple[For, ...], groups: Sequence[Sequence[Stmt]]
+) -> dict[str, Buffer] | None:
+    """Return what each iteration has for itself: the buffers for a block, by name.
+
+    A scalar that one group alone uses stays as it is. None where an inner loop owns a buffer.
+    """
+    kernel, var = program.kernel, path[-1].var
+    scalars = scalar_owners(kernel)
+    assigns = {s.name: s for s in statements(kernel.body) if isinstance(s, Assign)}
+    vars_ = tuple(loop.var for loop in path)
+    found: dict[str, Buffer] = {}
+    for name in sorted(set().union(*map(_names, groups))):
+        is_shared = sum(name in _names(group) for group in groups) > 1
+        if is_shared and var in scalars.get(name, ()):
+            one = assigns[name]
+            found[name] = Buffer(name, one.type.dtype, (Const(ROWS, INT),), "local", one.line)
+        owners = program.owners.get(name, ())
+        if len(owners) > len(vars_) and var in owners:
+            return None
+        if owners == vars_:
+            buffer = kernel.buffers[name]
+            found[name] = replace(buffer, shape=(Const(ROWS, INT), *buffer.shape))
+    return found
+
+
+def _names(body: Sequence[Stmt]) -> set[str]:
+    """Return the scalars and the tensors that statements use."""
+    names: set[str] = set()
+    for node in statements(tuple(body)):
+        if isinstance(node, Assign):
+            names.add(node.name)
+        elif isinstance(node, Store):
+            names.add(node.buffer)
+        names |= {e.name for e in walk(node) if isinstance(e, Var)}
+        names |= {e.buffer for e in walk(node) if isinstance(e, Load)}
+    return names
+
+
+def _are_values(loop: For, shared: dict[str, Buffer]) -> bool:
+    """Whether what is expanded is in no index, bound or condition, and is not rounded in memory."""
+    names = frozenset(shared)
+    for node in statements((loop,)):
+        heads: list[Expr] = [e for x in walk(node) if isinstance(x, Load) for e in x.index]
+        match node:
+            case For(lo=lo, hi=hi):
+                heads += (lo, hi)
+            case If(condition=condition):
+                heads.append(condition)
+            case Store(index=index):
+                heads += index
+        if any(depends(e, names) for e in heads):
+            return False
+    return not any(buffer.dtype in (*NARROW, "bool") for buffer in shared.values())
+
+
+def _expanded(kernel: Kernel, shared: dict[str, Buffer], place: Expr) -> Kernel:
+    """Return the kernel in which names have one more axis, the place in the block."""
+    scalars = shared.keys() - kernel.buffers.keys()
+
+    def read(expr: Expr) -> Expr:
+        match expr:
+            case Var(name=name) if name in scalars:
+                buffer = shared[name]
+                return Load(name, (place,), Type(buffer.dtype), buffer.line)
+            case Load(buffer=name, index=index) if name in shared and name not in scalars:
+                return replace(expr, index=(place, *index))
+        return expr
+
+    def written(node: Store | Assign) -> Sequence[Stmt]:
+        match node:
+            case Assign(name=name) if name in scalars:
+                return (Store(name, (place,), node.value, node.op, node.line),)
+            case Store(buffer=name, index=index) if name in shared:
+                return (replace(node, index=(place, *index)),)
+        return (node,)
+
+    body = map_body([rewrite(node, read) for node in kernel.body], written)
+    return replace(kernel, body=body, buffers={**kernel.buffers, **shared})

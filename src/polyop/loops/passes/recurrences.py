@@ -1,0 +1,294 @@
+"""Find the loops whose sums are rescaled by a running maximum: those of an online softmax.
+
+In terms of what the iteration finds, with the maximum ``m`` and a score ``s`` of the iteration's own,
+
+    m = max(m, s)                                a[k] = a[k] * exp(m - max(m, s)) + t(exp(s - max(m, s)))
+
+for each sum ``a``, a scalar or elements of a tensor. ``t`` is linear: a product of the exponential and of
+what depends on no other iteration. How the author divides this into statements makes no difference: values of
+scalars are expressed by what the iteration finds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..analysis.strides import depends
+from ..ir.grammar import (
+    Assign,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    perfect,
+    rewrite,
+    statements,
+    walk,
+)
+from ..ir.stops import stop_flags
+from ..ir.types import NARROW
+
+WEIGHT = "the weight of an iteration"
+"""The name that stands for ``exp(s - m)`` in the term of a sum; no variable has it."""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A sum: the loops around it in an iteration, its element, and what an iteration adds to it."""
+
+    target: Var | Load
+    term: Expr
+    loops: tuple[For, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """A loop of rescaled sums.
+
+    ``free`` are the statements that do not depend on other iterations, and ``kept`` their scalars that
+    ``score`` and the terms of the sums read.
+    """
+
+    loop: For
+    top: Var
+    score: Expr
+    weight: Expr
+    sums: tuple[Sum, ...]
+    free: tuple[Stmt, ...]
+    kept: Mapping[str, Type]
+    line: int
+
+
+class _NotOne(Exception):  # noqa: N818 - it ends a search, and is no error
+    """The loop is not a recurrence of this kind."""
+
+
+def recurrence(loop: For, kernel: Kernel) -> Recurrence | None:
+    """Return what the loop's sums and its maximum are, or None if it has others."""
+    nodes = list(statements(loop.body))
+    if not any(isinstance(e, Op) and e.name == "exp" for s in nodes for e in walk(s)):
+        return None
+    try:
+        return _Reader(loop, kernel).read()
+    except _NotOne:
+        return None
+
+
+def _require(condition: object) -> None:
+    if not condition:
+        raise _NotOne
+
+
+@dataclass
+class _Update:
+    """What an iteration leaves in a sum, by what it finds there."""
+
+    target: Var | Load
+    value: Expr
+    loops: tuple[For, ...]
+    line: int
+
+
+@dataclass
+class _Reader:
+    """Reads the body of a loop once."""
+
+    loop: For
+    kernel: Kernel
+    values: dict[str, Expr] = field(default_factory=dict)
+    """By scalar that depends on other iterations, its value."""
+    updates: dict[str, _Update] = field(default_factory=dict)
+    free: list[Stmt] = field(default_factory=list)
+    free_names: dict[str, Type] = field(default_factory=dict)
+    used_names: set[str] = field(default_factory=set)
+
+    def read(self) -> Recurrence:
+        loop = self.loop
+        _require(loop.hint in ("", "reduce") and not stop_flags(loop))
+        inside = list(statements(loop.body))
+        assigned = {s.name for s in inside if isinstance(s, Assign)}
+        self.written = frozenset(s.buffer for s in inside if isinstance(s, Store))
+        outside = _occurrences(self.kernel.body) - _occurrences((loop,))
+        self.carried = frozenset(name for name in assigned if outside[name])
+        self.changing = frozenset(assigned | {loop.var})
+        _require(not any(depends(e, self.carried | self.written) for e in (loop.lo, loop.hi)))
+        for node in loop.body:
+            self._statement(node)
+        return self._found()
+
+    # the statements
+
+    def _statement(self, node: Stmt) -> None:
+        match node:
+            case Assign(name=name, op=op):
+                value = self._value(node.value)
+                if op:
+                    value = Op(op, (self._value(Var(name, node.type)), value), node.type)
+                if name in self.carried or self._depends(value):
+                    _require(name not in self.free_names)
+                    self.values[name] = value
+                    if name in self.carried:
+                        self.updates[name] = _Update(Var(name, node.type), value, (), node.line)
+                else:
+                    self._keep(node, [node])
+            case Store():
+                self._store(node, ())
+            case For() if not self._is_free(node):
+                loops = tuple(perfect(node))
+                for each in loops:
+                    _require(not any(self._is_inner(e) for e in (each.lo, each.hi)) and not each.hint)
+                for leaf in loops[-1].body:
+                    _require(isinstance(leaf, Store))
+                    if isinstance(leaf, Store):
+                        self._store(leaf, loops)
+            case For() | If():
+                self._keep(node, [s for s in statements((node,)) if isinstance(s, Assign)])
+
+    def _store(self, node: Store, loops: tuple[For, ...]) -> None:
+        """Read a store into a sum."""
+        _require(not any(self._is_inner(i) for i in node.index) and node.buffer not in self.updates)
+        type_ = Type(self.kernel.buffers[node.buffer].dtype)
+        old = Load(node.buffer, node.index, type_, node.line)
+        value = self._value(node.value)
+        value = Op(node.op, (old, value), type_) if node.op else value
+        self.updates[node.buffer] = _Update(old, value, loops, node.line)
+
+    def _keep(self, node: Stmt, assigns: Sequence[Assign]) -> None:
+        """Keep a statement that does not depend on other iterations."""
+        _require(self._is_free(node))
+        for each in assigns:
+            _require(each.name not in self.used_names)  # it would have had another value where it was read
+            self.free_names[each.name] = each.type
+        self.free.append(node)
+
+    def _value(self, expr: Expr) -> Expr:
+        """Return an expression in terms of what the iteration finds."""
+        for e in walk(expr):
+            if isinstance(e, Var) and e.name in self.free_names:
+                self.used_names.add(e.name)
+
+        def change(e: Expr) -> Expr:
+            return self.values.get(e.name, e) if isinstance(e, Var) else e
+
+        result: Expr = rewrite(expr, change)
+        return result
+
+    def _depends(self, expr: Expr) -> bool:
+        """Whether a value depends on what other iterations leave."""
+        return depends(expr, self.carried | self.written)
+
+    def _is_inner(self, expr: Expr) -> bool:
+        """Whether an index or a bound of a sum differs between iterations."""
+        return depends(expr, self.changing | self.written)
+
+    def _is_free(self, node: Stmt) -> bool:
+        """Whether a statement stores nothing and reads nothing of other iterations."""
+        names = self.carried | self.values.keys()
+        for s in statements((node,)):
+            if isinstance(s, Store) or (isinstance(s, Assign) and s.name in names):
+                return False
+            if any(depends(e, names | self.written) for e in walk(s)):
+                return False
+        return True
+
+    # the form
+
+    def _found(self) -> Recurrence:
+        found = [(u, pair) for u in self.updates.values() if (pair := self._maximum(u)) is not None]
+        _require(len(found) == 1 and len(self.updates) > 1)
+        update, (top, score) = found[0]
+        _require(top.type.dtype not in NARROW and update.value.type.dtype == top.type.dtype)
+        self.top, self.now, self.weight = top, update.value, _exp_of(score, update.value)
+        sums = tuple(self._sum(u) for u in self.updates.values() if u is not update)
+        read = {e.name for x in (score, *(s.term for s in sums)) for e in walk(x) if isinstance(e, Var)}
+        kept = {name: type_ for name, type_ in self.free_names.items() if name in read}
+        return Recurrence(
+            self.loop, top, score, self.weight, sums, tuple(self.free), kept, update.line or self.loop.line
+        )
+
+    def _maximum(self, update: _Update) -> tuple[Var, Expr] | None:
+        """Return the scalar and the score of which an update is the running maximum, if it is one."""
+        match update.target, update.value:
+            case Var(name=name), Op(name="max", args=(one, other)):
+                for old, score in ((one, other), (other, one)):
+                    if isinstance(old, Var) and old.name == name and not self._depends(score):
+                        return old, score
+        return None
+
+    def _sum(self, update: _Update) -> Sum:
+        value = update.value
+        _require(isinstance(value, Op) and value.name == "+" and value.type.dtype == self.top.type.dtype)
+        assert isinstance(value, Op)
+        for old, added in (value.args, value.args[::-1]):
+            if self._is_rescaled(old, update.target):
+                term: Expr = rewrite(added, self._named)
+                _require(self._is_linear(term))
+                return Sum(update.target, term, update.loops, update.line)
+        raise _NotOne
+
+    def _is_rescaled(self, expr: Expr, target: Var | Load) -> bool:
+        """Whether an expression is the old value of a sum, rescaled to the new maximum."""
+        if not isinstance(expr, Op) or expr.name != "*":
+            return False
+        return any(
+            _same(old, target) and _are_equal(factor, _exp_of(self.top, self.now))
+            for old, factor in (expr.args, expr.args[::-1])
+        )
+
+    def _named(self, expr: Expr) -> Expr:
+        is_weight = isinstance(expr, Op) and expr.name == "exp" and _are_equal(expr, self.weight)
+        return Var(WEIGHT, expr.type) if is_weight else expr
+
+    def _is_linear(self, term: Expr) -> bool:
+        """Whether a term is a product of the weight and of what depends on no other iteration."""
+        match term:
+            case Var(name=name) if name == WEIGHT:
+                return True
+            case Op(name="*", args=(one, other)):
+                return any(
+                    self._is_linear(a) and self._is_constant(b) for a, b in ((one, other), (other, one))
+                )
+            case Op(name="/", args=(one, other)):
+                return self._is_linear(one) and self._is_constant(other)
+            case Op(name="neg", args=(one,)):
+                return self._is_linear(one)
+        return False
+
+    def _is_constant(self, expr: Expr) -> bool:
+        return not self._depends(expr) and not depends(expr, frozenset({WEIGHT}))
+
+
+def _exp_of(value: Expr, less: Expr) -> Expr:
+    return Op("exp", (Op("-", (value, less), less.type),), less.type)
+
+
+def _are_equal(one: Expr, other: Expr) -> bool:
+    """Whether two expressions are equal, on whichever lines their elements are read."""
+    return _without_lines(one) == _without_lines(other)
+
+
+def _without_lines(expr: Expr) -> Expr:
+    result: Expr = rewrite(expr, lambda e: replace(e, line=0) if isinstance(e, Load) else e)
+    return result
+
+
+def _same(old: Expr, target: Var | Load) -> bool:
+    if isinstance(target, Load):
+        return isinstance(old, Load) and (old.buffer, old.index) == (target.buffer, target.index)
+    return isinstance(old, Var) and old.name == target.name
+
+
+def _occurrences(body: Sequence[Stmt]) -> Counter[str]:
+    """Return how often each scalar is assigned or read."""
+    nodes = list(statements(tuple(body)))
+    assigned = Counter(s.name for s in nodes if isinstance(s, Assign))
+    return assigned + Counter(e.name for s in nodes for e in walk(s) if isinstance(e, Var))

@@ -1,0 +1,319 @@
+"""Rescaled sums: what is rescaled whenever a running maximum changes becomes a plain sum.
+
+    for j in range(n):                         for j in range(n):
+        new = max(top, x[j])                       top = max(top, x[j])
+        total = total * exp(top - new)    ->   total = 0.0
+        total = total + exp(x[j] - new)        for j in range(n):
+        top = new                                  total += exp(x[j] - top)
+
+An online softmax reads its row once. Its iterations depend on one another, and each has two exponentials.
+After the pass the maximum is found first, and the loops that follow are a reduction and sums: they become
+vector lanes and register tiles. ``total`` is ``total0 * exp(top0 - top) + sum(exp(x[j] - top))`` in both;
+only rounding differs, as that of a sum in another order does.
+
+What the exponentials need is stored in temporaries of one element for each iteration. The value for which the
+online form is NaN (minus infinity first) stays NaN: a sum starts as ``0.0 * exp(top0 - max(top0, x[0]))``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..analysis.ranges import extreme, length
+from ..analysis.strides import depends
+from ..ir.grammar import (
+    BOOL,
+    INT,
+    Assign,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    names_of,
+    rewrite,
+    statements,
+    substitute,
+    unused,
+    walk,
+)
+from ..ir.note import Note
+from ..ir.operate import operate
+from ..program import AnyProgram
+from .recurrences import WEIGHT, Recurrence, Sum, recurrence
+
+
+def rescaled_sums(program: AnyProgram) -> AnyProgram:
+    """Return the program with sums that a running maximum rescales as plain sums."""
+    return _rewritten(program, keeps_nan=True)
+
+
+def rescaled_sums_of_derivations(program: AnyProgram) -> AnyProgram:
+    """Return the program with such sums as plain ones, to be differentiated.
+
+    Where the sums are NaN because the first score is minus infinity, the derivatives need not be.
+    """
+    return _rewritten(program, keeps_nan=False)
+
+
+def _rewritten(program: AnyProgram, *, keeps_nan: bool) -> AnyProgram:
+    kernel = program.kernel
+    if not any(isinstance(e, Op) and e.name == "exp" for s in statements(kernel.body) for e in walk(s)):
+        return program
+    rewriter = _Rewriter(kernel, program.kept_loops(), keeps_nan)
+    body = rewriter.body(kernel.body, ())
+    if not rewriter.notes:
+        return program
+    buffers = {**kernel.buffers, **rewriter.buffers}
+    return program.with_(*rewriter.notes, kernel=replace(kernel, body=body, buffers=buffers))
+
+
+class _Rewriter:
+    """Rewrites a kernel's body; ``buffers`` are the new temporaries."""
+
+    def __init__(self, kernel: Kernel, named: set[str], keeps_nan: bool) -> None:
+        self.kernel, self.named, self.keeps_nan = kernel, named, keeps_nan
+        self.taken = names_of(kernel)
+        self.buffers: dict[str, Buffer] = {}
+        self.notes: list[Note] = []
+
+    def body(self, body: Sequence[Stmt], loops: tuple[For, ...]) -> tuple[Stmt, ...]:
+        result: list[Stmt] = []
+        for place, node in enumerate(body):
+            match node:
+                case For():
+                    found = None if node.var in self.named else recurrence(node, self.kernel)
+                    new = found and self._plain(found, body[:place], loops)
+                    result += new or [replace(node, body=self.body(node.body, (*loops, node)))]
+                case If(body=then, orelse=orelse):
+                    result.append(replace(node, body=self.body(then, loops), orelse=self.body(orelse, loops)))
+                case _:
+                    result.append(node)
+        return tuple(result)
+
+    def _plain(self, found: Recurrence, before: Sequence[Stmt], loops: tuple[For, ...]) -> list[Stmt] | None:
+        """Return the statements in place of a loop, or None if the size of its temporaries is not known."""
+        ranges = {loop.var: (loop.lo, loop.hi) for loop in loops}
+        low, high = (
+            extreme(bound, ranges, up=up) for bound, up in ((found.loop.lo, False), (found.loop.hi, True))
+        )
+        if low is None or high is None:
+            return None
+        steps = _Steps(self, found, low, (length(low, high),), before, loops)
+        self.notes.append(
+            Note(
+                found.loop.line,
+                f"loop {found.loop.var}: {found.top.name} is found first, so that sums need not be rescaled",
+                "rescaled_sums",
+            )
+        )
+        return steps.all()
+
+    def new(self, name: str) -> str:
+        """Return a name that nothing else has."""
+        return unused(name, self.taken)
+
+
+@dataclass
+class _Steps:
+    """Makes the loops in place of one loop."""
+
+    owner: _Rewriter
+    found: Recurrence
+    low: Expr
+    shape: tuple[Expr, ...]
+    before: Sequence[Stmt]
+    loops: tuple[For, ...]
+    kept: dict[str, Buffer] = field(default_factory=dict)
+    has_own_name: bool = False
+    start: Var | None = None
+    """The scalar that holds the maximum at the start, if a sum needs it."""
+
+    def all(self) -> list[Stmt]:
+        """Return the loops: what needs no maximum, the maximum, the weights and scalar sums, other sums."""
+        found, result = self.found, list[Stmt]()
+        if found.free:
+            result.append(self._first())
+        starts = self._starts()
+        if starts and self.start is not None:
+            result.append(Assign(self.start.name, found.top, "", found.line))
+        result.append(self._over(lambda at: (Assign(found.top.name, self._score(at), "max", found.line),)))
+        result += starts
+        plain = [one for one in found.sums if not one.loops]
+        nested = [one for one in found.sums if one.loops]
+        weight = self._weights(nested)
+
+        def weights(at: Var) -> tuple[Stmt, ...]:
+            score, value = self._score(at), weight(at)
+            exp = Op("exp", (Op("-", (score, found.top), score.type),), value.type)
+            first: Stmt = (
+                Assign(value.name, exp, "", found.line)
+                if isinstance(value, Var)
+                else Store(value.buffer, value.index, exp, "", found.line)
+            )
+            return (first, *(self._sum(one, value, at) for one in plain))
+
+        result.append(self._over(weights))
+        for one in nested:
+            result.append(self._over(lambda at, one=one: (self._sum(one, weight(at), at),)))  # type: ignore[misc]
+        return result
+
+    def _weights(self, nested: Sequence[Sum]) -> Callable[[Expr], Var | Load]:
+        """Return what gives the weight of an iteration: in a temporary, if sums in other loops read it."""
+        type_ = self.found.weight.type
+        if not nested:
+            scalar = Var(self.owner.new("weight"), type_)
+            return lambda at: scalar
+        buffer = self._temporary("weights", type_)
+        return lambda at: Load(buffer.name, (self._at(at),), Type(buffer.dtype), buffer.line)
+
+    def _over(self, body: Callable[[Var], tuple[Stmt, ...]]) -> For:
+        """Return a loop over the same iterations."""
+        loop = self.found.loop
+        name = self.owner.new(loop.var) if self.has_own_name else loop.var
+        self.has_own_name = True
+        return replace(loop, var=name, body=body(Var(name, INT)))
+
+    def _at(self, var: Expr) -> Expr:
+        """Return the place of an iteration in a temporary."""
+        return operate("-", var, self.low)
+
+    def _temporary(self, name: str, type_: Type) -> Buffer:
+        name = self.owner.new(name)
+        line = self.found.line
+        buffer = Buffer(name, type_.dtype, self.shape, "local", line)
+        self.owner.buffers[name] = buffer
+        return buffer
+
+    def _first(self) -> Stmt:
+        """Return the loop of what does not depend on the maximum; the rest reads it from temporaries."""
+        free, saved = self.found.free, list[Stmt]()
+        for name, type_ in self.found.kept.items():
+            self.kept[name] = self._temporary(f"{name}_row", type_)
+        at = Var(self.found.loop.var, INT)
+        for name, buffer in self.kept.items():
+            value = Var(name, self.found.kept[name])
+            saved.append(Store(buffer.name, (self._at(at),), value, "", self.found.line))
+        return self._over(lambda _: (*free, *saved))
+
+    def _moved(self, expr: Expr, at: Expr) -> Expr:
+        """Return an expression of the loop's body for the iteration ``at``, outside of the first loop."""
+
+        def change(e: Expr) -> Expr:
+            if isinstance(e, Var) and e.name in self.kept:
+                buffer = self.kept[e.name]
+                return Load(buffer.name, (self._at(at),), Type(buffer.dtype), buffer.line)
+            return at if isinstance(e, Var) and e.name == self.found.loop.var else e
+
+        result: Expr = rewrite(expr, change)
+        return result
+
+    def _score(self, at: Expr) -> Expr:
+        return self._moved(self.found.score, at)
+
+    def _starts(self) -> list[Stmt]:
+        """Return the statements that start the sums."""
+        result: list[Stmt] = []
+        factors: dict[bool, Expr] = {}
+        for one in self.found.sums:
+            zero = self._starts_as_zero(one)
+            if zero not in factors:
+                factors[zero] = self._factor(result, zero)
+            factor = factors[zero]
+            value = factor if zero else Op("*", (one.target, factor), factor.type)
+            result.append(self._nested(one, value, ""))
+        return result
+
+    def _factor(self, result: list[Stmt], zero: bool) -> Expr:
+        """Return what starts a sum, or by what its value at the start is rescaled to the maximum."""
+        top, loop = self.found.top, self.found.loop
+        number = Const(0.0 if zero else 1.0, top.type)
+        if zero and not self.owner.keeps_nan:
+            return number
+        if self.start is None:
+            self.start = Var(self.owner.new(f"{top.name}_start"), top.type)
+
+        def fall(one: Expr, other: Expr) -> Expr:
+            return Op("exp", (Op("-", (one, other), top.type),), top.type)
+
+        value = fall(self.start, top)
+        if self.owner.keeps_nan:
+            first = Op("max", (self.start, self._score(loop.lo)), top.type)
+            value = Op("*", (fall(self.start, first), number if zero else fall(first, top)), top.type)
+        some = Op("<", (loop.lo, loop.hi), BOOL)
+        name = self.owner.new("zero" if zero else "shrink")
+        result.append(Assign(name, Op("select", (some, value, number), top.type), "", self.found.line))
+        return Var(name, top.type)
+
+    def _sum(self, one: Sum, weight: Expr, at: Var) -> Stmt:
+        def change(e: Expr) -> Expr:
+            return weight if isinstance(e, Var) and e.name == WEIGHT else e
+
+        return self._nested(one, rewrite(self._moved(one.term, at), change), "+")
+
+    def _nested(self, one: Sum, value: Expr, op: str) -> Stmt:
+        """Return the statement of a sum in its loops, which get variables of their own."""
+        if isinstance(one.target, Var):
+            return Assign(one.target.name, value, op, one.line)
+        names: dict[str, Expr] = {loop.var: Var(self.owner.new(loop.var), INT) for loop in one.loops}
+        node: Stmt = Store(one.target.buffer, one.target.index, value, op, one.line)
+        node = substitute(node, names)
+        for loop in reversed(one.loops):
+            var = names[loop.var]
+            assert isinstance(var, Var)
+            lo, hi = (substitute(e, names) for e in (loop.lo, loop.hi))
+            node = replace(loop, var=var.name, lo=lo, hi=hi, body=(node,))
+        return node
+
+    def _starts_as_zero(self, one: Sum) -> bool:
+        """Whether a sum is zero before the loop, for certain."""
+        target = one.target
+        if isinstance(target, Load):
+            return bool(self.loops) and self._is_untouched(target)
+        last = next((s for s in reversed(self.before) if _mentions(s, target.name)), None)
+        return isinstance(last, Assign) and not last.op and _is_zero(last.value)
+
+    def _is_untouched(self, target: Load) -> bool:
+        """Whether each iteration of the loop around has elements of its own, which are still zeros."""
+        kernel, around = self.owner.kernel, self.loops[-1]
+        counts_up = isinstance(around.lo, Const) and around.lo.value >= 0  # no index counts from the end
+        if kernel.buffers[target.buffer].role not in ("output", "local") or not counts_up:
+            return False
+        everywhere = [s for s in statements(kernel.body) if _indices(s, target.buffer)]
+        inside = list(statements(around.body))
+        before = inside[: next(k for k, s in enumerate(inside) if s is self.found.loop)]
+        own = Var(around.var, INT)
+        axes = [k for k, i in enumerate(target.index) if i == own]
+        indices = [index for s in inside for index in _indices(s, target.buffer)]
+        return (
+            all(any(s is other for other in inside) for s in everywhere)
+            and not any(_indices(s, target.buffer) for s in before)
+            and any(all(index[axis] == own for index in indices) for axis in axes)
+        )
+
+
+def _indices(node: Stmt, buffer: str) -> list[tuple[Expr, ...]]:
+    found = [e.index for e in walk(node) if isinstance(e, Load) and e.buffer == buffer]
+    return [*found, node.index] if isinstance(node, Store) and node.buffer == buffer else found
+
+
+def _mentions(node: Stmt, name: str) -> bool:
+    names = frozenset({name})
+    for s in statements((node,)):
+        if isinstance(s, (Assign, Store)) and (s.name if isinstance(s, Assign) else s.buffer) == name:
+            return True
+        if any(depends(e, names) for e in walk(s)):
+            return True
+    return False
+
+
+def _is_zero(value: Expr) -> bool:
+    return isinstance(value, Const) and value.value == 0

@@ -1,0 +1,110 @@
+"""Rows of scalars: a scalar that a loop computes for sums inside it gets a place for each iteration.
+
+    for j in range(n):                         for j in range(n):
+        t = g[j] / c                               t = g[j] / c
+        for d in range(m):                ->       t_row[j] = t
+            a[d] += t * k[j, d]                for j in range(n):
+            b[j, d] += t * q[d]                    for d in range(m):
+                                                       a[d] += t_row[j] * k[j, d]
+                                                       b[j, d] += t_row[j] * q[d]
+
+Then the sums are products of elements, and each can have its own loops. It is a step of block_distribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..analysis.ranges import extreme, length
+from ..analysis.strides import depends
+from ..ir.grammar import (
+    INT,
+    Assign,
+    Buffer,
+    Expr,
+    For,
+    Load,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    names_of,
+    rewrite,
+    statements,
+    unused,
+    walk,
+)
+from ..ir.operate import operate
+from ..ir.types import NARROW
+from ..program import Program
+from .strip_mine import with_loop_replaced
+
+
+def with_rows_of_scalars(program: Program, path: tuple[For, ...]) -> Program:
+    """Return the program with such loops directly inside the last loop of ``path`` in two."""
+    for inner in path[-1].body:
+        if isinstance(inner, For) and not inner.hint and inner.var not in program.kept_loops():
+            program = _in_two(program, path, inner)
+    return program
+
+
+def _in_two(program: Program, path: tuple[For, ...], loop: For) -> Program:
+    kernel = program.kernel
+    first = [s for s in loop.body if isinstance(s, Assign)]
+    rest = loop.body[len(first) :]
+    ranges = {each.var: (each.lo, each.hi) for each in path}
+    low, high = extreme(loop.lo, ranges, up=False), extreme(loop.hi, ranges, up=True)
+    if low is None or high is None or not _are_apart(first, rest):
+        return program
+    names = {s.name for s in first} & {
+        e.name for s in statements(rest) for e in walk(s) if isinstance(e, Var)
+    }
+    everywhere = [s.name for s in statements(kernel.body) if isinstance(s, Assign)]
+    if not names or any(everywhere.count(name) > 1 for name in names):
+        return program
+    taken = names_of(kernel)
+    rows = {
+        s.name: Buffer(unused(f"{s.name}_row", taken), s.type.dtype, (length(low, high),), "local", s.line)
+        for s in first
+        if s.name in names
+    }
+    if any(row.dtype in (*NARROW, "bool") for row in rows.values()):
+        return program
+    second = unused(loop.var, taken)
+
+    def place(var: str) -> tuple[Expr, ...]:
+        return (operate("-", Var(var, INT), low),)
+
+    def read(expr: Expr) -> Expr:
+        match expr:
+            case Var(name=name) if name in rows:
+                row = rows[name]
+                return Load(row.name, place(second), Type(row.dtype), row.line)
+            case Var(name=name) if name == loop.var:
+                return Var(second, INT)
+        return expr
+
+    saved = [
+        Store(rows[s.name].name, place(loop.var), Var(s.name, s.type), "", s.line)
+        for s in first
+        if s.name in rows
+    ]
+    parts = (
+        replace(loop, body=(*first, *saved)),
+        replace(loop, var=second, body=tuple(rewrite(s, read) for s in rest)),
+    )
+    changed = with_loop_replaced(kernel, loop.var, parts)
+    buffers = {**kernel.buffers, **{row.name: row for row in rows.values()}}
+    owners = dict.fromkeys((row.name for row in rows.values()), tuple(each.var for each in path))
+    return program.with_(kernel=replace(changed, buffers=buffers), owners={**program.owners, **owners})
+
+
+def _are_apart(first: Sequence[Assign], rest: Sequence[Stmt]) -> bool:
+    """Whether scalars come first, and only sums follow that none of them reads."""
+    inside = [s for s in statements(tuple(rest)) if not isinstance(s, For)]
+    sums = [s for s in inside if isinstance(s, Store) and s.op == "+"]
+    written = frozenset(s.buffer for s in sums)
+    loops = all(isinstance(s, For) for s in rest)
+    plain = not any(s.op or depends(s.value, written) for s in first)
+    return bool(first and rest) and loops and len(sums) == len(inside) and plain
