@@ -23,7 +23,7 @@ from measure import keep_memory  # noqa: E402 - same
 
 import polyop  # noqa: E402 - after the path
 from polyop.bench.machine import machine  # noqa: E402 - same
-from polyop.bench.table import amount  # noqa: E402 - same
+from polyop.bench.table import time_text  # noqa: E402 - same
 from polyop.kernels.loop.kernel import LoopKernel  # noqa: E402 - same
 from polyop.loops.frontend.parse import outline  # noqa: E402 - same
 from polyop.loops.targets import isa  # noqa: E402 - same
@@ -79,12 +79,12 @@ def cells(name: str, outcome: Outcome) -> tuple[str, ...]:
         outcome.count("refused"),
     )
     tried = ", ".join(map(str, counts))
-    default = amount(outcome.default_seconds)
+    default = time_text(outcome.default_seconds)
     if outcome.best is None:
         return (name, default, default, "1.00 x", "", tried, "the default")
     median, low, high = outcome.gain
     steps = str(outcome.best.schedule).removeprefix("polyop.Schedule()")
-    best = amount(outcome.best.seconds or 0.0)
+    best = time_text(outcome.best.seconds or 0.0)
     return (name, default, best, f"{median:.2f} x", f"{low:.2f} - {high:.2f}", tried, f"`{steps}`")
 
 

@@ -29,6 +29,7 @@ sys.path[:0] = [str(FOLDER), str(FOLDER.parent)]
 
 import count  # noqa: E402 - beside this file
 import page  # noqa: E402 - same
+from measure import BYTECODE  # noqa: E402 - in bench
 from problems import PROBLEMS  # noqa: E402 - same
 from worker import ENOUGH  # noqa: E402 - same
 
@@ -160,13 +161,15 @@ def command(framework: str, function: str, size: str) -> list[str]:
 
 
 def environment(folder: str) -> dict[str, str]:
-    """Return the variables of a worker: one thread, and caches in a folder."""
+    """Return the variables of a worker: one thread, caches in a folder, and bytecode files as after pip."""
     caches = {
         "XDG_CACHE_HOME": folder,
         "WARP_CACHE_PATH": f"{folder}/warp",
         "TI_OFFLINE_CACHE_FILE_PATH": f"{folder}/taichi",
     }
-    return {**os.environ, **ONE_THREAD, **caches}
+    variables = {**os.environ, **ONE_THREAD, **caches, "PYTHONPYCACHEPREFIX": str(BYTECODE)}
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    return variables
 
 
 def default_stack(problems: Sequence[str], folder: str) -> dict[str, str]:

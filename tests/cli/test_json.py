@@ -51,7 +51,7 @@ def test_explain_has_its_facts_and_the_tree_of_loops(module, capsys):
     [inner] = outer["inside"]
     assert outer["loop"] == "i" and "parallel" in outer["roles"]
     assert (inner["loop"], inner["line"], inner["roles"]) == ("j", 9, ["serial"])
-    assert "depend on each other by total, line 10" in inner["why"]
+    assert inner["why"] == "line 10 both writes and reads total"
     drawn = text.partition("  loops\n")[2].splitlines()
     assert drawn[0].startswith("    `- i  parallel") and drawn[1].startswith(
         f"       `- j  serial: {inner['why']}"
@@ -67,6 +67,50 @@ def test_inspect(tmp_path, sources, capsys):
         archive.write(tmp_path / "add.so", "m/data/add.so")
     facts = json.loads(printed(capsys, "inspect", tmp_path / "model.pt2", "--json"))
     assert facts["facts"]["library"] == [f"m/data/add.so ({own_machine()})"]
+
+
+def test_build_names_the_library_that_it_made(tmp_path, sources, capsys):
+    words = ("build", sources / "add.cc", "-o", tmp_path / "add.so")
+    facts = json.loads(printed(capsys, *words, "--json"))
+    assert facts == {"library": printed(capsys, *words).strip(), "sources": [str(sources / "add.cc")]}
+
+
+def test_export_has_the_operators_of_its_text(tmp_path):
+    (tmp_path / "facts.py").write_text(MODULE)
+    words = ["export", "facts.py", "-o", "libfacts.so", "--signature", "facts::running=float64[:,:]"]
+
+    def exported(*more):  # in a process each: the module is loaded once
+        command = [sys.executable, "-m", "polyop", *words, *more]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    facts = json.loads(exported("--json"))
+    schemas = [f"  {row['schema']}" for row in facts["operators"]]
+    assert exported().splitlines() == ["libfacts.so", *schemas]
+    by_name = {row["name"]: row for row in facts["operators"]}
+    assert by_name["facts::running"]["backward"] in by_name
+
+
+def test_graph_says_what_is_in_the_file(tmp_path, capsys):
+    header = tmp_path / "ops.h"
+    header.write_text(
+        "REG_OP(Add).INPUT(x, ge::TensorType::ALL()).OUTPUT(z, ge::TensorType::ALL()).OP_END_FACTORY_REG(Add)\n"
+        "REG_OP(If).GRAPH(then_branch).OP_END_FACTORY_REG(If)\n"
+    )
+    words = ("graph", "reg-op", header, "--json")
+    facts = json.loads(printed(capsys, *words, "-o", tmp_path / "made.py"))
+    assert (facts["operators"], facts["skipped"]) == (["Add"], {"If": "graph"})
+    assert "def Add(" in (tmp_path / "made.py").read_text()
+    assert main([str(word) for word in words]) == 1
+    assert "--json: needs -o OUT" in capsys.readouterr().err
+
+
+def test_demo_calls_each_framework_that_is_here():
+    done = subprocess.run(
+        [sys.executable, "-m", "polyop", "demo", "--json"], capture_output=True, text=True, check=False
+    )
+    facts = json.loads(done.stdout)
+    assert (done.returncode, facts["agree"]) == (0, True)
+    assert {"NumPy", "PyTorch"} <= {row["framework"] for row in facts["calls"]}
 
 
 def test_a_package_without_libraries(tmp_path, capsys):

@@ -23,10 +23,10 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def amount(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     """Return a time with its unit.
 
-    >>> amount(0.00123), amount(2.5)
+    >>> time_text(0.00123), time_text(2.5)
     ('1.23 ms', '2.5 s')
     """
     scales = ((1, "s"), (1e3, "ms"), (1e6, "us"), (1e9, "ns"))
@@ -66,17 +66,17 @@ def work_lines(result: Result) -> Iterator[str]:
     yield f"work: {at_most}{read} bytes read, {written} written, {counted}"
     if work.bytes:
         machine = f"{roofs.target}, {roofs.threads} threads"
-        yield f"roof: {amount(roofs.seconds(work))}, by {roofs.limit(work)} ({machine})"
+        yield f"roof: {time_text(roofs.seconds(work))}, by {roofs.limit(work)} ({machine})"
 
 
 def _cells(result: Result, entry: Entry) -> tuple[str, ...]:
     assert entry.seconds is not None
     roof = result.of_roof(entry)
     ratio = ("", "") if entry.ratio is None else (f"{entry.ratio.median:.2f} x", _between(entry.ratio))
-    spread = f"{amount(entry.seconds.low)} - {amount(entry.seconds.high)}"
+    spread = f"{time_text(entry.seconds.low)} - {time_text(entry.seconds.high)}"
     name = OURS if entry.name == OURS else entry.name
     cell = "" if roof is None else f"{roof:.0%}"
-    return (name, NAMES[entry.framework], amount(entry.seconds.median), spread, *ratio, cell)
+    return (name, NAMES[entry.framework], time_text(entry.seconds.median), spread, *ratio, cell)
 
 
 def _between(spread: Spread) -> str:

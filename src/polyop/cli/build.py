@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,7 @@ def add(subparsers: Any) -> None:
         help="a CUDA architecture, as in --arch sm_90 (default: the GPUs here)",
     )
     parser.add_argument("--no-torch", action="store_true", help="do not look for PyTorch")
+    parser.add_argument("--json", action="store_true", help="print the library and its sources as JSON")
     parser.set_defaults(run=run)
 
 
@@ -71,7 +73,8 @@ def run(options: argparse.Namespace) -> int:
         torch=False if options.no_torch else None,
         output=Path(options.output) if options.output else None,
     )
-    print(library)
+    facts = {"library": str(library), "sources": options.sources}
+    print(json.dumps(facts, indent=2) if options.json else library)
     return 0
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -43,12 +45,12 @@ int leaky_backward(int nparam, void **params, int *ndims, int64_t **shapes, cons
 
 def add(verbs: Any) -> None:
     """Add the verb to the parser."""
-    verbs.add_parser("demo", help="define, build and call a real operator in each framework found")
+    parser = verbs.add_parser("demo", help="define, build and call a real operator in each framework found")
+    parser.add_argument("--json", action="store_true", help="print the values and times as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the operator's values, gradients and time per call in each framework."""
-    del options
     started = time.perf_counter()
     kernel = source(function="leaky", code=CODE, language="c")
     built = time.perf_counter() - started
@@ -63,22 +65,29 @@ def run(options: argparse.Namespace) -> int:
         gradient=lambda x, out, dout: (backward(x, dout),),
         batch="elementwise",
     )
-    print(f"{leaky.schema}\n  C kernel built or found in the cache in {built * 1e3:.0f} ms\n")
+    if not options.json:
+        print(f"{leaky.schema}\n  C kernel built or found in the cache in {built * 1e3:.0f} ms\n")
     x = np.array([[0.0, -0.1], [-0.2, 1.0]], np.float32)
-    rows = list(_rows(leaky, x))
-    _print(
-        [(name, _flat(value), _flat(grad), f"{_microseconds(call):.2f}") for name, value, grad, call in rows]
-    )
-    values = {(_flat(value), _flat(grad)) for _, value, grad, _ in rows}
-    print("\nall agree" if len(values) == 1 else "\nTHEY DIFFER")
-    return 0 if len(values) == 1 else 1
+    rows = [
+        (name, _flat(value), _flat(grad), _microseconds(call)) for name, value, grad, call in _rows(leaky, x)
+    ]
+    agree = len({(value, grad) for _, value, grad, _ in rows}) == 1
+    if options.json:
+        keys = ("framework", "value", "gradient", "microseconds")
+        calls = [dict(zip(keys, row, strict=True)) for row in rows]
+        facts = {"operator": str(leaky.schema), "build_seconds": built, "calls": calls, "agree": agree}
+        print(json.dumps(facts, indent=2))
+        return 0 if agree else 1
+    _print([(name, value, grad, f"{call:.2f}") for name, value, grad, call in rows])
+    print("\nall agree" if agree else "\nTHEY DIFFER")
+    return 0 if agree else 1
 
 
 def _rows(leaky: BoundOperator, x: Any) -> Iterator[DemoRow]:
     for name in FRAMEWORKS:
         reason = absent(name)
         if reason:
-            print(f"{reason}: not shown")
+            print(f"{reason}: not shown", file=sys.stderr)
             continue
         yield from load(name).demo(leaky, x)
 

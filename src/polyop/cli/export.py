@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import Any
 
 from ..core.errors import ArgumentValueError
@@ -35,6 +36,7 @@ def add(subparsers: Any) -> None:
         metavar='"NAME=T[:,:], float"',
         help="dtypes and dimensions of a loop kernel's tensors; may be repeated",
     )
+    parser.add_argument("--json", action="store_true", help="print the library and its operators as JSON")
     parser.set_defaults(run=run)
 
 
@@ -54,6 +56,11 @@ def run(options: argparse.Namespace) -> int:
         signatures.setdefault(find_operator(name.strip(), module).name, []).append(signature)
     dtypes = options.dtypes.split(",") if options.dtypes else None
     exported = export(chosen, options.output, signatures=signatures, dtypes=dtypes)
+    if options.json:
+        keys = ("name", "schema", "kind", "backward", "no_backward")
+        rows = [{key: str(getattr(one, key)) or None for key in keys} for one in exported]
+        print(json.dumps({"library": options.output, "operators": rows}, indent=2))
+        return 0
     print(options.output)
     for one in exported:
         print(f"  {one.schema}")

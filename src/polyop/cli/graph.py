@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -42,10 +43,13 @@ def add(verbs: Any) -> None:
 
 def _output(parser: argparse.ArgumentParser, help_text: str) -> None:
     parser.add_argument("-o", "--output", default="-", metavar="OUT", help=help_text)
+    parser.add_argument("--json", action="store_true", help="print what was written as JSON; needs -o")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the file and print a summary; return 0, or 1 if nothing could be generated."""
+    if options.json and options.output == "-":
+        raise ArgumentValueError("--json", "needs -o OUT: the text itself is printed without it", "no -o")
     return _reg_op(options) if options.kind == "reg-op" else _prototype(options)
 
 
@@ -60,9 +64,14 @@ def _reg_op(options: argparse.Namespace) -> int:
         )
     generated = generate(prototypes, options.header)
     _write(options.output, generated.text)
-    print(f"{options.header}: {generated.summary}", file=sys.stderr)
-    for each in generated.skipped:
-        print(f"  {each.name} skipped as {each.reason}", file=sys.stderr)
+    if options.json:
+        skipped = {each.name: each.reason for each in generated.skipped}
+        names = [each.name for each in prototypes if each.name not in skipped]
+        print(json.dumps({"file": options.output, "operators": names, "skipped": skipped}, indent=2))
+    else:
+        print(f"{options.header}: {generated.summary}", file=sys.stderr)
+        for each in generated.skipped:
+            print(f"  {each.name} skipped as {each.reason}", file=sys.stderr)
     return 0 if len(generated.skipped) < generated.total else 1
 
 
@@ -78,7 +87,11 @@ def _prototype(options: argparse.Namespace) -> int:
         raise ArgumentValueError(file, "must define an operator", "none")
     guard = "CUSTOM_REG_OP_H_" if options.output == "-" else _guard(options.output)
     _write(options.output, header([prototype_of(each, options.name) for each in bound], guard))
-    print(f"{file}: {', '.join(each.name for each in bound)}", file=sys.stderr)
+    names = [each.name for each in bound]
+    if options.json:
+        print(json.dumps({"file": options.output, "operators": names}, indent=2))
+    else:
+        print(f"{file}: {', '.join(names)}", file=sys.stderr)
     return 0
 
 

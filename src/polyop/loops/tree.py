@@ -8,6 +8,7 @@ from typing import Any
 
 from .ir.grammar import For, If, Stmt
 from .program import Program
+from .why_serial import why_serial
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class LoopNode:
     """A loop: its variable, its line in the author's file (0: none), its roles and the loops inside.
 
     ``roles`` has "parallel", "vector" or "tile", and "serial" where it has none of them; "reduction" beside
-    them where sums are kept for each thread or lane. ``why`` says which value makes a serial loop so.
+    them where sums are kept for each thread or lane. ``why`` says what makes a serial loop so.
     """
 
     variable: str
@@ -41,7 +42,7 @@ def _nodes(program: Program, body: Sequence[Stmt]) -> Iterator[LoopNode]:
     for statement in body:
         if isinstance(statement, For):
             roles = _roles(program, statement.var)
-            why = _why(program, statement.var) if "serial" in roles else ""
+            why = why_serial(program, statement) if "serial" in roles else ""
             inside = tuple(_nodes(program, statement.body))
             source = program.kernel.source.get(statement.line, "").strip()
             yield LoopNode(statement.var, statement.line, source, roles, why, inside)
@@ -61,28 +62,14 @@ def _roles(program: Program, var: str) -> tuple[str, ...]:
     return (*roles, *(["reduction"] if kind is not None and kind.name == "reduction" else []))
 
 
-def _why(program: Program, var: str) -> str:
-    """Return why a loop has no role: the value by which its iterations depend on each other, if they do."""
-    kind = program.kinds.get(var)
-    if kind is None or kind.name == "parallel":
-        return "no iteration depends on another"
-    if kind.name == "reduction":
-        return f"it sums into {', '.join(dict.fromkeys(name for name, _ in kind.over))}"
-    if kind.because is None:
-        return "its iterations depend on each other"
-    lines = sorted({kind.because.a.line, kind.because.b.line} - {0})
-    where = f", line{'s' if len(lines) > 1 else ''} {' and '.join(map(str, lines))}" if lines else ""
-    return f"its iterations depend on each other by {kind.because.target}{where}"
-
-
 def drawn(nodes: Sequence[LoopNode], before: str = "") -> list[str]:
     """Return the lines of a drawing of loops, the author's own lines in a column of their own.
 
     >>> inner = LoopNode("j", 3, "for j in range(n):", ("vector",), "", ())
-    >>> outer = LoopNode("i", 2, "for i in range(m):", ("serial",), "it sums into s", (inner,))
+    >>> outer = LoopNode("i", 2, "for i in range(m):", ("serial",), "it adds up s, in order", (inner,))
     >>> print(*drawn([outer]), sep=chr(10))
-    `- i  serial: it sums into s   2: for i in range(m):
-       `- j  vector                3: for j in range(n):
+    `- i  serial: it adds up s, in order  2: for i in range(m):
+       `- j  vector                       3: for j in range(n):
     """
     rows = list(_rows(nodes, before))
     width = max((len(text) for text, _ in rows), default=0)

@@ -15,6 +15,7 @@ from ..loops.emit.common.ctypes import identifier
 from ..loops.ir.grammar import For, Kernel, statements
 from ..loops.ir.printing import statement
 from ..loops.program import Program
+from ..loops.why_serial import why_serial
 from .values import Access, Badge, LoopFact
 
 SCALAR = 16
@@ -125,7 +126,8 @@ def _fact(
             sentences.append(f"Loops {together} run row by row together, so shared rows stay in a cache.")
         if len(badges) == before:
             badges.append(Badge("serial", "serial"))
-            sentences += [_why_serial(part, program, reason), *_said(part, program)]
+            why_so = why_serial(program, part)
+            sentences += [f"{why_so[0].upper()}{why_so[1:]}.", *_said(part, program)]
             shared = shared or reason.accesses
     return LoopFact(
         name, node.line, text, tuple(dict.fromkeys(badges)), " ".join(dict.fromkeys(sentences)), shared
@@ -138,48 +140,6 @@ def _said(part: For, program: Program) -> list[str]:
     notes = [n.text for n in program.notes if n.kind == "plan" and n.line == part.line]
     texts = [text.removeprefix(start) for text in notes if text.startswith(f"{start}no ")]
     return [f"{text[0].upper()}{text[1:]}." for text in texts]
-
-
-def _why_serial(part: For, program: Program, reason: Reason) -> str:
-    """Return the reason for which a loop runs in order, as sentences."""
-    plan, var = program.plan, part.var
-    if part.hint == "serial":
-        return "serial() in the text asks for it."
-    if part.hint == "border":
-        return "It is the border of a loop: a few iterations, whose conditions differ."
-    if var in plan.columns:
-        return f"{_order(reason)} Each thread runs all of it, for its own part of loop {plan.columns[var]}."
-    if reason.kind == "sequential":
-        return _order(reason)
-    inside = {node.var for node in statements(part.body) if isinstance(node, For)}
-    around = [
-        n.var for n in statements(program.kernel.body) if isinstance(n, For) and part in statements(n.body)
-    ]
-    lanes = next((v for v in [*around, *inside] if v in plan.vector), "")
-    threads = next((v for v in around if v in plan.threads), "")
-    taken = [f"the threads are on loop {threads}"] * bool(threads)
-    taken += [f"the lanes are those of loop {lanes}"] * bool(lanes)
-    others = " and ".join(taken)
-    if reason.kind == "reduction":
-        more = f"; {others}" if others else ""
-        return f"It adds up {', '.join(reason.over)}, in order{more}."
-    return f"Its iterations are independent, but {others or 'no thread and no lane gains by it'}."
-
-
-def _order(reason: Reason) -> str:
-    if len(reason.accesses) < 2:
-        return "A value goes from one iteration to the next."
-    a, b = reason.accesses
-    if a.line == b.line:
-        return (
-            f"Its iterations must keep their order: line {a.line} both {a.verb} and {b.verb} {a.target}."
-            if (a.verb != b.verb)
-            else f"Its iterations must keep their order: line {a.line} {a.verb} {a.target} again and again."
-        )
-    return (
-        f"Its iterations must keep their order: line {a.line} {a.verb} {a.target}, "
-        f"and in another iteration line {b.line} {b.verb} it."
-    )
 
 
 def lanes_in_c(var: str, c: str, target: str) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ..bench.table import aligned, amount
+from ..bench.table import aligned, time_text
 from ..loops.library.tuned import SAME_BITS
 from .search import OUTCOMES, Outcome, Tried
 
@@ -20,7 +20,7 @@ def table(outcome: Outcome) -> Iterator[str]:
     subject = outcome.subject
     yield f"{subject.bound.name} {subject.inputs}"
     tried = f"{len(outcome.tried)} of {outcome.size} schedules tried in {outcome.seconds:.0f} s"
-    yield f"{tried}; default {amount(outcome.default_seconds)}"
+    yield f"{tried}; default {time_text(outcome.default_seconds)}"
     for word, why in OUTCOMES.items():
         if outcome.count(word):
             yield f"  {outcome.count(word):4} {why}"
@@ -37,7 +37,7 @@ def _cells(tried: Tried, outcome: Outcome) -> tuple[str, ...]:
     assert tried.ratio is not None
     values = "same" if tried.values == SAME_BITS else "sums"
     model = f"{tried.cost / outcome.default_cost:.2f}"
-    seconds = "" if tried.seconds is None else amount(tried.seconds)
+    seconds = "" if tried.seconds is None else time_text(tried.seconds)
     return (f"{1 / tried.ratio:.2f} x", seconds, model, values, str(tried.schedule))
 
 

@@ -39,6 +39,16 @@ def verbs(conflict: Conflict) -> tuple[str, str]:
     return ("reads" if False in kinds[0] else "writes"), "writes"
 
 
+def order(conflict: Conflict) -> str:
+    """Return in words what makes a loop keep its order: what two of its iterations do with one value."""
+    (first, second), (a, b) = verbs(conflict), (conflict.a.line, conflict.b.line)
+    if a != b:
+        return f"line {a} {first} {conflict.target}, and in another iteration line {b} {second} it"
+    if first != second:
+        return f"line {a} both {first} and {second} {conflict.target}"
+    return f"line {a} {first} {conflict.target} again and again"
+
+
 def _access(kernel: Kernel, leaf: Leaf, what: str) -> str:
     node: Stmt = leaf.node
     text = statement(node) if kernel.derived else kernel.source.get(leaf.line, "").strip()
