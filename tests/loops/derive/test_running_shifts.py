@@ -335,15 +335,18 @@ def rescaled_in_part(x):
     return y
 
 
-FREE = {online: ("before", "t"), attention: ("new", "top"), causal: ("new", "top"), prefixes: ("before", "t")}
-FREE |= {two_in_turn: ("a", "a_before", "b", "b_before")}
+FREE = {causal: ("new", "top"), prefixes: ("before", "t"), two_in_turn: ("a", "a_before", "b", "b_before")}
+FREE |= {
+    online: ("t",),
+    attention: ("top",),
+    copied_from_a_product: ("t",),
+}  # rescaled_sums has made plain sums
 BOUND = (one_sum_not_rescaled, some_elements_not_rescaled, rescaled_one_step_late, divided_by_the_last_sum)
 BOUND += (
     rescaled_under_a_condition,
     over_rows,
     read_before_the_loop,
     set_after_the_loop,
-    copied_from_a_product,
 )
 BOUND += (sum_of_the_iteration_before, row_of_the_iteration_before, sums_of_rows_together)
 BOUND += (maximum_under_a_condition, delayed_many_times, rescaled_in_part)
