@@ -10,7 +10,9 @@ from typing import Any
 import torch
 
 from ..core.errors import GradientError
+from .capture import is_capturing
 from .custom_gradient import checked, filled
+from .grad import depth
 from .interpose import call_script, wrap, wrap_traced
 
 Function = Callable[..., Any]
@@ -66,7 +68,14 @@ def bridge(
     forward.__signature__ = inspect.Signature()  # type: ignore[attr-defined]
     body = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     node: Any = type("Bprop", (torch.autograd.Function,), body)
-    return lambda *args: wrap(node.apply(*args, *parameters))
+
+    def apply(*args: Any) -> Any:
+        if depth() > 1 and is_capturing():  # PyTorch's compiler would return zeros
+            rule = "its second derivative cannot be computed inside a graph"
+            raise GradientError(subject, rule, hint="compute it in PYNATIVE_MODE, without jit")
+        return wrap(node.apply(*args, *parameters))
+
+    return apply
 
 
 def of_cell(cell: Any) -> Function:

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from ..core.errors import ArgumentTypeError
+from ..core.errors import ArgumentTypeError, PolyopError, UnsupportedError
 from .interpose import plain, plain_attributes, wrap_new
 
 # MindSpore's backends, and their options, which have no effect here
@@ -38,21 +38,22 @@ def captured(function: Callable[..., Any], backend: str = "inductor", dynamic: A
         try:
             with _gradients_in_graphs():
                 return wrap_new(compiled(*args, **kwargs), (*args, *kwargs.values()))
-        except torch._dynamo.exc.Unsupported as problem:  # noqa: SLF001
-            _raise_script_error(function, args, kwargs, problem)
+        except torch._dynamo.exc.TorchDynamoException as problem:  # noqa: SLF001
+            if not isinstance(problem, PolyopError):
+                _raise_script_error(function, args, kwargs, problem)
             raise
 
     return call
 
 
-def captured_cell(cell: Any) -> Any:
+def captured_cell(cell: Any, backend: str = "inductor", dynamic: Any = None) -> Any:
     """Return the cell's call, compiled as a separate graph.
 
     Each cell gets a copy of the code object with a new name. PyTorch's compiler counts recompiles,
     and remembers which sizes varied, per code object and name; shared code would soon reach its limit.
     """
     code = _call_module.__code__.replace(co_name=f"{type(cell).__name__}_{next(_numbers)}")
-    return captured(types.MethodType(types.FunctionType(code, globals()), cell))
+    return captured(types.MethodType(types.FunctionType(code, globals()), cell), backend, dynamic)
 
 
 _numbers = itertools.count()
@@ -62,12 +63,19 @@ def _call_module(module: Any, *args: Any, **kwargs: Any) -> Any:
     return torch.nn.Module.__call__(module, *args, **kwargs)
 
 
-# the words of PyTorch's compiler for an exception that the script itself raises
-_RAISED = ("Observed exception", "Attempted to call a super() attribute")
+# the words of PyTorch's compiler for an exception that the script itself raises, and for a new operator
+_RAISED = ("Observed exception", "Attempted to call a super() attribute", "making fake tensor call")
+_NEW_OPERATOR = "polyop._core.Call'>) __new__"
 
 
 def _raise_script_error(function: Callable[..., Any], args: Any, kwargs: Any, problem: Exception) -> None:
-    """Run the function and its gradient uncompiled, to raise the script's own error, if that is the cause."""
+    """Run the function and its gradient uncompiled, to raise the script's own error, if that is the cause.
+
+    Raises ``UnsupportedError`` for an operator that the script makes.
+    """
+    if _NEW_OPERATOR in str(problem):
+        rule = "an operator cannot be made while a graph is captured"
+        raise UnsupportedError("Custom", rule, hint="make it before: in the __init__ of the cell") from None
     if not any(words in str(problem) for words in _RAISED):
         return
     with in_capture():
@@ -137,7 +145,7 @@ def jit(function: Any = None, *, backend: str = "", dynamic: int = 0, **options:
     if function is None:
         return functools.partial(jit, backend=backend, dynamic=dynamic, **options)
     if isinstance(function, torch.nn.Module):
-        return captured(function, BACKENDS.get(backend, backend), bool(dynamic) or None)
+        return captured_cell(function, BACKENDS.get(backend, backend), bool(dynamic) or None)
     if not callable(function):
         raise ArgumentTypeError("jit", "must be given a function", type(function).__name__)
     return captured(function, BACKENDS.get(backend, backend), bool(dynamic) or None)

@@ -20,6 +20,11 @@ Position = int | tuple[int, ...] | None
 _nesting = threading.local()
 
 
+def depth() -> int:
+    """Return how many gradients are being computed, each inside the one before."""
+    return getattr(_nesting, "depth", 0)
+
+
 def grad(
     fn: Callable[..., Any],
     grad_position: Position = 0,
@@ -166,12 +171,12 @@ def _tracked(args: Sequence[Any], position: int, nested: bool) -> Any:
 @contextlib.contextmanager
 def _level() -> Iterator[bool]:
     """Yield whether this gradient is computed inside another."""
-    depth = getattr(_nesting, "depth", 0)
-    _nesting.depth = depth + 1
+    outer = depth()
+    _nesting.depth = outer + 1
     try:
-        yield depth > 0
+        yield outer > 0
     finally:
-        _nesting.depth = depth
+        _nesting.depth = outer
 
 
 def _function(fn: Any) -> Any:

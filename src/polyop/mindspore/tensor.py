@@ -29,11 +29,20 @@ class Tensor(Methods, torch.Tensor):  # type: ignore[misc]
     [[2. 4.]
      [6. 8.]]
 
-    Raises ``ArgumentTypeError`` for data other than numbers.
+    With a ``shape`` whose unknown sizes are None, and no data, it stands for an input in ``set_inputs``.
+
+    Raises ``ArgumentTypeError`` for data other than numbers, or a shape beside data.
     """
 
-    def __new__(cls, input_data: Any = None, dtype: Any = None) -> Any:
+    def __new__(cls, input_data: Any = None, dtype: Any = None, shape: Any = None) -> Any:
         """Return the tensor."""
+        if input_data is None and dtype is not None:
+            sizes = [0 if n is None else n for n in shape or ()]
+            data = torch.empty(sizes, dtype=to_torch(dtype), device="meta")
+            return torch.Tensor._make_subclass(cls, data, False)  # noqa: SLF001
+        if shape is not None:
+            rule = "shape is for an input of unknown sizes: Tensor(shape=[None, 3], dtype=...), without data"
+            raise ArgumentTypeError("Tensor", rule, shape)
         return torch.Tensor._make_subclass(cls, data_of(input_data, to_torch(dtype)), False)  # noqa: SLF001
 
     @classmethod

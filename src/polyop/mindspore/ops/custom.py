@@ -10,6 +10,7 @@ import torch
 
 from ...define.custom.custom import Custom as _Custom
 from ..bprop import bridge
+from ..grad import depth
 from ..interpose import call_script, plain, wrap_new
 
 
@@ -33,8 +34,9 @@ class Custom(_Custom):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs: one tensor, a tuple of several, or None."""
         # PyTorch's compiler traces this function. A rule that it traces further down would get tensors
-        # without MindSpore's methods.
-        bridgeable = not kwargs and not any(isinstance(value, (list, tuple)) for value in args)
+        # without MindSpore's methods. But a second derivative of the bridge would be zero there.
+        listed = any(isinstance(value, (list, tuple)) for value in args)
+        bridgeable = not kwargs and not listed and depth() < 2
         if self._traced is not None and bridgeable and torch.compiler.is_dynamo_compiling():
             return self._traced(*args)
         return super().__call__(*args, **kwargs)
