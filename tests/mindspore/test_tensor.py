@@ -87,47 +87,16 @@ def test_pytorch_sees_its_own_attributes():
     assert type(result) is Tensor
 
 
-CASES = [  # a call on the tensor, what NumPy says
-    ("sum()", ARRAY.sum()),
+CASES = [  # a call of each kind on the tensor, what NumPy says; the differential table has every method
     ("sum(axis=1)", ARRAY.sum(1)),
-    ("sum(1, keepdims=True)", ARRAY.sum(1, keepdims=True)),
-    ("sum(axis=())", ARRAY.sum()),
-    ("sum(0, ms.float64)", ARRAY.sum(0, np.float64)),
-    ("mean(0)", ARRAY.mean(0)),
-    ("mean(axis=(0, 1), keep_dims=True)", ARRAY.mean((0, 1), keepdims=True)),
-    ("prod(1)", ARRAY.prod(1)),
-    ("max()", ARRAY.max()),
-    ("max(axis=1)", ARRAY.max(1)),
-    ("min(0, True)[0]", ARRAY.min(0, keepdims=True)),
     ("max(1)[1]", ARRAY.argmax(1)),
-    ("argmax(1)", ARRAY.argmax(1)),
-    ("std()", ARRAY.std()),
     ("std(0, ddof=1)", ARRAY.std(0, ddof=1)),
-    ("var(1)", ARRAY.var(1)),
-    ("any(axis=1)", ARRAY.any(1)),
-    ("all(keep_dims=True)", ARRAY.all(keepdims=True)),
-    ("transpose()", ARRAY.T),
     ("transpose(1, 0)", ARRAY.T),
-    ("transpose((0, 1))", ARRAY),
-    ("transpose(0, 1)", ARRAY.T),
-    ("reshape(3, 2)", ARRAY.reshape(3, 2)),
-    ("reshape((-1,))", ARRAY.reshape(-1)),
-    ("view(6)", ARRAY.reshape(6)),
-    ("flatten()", ARRAY.reshape(-1)),
     ("flatten(order='F')", ARRAY.flatten("F")),
-    ("expand_dims(1)", ARRAY[:, None]),
-    ("expand_dims(0).squeeze(axis=0)", ARRAY),
-    ("broadcast_to((2, 2, 3))", np.broadcast_to(ARRAY, (2, 2, 3))),
-    ("equal(3.0)", ARRAY == 3),
     ("astype(ms.int32)", ARRAY.astype(np.int32)),
     ("to(ms.float64)", ARRAY.astype(np.float64)),
-    ("copy()", ARRAY),
-    ("value()", ARRAY),
     ("init_data()", ARRAY),
     ("move_to('CPU')", ARRAY),
-    ("split(1, axis=1)[1]", ARRAY[:, 1:2]),
-    ("gather(ms.Tensor([2, 0]), 1)", ARRAY[:, [2, 0]]),
-    ("abs()", abs(ARRAY)),
 ]
 
 

@@ -44,16 +44,16 @@ def reduction(name: str) -> Callable[..., Any]:
     return method
 
 
-def indices(name: str) -> Callable[..., Any]:
-    """Return a method that calls PyTorch's of this name, with indices in Int32."""
+def of_ops(name: str) -> Callable[..., Any]:
+    """Return a method that calls the function of this name in ``ops`` with the tensor first."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        from .ops import functions
+        from .ops.primitives import FUNCTIONS
 
-        return functions.FUNCTIONS[name](self, *args, **kwargs)
+        return FUNCTIONS[name](self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"PyTorch's {name}; indices are Int32."
+    method.__doc__ = f"Return ``ops.{name}`` of the tensor."
     return unlike_torch(method)
 
 
@@ -126,18 +126,6 @@ class Methods:
         return functions.flatten(self, order, start_dim=start_dim, end_dim=end_dim)
 
     @unlike_torch
-    def add(self, other: Any, *, alpha: Any = 1) -> Any:
-        """Return ``self + alpha * other``."""
-        x, y = promoted(self, other)
-        return T.add(x, y, alpha=alpha)
-
-    @unlike_torch
-    def sub(self, other: Any, *, alpha: Any = 1) -> Any:
-        """Return ``self - alpha * other``."""
-        x, y = promoted(self, other)
-        return T.sub(x, y, alpha=alpha)
-
-    @unlike_torch
     def __add__(self, other: Any) -> Any:
         return T.__add__(*promoted(self, other))
 
@@ -154,32 +142,12 @@ class Methods:
         return T.logical_not(self)
 
     @unlike_torch
-    def maximum(self, other: Any) -> Any:
-        """Return the larger of two, entry by entry."""
-        return T.maximum(*promoted(self, other))
-
-    @unlike_torch
-    def minimum(self, other: Any) -> Any:
-        """Return the smaller of two, entry by entry."""
-        return T.minimum(*promoted(self, other))
-
-    @unlike_torch
-    def floor_divide(self, other: Any) -> Any:
-        """Return the quotient, rounded down."""
-        return T.div(self, other, rounding_mode="floor")
-
-    @unlike_torch
     def cumsum(self, dim: Any = None, dtype: Any = None, *, axis: Any = None) -> Any:
         """Return the running sum along a dimension, in this dtype or ``dtype``."""
         from .ops import functions
 
         total = functions.cumsum(self, dim if axis is None else axis)
         return total if dtype is None else total.astype(dtype)
-
-    argmin = indices("argmin")
-    argsort = indices("argsort")
-    sort = indices("sort")
-    topk = indices("topk")
 
     def type(self) -> str:
         """Return the name of the dtype."""
@@ -205,46 +173,9 @@ class Methods:
         return _extreme(T.amin, T.min, self, *dim, **named)
 
     @unlike_torch
-    def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
-        """Return the standard deviation; ``ddof`` is subtracted from the count."""
-        return reduce(T.std, self, axis, keepdims, correction=ddof)
-
-    @unlike_torch
-    def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
-        """Return the variance; ``ddof`` is subtracted from the count."""
-        return reduce(T.var, self, axis, keepdims, correction=ddof)
-
-    @unlike_torch
-    def any(self, axis: Any = None, keep_dims: bool = False) -> Any:
-        """Return whether any entry is true."""
-        return reduce(T.any, self, axis, keep_dims)
-
-    @unlike_torch
-    def all(self, axis: Any = None, keep_dims: bool = False) -> Any:
-        """Return whether all entries are true."""
-        return reduce(T.all, self, axis, keep_dims)
-
-    @unlike_torch
     def prod(self, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> Any:
         """Return the product over one axis, or of all entries."""
         return reduce(T.prod, self, axis, keep_dims, dtype=to_torch(dtype))
-
-    @unlike_torch
-    def split(self, split_size_or_sections: Any, axis: int = 0) -> Any:
-        """Return a tuple of parts of this size, or of these sizes."""
-        return torch.split(self, split_size_or_sections, axis)
-
-    @unlike_torch
-    def equal(self, other: Any) -> Any:
-        """Return an elementwise comparison, as a tensor of bool."""
-        return T.eq(self, other)
-
-    @unlike_torch
-    def gather(self, input_indices: Any, axis: Any, batch_dims: int = 0) -> Any:
-        """Return the slices of ``axis`` with these indices."""
-        from .ops import functions
-
-        return functions.gather(self, input_indices, axis, batch_dims)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return a NumPy array, for NumPy."""
@@ -262,6 +193,14 @@ class Methods:
     def __iter__(self) -> Iterator[Any]:
         """Yield the entries of the first dimension."""
         return iter(T.unbind(self, 0))
+
+
+_OF_OPS = (
+    "add", "all", "any", "argmin", "argsort", "equal", "floor_divide", "gather", "maximum", "minimum", "sort",
+    "split", "std", "sub", "topk", "var",
+)  # fmt: skip
+for _name in _OF_OPS:
+    setattr(Methods, _name, of_ops(_name))
 
 
 def _reversed(tensor: Any) -> tuple[int, ...]:

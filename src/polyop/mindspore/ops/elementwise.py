@@ -22,19 +22,10 @@ _SAME = (
     "square", "tan", "tanh", "trunc", "where",
 )  # fmt: skip
 
-# MindSpore's name: PyTorch's function with the same arguments
-_OTHER: dict[str, Any] = {
-    "elu": functional.elu,
-    "gelu": functional.gelu,
-    "hardswish": functional.hardswish,
-    "hardsigmoid": functional.hardsigmoid,
-    "logsigmoid": functional.logsigmoid,
-    "mish": functional.mish,
-    "relu6": functional.relu6,
-    "silu": functional.silu,
-    "softplus": functional.softplus,
-    "softsign": functional.softsign,
-}
+# the same, of torch.nn.functional
+_OF_NN = (
+    "elu", "gelu", "hardsigmoid", "hardswish", "logsigmoid", "mish", "relu6", "silu", "softplus", "softsign",
+)  # fmt: skip
 
 
 def _floor_divide(x: Any, y: Any) -> Any:
@@ -42,36 +33,26 @@ def _floor_divide(x: Any, y: Any) -> Any:
     return torch.div(x, y, rounding_mode="floor")  # torch.floor_divide has no gradient; MindSpore's is zero
 
 
-# two tensors, or a tensor and a number
+# two tensors, or a tensor and a number: MindSpore's names, and PyTorch's function
 _TWO: dict[str, Any] = {
+    **dict.fromkeys(("floor_div", "floor_divide"), _floor_divide),
+    **dict.fromkeys(("floor_mod", "remainder"), torch.remainder),
+    **dict.fromkeys(("equal", "eq"), torch.eq),
+    **dict.fromkeys(("not_equal", "ne"), torch.ne),
+    **dict.fromkeys(("greater", "gt"), torch.gt),
+    **dict.fromkeys(("greater_equal", "ge"), torch.ge),
+    **dict.fromkeys(("less", "lt"), torch.lt),
+    **dict.fromkeys(("less_equal", "le"), torch.le),
     "mul": operator.mul,
-    "floor_div": _floor_divide,
-    "floor_divide": _floor_divide,
-    "floor_mod": torch.remainder,
-    "remainder": torch.remainder,
     "pow": operator.pow,
-    "maximum": torch.maximum,
-    "minimum": torch.minimum,
-    "atan2": torch.atan2,
-    "equal": torch.eq,
-    "eq": torch.eq,
-    "not_equal": torch.ne,
-    "ne": torch.ne,
-    "greater": torch.gt,
-    "gt": torch.gt,
-    "greater_equal": torch.ge,
-    "ge": torch.ge,
-    "less": torch.lt,
-    "lt": torch.lt,
-    "less_equal": torch.le,
-    "le": torch.le,
-    "logical_and": torch.logical_and,
-    "logical_or": torch.logical_or,
-    "logical_xor": torch.logical_xor,
-    "bitwise_and": torch.bitwise_and,
-    "bitwise_or": torch.bitwise_or,
-    "bitwise_xor": torch.bitwise_xor,
-}
+    **{
+        name: getattr(torch, name)
+        for name in (
+            "atan2", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "logical_xor",
+            "maximum", "minimum",
+        )
+    },
+}  # fmt: skip
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002 - MindSpore's name
@@ -121,7 +102,7 @@ def addn(inputs: Any) -> Any:
 
 FUNCTIONS: dict[str, Function] = {
     **{name: wrapped(getattr(torch, name)) for name in _SAME},
-    **{name: wrapped(function) for name, function in _OTHER.items()},
+    **{name: wrapped(getattr(functional, name)) for name in _OF_NN},
     **{name: of_two(function) for name, function in _TWO.items()},
     "add": add,
     "sub": sub,

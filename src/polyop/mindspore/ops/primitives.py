@@ -5,6 +5,7 @@ A row of the table has the function that a primitive calls, and the arguments of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -102,34 +103,31 @@ AXIS = (("axis", 0),)
 LAST_AXIS = (("axis", -1),)
 MATRICES = (("transpose_a", False), ("transpose_b", False))
 
+# primitives without arguments of their own, whose function has the same name in small letters
+_PLAIN = (
+    "Abs", "Add", "Assign", "AssignAdd", "AssignSub", "Atan2", "Cast", "Ceil", "Cos", "Depend", "Div",
+    "Equal", "Erf", "Exp", "ExpandDims", "Eye", "Floor", "FloorDiv", "FloorMod", "Greater", "GreaterEqual",
+    "Less", "LessEqual", "Log", "LogicalAnd", "LogicalNot", "LogicalOr", "Maximum", "Minimum", "Mul",
+    "Neg", "NotEqual", "Ones", "OnesLike", "Pow", "Rank", "Reciprocal", "Reshape", "Rsqrt", "Select",
+    "Shape", "Sigmoid", "Sign", "Sin", "Size", "Sqrt", "Square", "Sub", "Tan", "Tanh", "Tile", "Transpose",
+    "Zeros", "ZerosLike",
+)  # fmt: skip
+
 # primitive: (function, or its name), (constructor's arguments with defaults)
 ROWS: dict[str, tuple[Any, tuple[tuple[str, Any], ...]]] = {
-    "Abs": ("abs", ()), "Add": ("add", ()), "AddN": ("addn", ()), "Assign": ("assign", ()),
-    "AssignAdd": ("assign_add", ()), "AssignSub": ("assign_sub", ()), "Atan2": ("atan2", ()),
-    "BatchMatMul": (_matmul, MATRICES), "BroadcastTo": ("broadcast_to", (("shape", ()),)),
-    "Cast": ("cast", ()), "Ceil": ("ceil", ()), "Concat": ("concat", AXIS), "Cos": ("cos", ()),
-    "Depend": ("depend", ()), "Div": ("div", ()), "Equal": ("equal", ()), "Erf": ("erf", ()),
-    "Exp": ("exp", ()), "ExpandDims": ("expand_dims", ()), "Eye": ("eye", ()),
-    "Floor": ("floor", ()), "FloorDiv": ("floor_div", ()), "FloorMod": ("floor_mod", ()),
-    "GatherD": ("gather_elements", ()), "GeLU": (_gelu, ()), "Gather": ("gather", (("batch_dims", 0),)),
-    "Greater": ("greater", ()), "GreaterEqual": ("greater_equal", ()), "Identity": (wrap, ()),
-    "IsFinite": ("isfinite", ()), "IsInf": ("isinf", ()), "IsNan": ("isnan", ()), "Less": ("less", ()),
-    "LessEqual": ("less_equal", ()), "Log": ("log", ()), "LogSoftmax": ("log_softmax", LAST_AXIS),
-    "LogicalAnd": ("logical_and", ()), "LogicalNot": ("logical_not", ()), "LogicalOr": ("logical_or", ()),
-    "MatMul": (_matmul, MATRICES), "Maximum": ("maximum", ()), "Minimum": ("minimum", ()),
-    "Mul": ("mul", ()), "Neg": ("neg", ()), "NotEqual": ("not_equal", ()), "OnesLike": ("ones_like", ()),
-    "Ones": ("ones", ()), "Pow": ("pow", ()), "Print": (_print, ()), "Rank": ("rank", ()),
-    "ReLU": ("relu", ()), "ReLU6": ("relu6", ()), "RealDiv": (_real_div, ()), "Reciprocal":
-    ("reciprocal", ()),
+    **{name: (re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(), ()) for name in _PLAIN},
+    "AddN": ("addn", ()), "GatherD": ("gather_elements", ()), "GeLU": (_gelu, ()), "Identity": (wrap, ()),
+    "IsFinite": ("isfinite", ()), "IsInf": ("isinf", ()), "IsNan": ("isnan", ()), "Print": (_print, ()),
+    "ReLU": ("relu", ()), "ReLU6": ("relu6", ()), "RealDiv": (_real_div, ()),
+    "BatchMatMul": (_matmul, MATRICES), "MatMul": (_matmul, MATRICES),
+    "BroadcastTo": ("broadcast_to", (("shape", ()),)),
+    "Concat": ("concat", AXIS), "Stack": ("stack", AXIS), "Unstack": ("unstack", AXIS),
+    "Gather": ("gather", (("batch_dims", 0),)),
+    "Softmax": ("softmax", LAST_AXIS), "LogSoftmax": ("log_softmax", LAST_AXIS),
     "ReduceAll": ("all", REDUCTION), "ReduceAny": ("any", REDUCTION), "ReduceMax": ("amax", REDUCTION),
     "ReduceMean": ("mean", REDUCTION), "ReduceMin": ("amin", REDUCTION),
-    "ReduceSum": ("reduce_sum", REDUCTION), "Reshape": ("reshape", ()), "Rsqrt": ("rsqrt", ()),
-    "Select": ("select", ()), "Shape": ("shape", ()), "Sigmoid": ("sigmoid", ()), "Sign": ("sign", ()),
-    "Sin": ("sin", ()), "Size": ("size", ()), "Softmax": ("softmax", LAST_AXIS),
-    "Split": (_split, (("axis", 0), ("output_num", 1))), "Sqrt": ("sqrt", ()), "Square": ("square", ()),
-    "Squeeze": ("squeeze", (("axis", None),)), "Stack": ("stack", AXIS), "Sub": ("sub", ()),
-    "Tan": ("tan", ()), "Tanh": ("tanh", ()), "Tile": ("tile", ()), "Transpose": ("transpose", ()),
-    "Unstack": ("unstack", AXIS), "Zeros": ("zeros", ()), "ZerosLike": ("zeros_like", ()),
+    "ReduceSum": ("reduce_sum", REDUCTION),
+    "Split": (_split, (("axis", 0), ("output_num", 1))), "Squeeze": ("squeeze", (("axis", None),)),
     "Argmax": (_arg_extreme("argmax"), (("axis", -1), ("output_type", torch.int32))),
     "Argmin": (_arg_extreme("argmin"), (("axis", -1), ("output_type", torch.int32))),
     "ArgMaxWithValue": (_arg_with_value("max"), (("axis", 0), ("keep_dims", False))),
