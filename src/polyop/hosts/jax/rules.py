@@ -34,7 +34,11 @@ def saving_site(site: Site, flat: Sequence[Any]) -> Site:
     if not isinstance(rule, Recorded):
         arguments = site.unflatten(flat)
         saving = saving_of(site.operator, arguments)
-        return site.base if saving is None else site_of(saving, arguments)
+        if saving is None:
+            return site.base
+        with_temporaries = site_of(saving, arguments)
+        # JAX cannot hold a temporary of 64 bits while these are switched off: it is computed again then
+        return with_temporaries if all(map(tensors.is_held, with_temporaries.outputs(flat))) else site.base
     if rule.saving_part is None:  # it writes an argument, so it has none
         return site.base
     arguments = site.unflatten(flat)

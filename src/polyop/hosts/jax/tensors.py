@@ -36,6 +36,11 @@ def is_smooth(value: Any) -> bool:
     return bool(jnp.issubdtype(value.dtype, jnp.inexact))
 
 
+def is_held(spec: Spec) -> bool:
+    """Whether JAX has arrays of a dtype: it has none of 64 bits while these are switched off."""
+    return bool(jax.dtypes.canonicalize_dtype(spec.dtype.numpy) == spec.dtype.numpy)
+
+
 def structs(operator: Operator, specs: Sequence[Spec]) -> list[Any]:
     """Return output specs as ``jax.ShapeDtypeStruct``.
 
@@ -43,7 +48,7 @@ def structs(operator: Operator, specs: Sequence[Spec]) -> list[Any]:
     half of the memory that the kernel writes.
     """
     for number, spec in enumerate(specs):
-        if jax.dtypes.canonicalize_dtype(spec.dtype.numpy) != spec.dtype.numpy:
+        if not is_held(spec):
             subject = f"{operator.name}: output {number}"
             rule = f"is {spec.dtype}, and JAX has 64-bit types switched off"
             hint = 'jax.config.update("jax_enable_x64", True), or give the operator a 32-bit output'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..ir.grammar import Expr, Load, Store, Var, walk
+from ..ir.grammar import Expr, Load, Op, Store, Var, walk
 from . import affine
 
 UNIFORM, UNIT, BACK, STRIDED, UNKNOWN = "uniform", "unit", "back", "strided", "unknown"
@@ -48,6 +48,18 @@ def stride(node: Load | Store, var: str, varying: frozenset[str] = frozenset()) 
 
 def _loads(index: Expr, names: frozenset[str]) -> bool:
     return any(isinstance(e, Load) and depends(e, names) for e in walk(index))
+
+
+NARROW_INTEGERS = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
+
+
+def is_counted(expr: Expr, var: str, varying: frozenset[str]) -> bool:
+    """Whether an expression narrows an integer that grows by one with the loop variable: ``int32(j - 1)``."""
+    match expr:
+        case Op(name="cast", args=(inner,)) if expr.type.dtype in NARROW_INTEGERS:
+            counts = inner.type.dtype == "int64" and affine.step(inner, var) == 1
+            return counts and not depends(inner, varying)
+    return False
 
 
 COSTS: Mapping[str, float] = {UNIFORM: 0.25, UNIT: 1.0, BACK: 2.0, STRIDED: 6.0, UNKNOWN: 24.0}

@@ -44,6 +44,8 @@ class Derivation(Program):
     """For the saving form: which temporaries it returns, "all" or "auto"."""
     not_saved: frozenset[str] = frozenset()
     """For the saving form: the temporaries that it must not return."""
+    winners: frozenset[str] = frozenset()
+    """For the saving form: the temporaries that say which elements maxima took. It returns them if it can."""
     saved: tuple[str, ...] = ()
     """After ``return_temporaries``: the temporaries that it returns."""
 

@@ -16,6 +16,7 @@ from ...core.errors import GradientError
 from ..analysis.ranges import extreme, length
 from ..ir.grammar import INT, Buffer, Const, Expr, For, If, Kernel, Load, Stmt, Store, Type, Var
 from ..ir.operate import operate
+from .activity import active
 from .derivation import Derivation
 from .names import Names
 from .scopes import Scopes
@@ -27,7 +28,8 @@ def keep_argmax_operands(derivation: Derivation) -> Derivation:
     Raises ``GradientError`` with the line where the number of operands depends on data.
     """
     kernel = derivation.kernel
-    rewriter = _Rewriter(kernel, dict(derivation.owners))
+    gradients = active(kernel, derivation.inputs, derivation.outputs)
+    rewriter = _Rewriter(kernel, dict(derivation.owners), gradients)
     body = rewriter.body(kernel.body, ())
     if not rewriter.buffers:
         return derivation
@@ -38,8 +40,8 @@ def keep_argmax_operands(derivation: Derivation) -> Derivation:
 class _Rewriter:
     """Rewrites a kernel's body; ``buffers`` are the new ones, and ``scopes`` the owners of all."""
 
-    def __init__(self, kernel: Kernel, scopes: Scopes) -> None:
-        self.kernel, self.scopes = kernel, dict(scopes)
+    def __init__(self, kernel: Kernel, scopes: Scopes, active_buffers: frozenset[str]) -> None:
+        self.kernel, self.scopes, self.active = kernel, dict(scopes), active_buffers
         self.names = Names(kernel)
         self.buffers: dict[str, Buffer] = {}
 
@@ -62,6 +64,8 @@ class _Rewriter:
     def _is_computed_twice(self, node: Store) -> bool:
         """Whether the operand would be computed twice: for the max or min, and for the winner's search."""
         value = node.value
+        if node.buffer not in self.active:
+            return False
         if not isinstance(value, Load):
             return not isinstance(value, Const)
         own, scope = (self.scopes.get(name, ()) for name in (value.buffer, node.buffer))

@@ -32,6 +32,7 @@ from .keep_argmax_operands import keep_argmax_operands
 from .loop_fission import loop_fission
 from .return_temporaries import initialisation_of_saved, return_temporaries
 from .reverse import reverse
+from .save_winners import save_winners
 from .scalars_to_memory import scalars_to_memory
 from .scatter_to_gather import scatter_to_gather
 from .split_clamped_stores import split_clamped_stores
@@ -55,16 +56,22 @@ NORMAL_FORM: Passes = (
 )
 """The form that kernels are differentiated in."""
 
-RECORD: Passes = (
+STOP: Passes = (
     Pass(stop_shift_gradients, "A maximum that no output depends on, as softmax's, has the gradient 0."),
     Pass(
         stop_running_shifts,
         "So has a running maximum that no output depends on, as an online softmax's.",
     ),
+)
+"""What the gradient does not need of the forward."""
+
+TO_RECORD: Passes = (
     Pass(keep_argmax_operands, "The winner of a maximum is found again by equality.", needed=True),
     Pass(to_be_recorded, "Each value that the gradient reads is given, recomputed or taped.", needed=True),
 )
 """What the gradient needs of the forward."""
+
+RECORD: Passes = (*STOP, *TO_RECORD)
 
 REVERSE: Passes = (
     Pass(reverse, "The loops run backwards and propagate adjoints: this is the gradient.", needed=True),
@@ -93,7 +100,9 @@ CHECKPOINTED: Passes = (
 )
 SAVING: Passes = (
     *NORMAL_FORM,
-    *RECORD,
+    *STOP,
+    Pass(save_winners, "A gradient that knows the winner of a maximum need not search for it."),
+    *TO_RECORD,
     Pass(return_temporaries, "What the forward returns the gradient need not recompute.", needed=True),
     Pass(initialisation_of_saved, "A temporary that is an output has elements never written.", needed=True),
 )

@@ -31,7 +31,6 @@ from ..ir.grammar import (
     rewrite,
 )
 from ..ir.operate import operate
-from ..ir.types import is_real
 from ..passes.initialisation import initialisation
 from .derivation import Derivation
 from .recording import Recording
@@ -41,7 +40,8 @@ from .scalars_to_memory import ZERO
 def return_temporaries(derivation: Derivation) -> Derivation:
     """Return the derivation with its temporaries as outputs: "all" of them, or those that are small ("auto").
 
-    A temporary is small when all its copies together have fewer dimensions than an input has.
+    A temporary is small when all its copies together have fewer dimensions than an input has. The winner of
+    a maximum is returned in any case: it is smaller than what it was chosen from.
     """
     recording, kernel = derivation.recording, derivation.kernel
     assert recording is not None, "to_be_recorded runs before return_temporaries"
@@ -49,10 +49,10 @@ def return_temporaries(derivation: Derivation) -> Derivation:
     saved: list[str] = []
     for name in recording.values.recomputed():
         rows = _rows(recording, name)
-        if rows is None or name in derivation.not_saved or not is_real(kernel, name):
+        if rows is None or name in derivation.not_saved or kernel.buffers[name].dtype == "bool":
             continue
         own = kernel.buffers[name].shape if kernel.buffers[name].shape != (Const(1, INT),) else ()
-        if derivation.tape == "all" or len(rows) + len(own) < rank:
+        if derivation.tape == "all" or len(rows) + len(own) < rank or name in derivation.winners:
             kernel = _returned(kernel, name, rows)
             saved.append(name)
     if not saved:

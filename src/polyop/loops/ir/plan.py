@@ -9,11 +9,12 @@ from .grammar import Expr, Load
 
 @dataclass(frozen=True)
 class Row:
-    """A dimension of a tensor and the index there: it decides which thread runs an iteration."""
+    """A dimension of a tensor and the index there: it decides which thread runs an iteration of ``loop``."""
 
     buffer: str
     axis: int
     index: Expr
+    loop: str
 
 
 @dataclass(frozen=True)

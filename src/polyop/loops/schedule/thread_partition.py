@@ -4,6 +4,7 @@ columns   In ``for t: for b:`` iterations with different t conflict, but never w
           runs every t over its own part of the inner loop, without a barrier after each t.
 rows      In ``y[index[i], j] += x[i, j]`` iterations conflict only if they pick the same row. Each thread
           goes through all iterations, in order, and runs those whose row is in its part of the tensor.
+          So in ``y[index[i, k], j]``, where k picks the row and i is a loop around it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def thread_partition(program: Program) -> ThreadPartition:
             inner, outer = chain[-1], frozenset(loop.var for loop in chain[:-1])
             divisible = not any(loop.hint in ("serial", "border") for loop in chain)
             divisible = divisible and not any((outer | {node.var}) & {*loops} for loops in owners.values())
-            row = next(_rows(model, node, conflicts, where), None) if divisible else None
+            sequential = [loop for loop in chain if kinds[loop.var].name != "parallel"]
+            row = next(_rows(model, sequential, conflicts, where), None) if divisible else None
             if row is not None:
                 result.rows[node.var] = row
             elif not outer or kinds[inner.var].name != "parallel":
@@ -79,27 +81,31 @@ def _crosses(model: Model, conflict: Conflict, where: Paths, outer: frozenset[st
     return False
 
 
-def _rows(model: Model, node: For, conflicts: Sequence[Conflict], where: Paths) -> Iterator[Row]:
-    """Yield the rows that a loop picks by index, if its iterations have no other conflict."""
-    inside = list(statements(node.body))
+def _rows(model: Model, loops: Sequence[For], conflicts: Sequence[Conflict], where: Paths) -> Iterator[Row]:
+    """Yield the rows that a loop, or one of those inside it, picks by index, without any other conflict."""
+    for depth, loop in enumerate(loops):
+        outer = [x.var for x in loops[: depth + 1]]
+        targets = {c.target for c in conflicts if any(_carries(model, c, where, var) for var in outer)}
+        if len(targets) == 1:
+            yield from _picked(loop, *targets)
+
+
+def _picked(loop: For, target: str) -> Iterator[Row]:
+    """Yield the rows of the target that the iterations of a loop pick."""
+    inside = list(statements(loop.body))
     written = {s.buffer for s in inside if isinstance(s, Store)}
-    assigned = {s.name for s in inside if isinstance(s, Assign)}
-    names = frozenset({s.var for s in inside if isinstance(s, For)} | assigned)
-    if not any(isinstance(s, For) for s in inside):
+    if any(isinstance(s, Assign) for s in inside) or not any(isinstance(s, For) for s in inside):
         return  # to find the owner of a row costs as much as the work on one element
-    targets = {c.target for c in conflicts if _carries(model, c, where, node.var)}
-    if len(targets) != 1 or assigned:
-        return
-    (target,) = targets
+    names = frozenset(s.var for s in inside if isinstance(s, For))
     accesses: list[Load | Store] = [e for s in inside for e in walk(s) if isinstance(e, Load)]
     accesses += [s for s in inside if isinstance(s, Store)]
     on_target = [a for a in accesses if a.buffer == target]
     for axis, index in enumerate(on_target[0].index if on_target else ()):
         loads = {e.buffer for e in walk(index) if isinstance(e, Load)}
-        varies = any(isinstance(e, Var) and e.name == node.var for e in walk(index))
+        varies = any(isinstance(e, Var) and e.name == loop.var for e in walk(index))
         fixed = not loads & written and not depends(index, names)
         if loads and varies and fixed and all(a.index[axis] == index for a in on_target):
-            yield Row(target, axis, index)
+            yield Row(target, axis, index, loop.var)
 
 
 def _carries(model: Model, conflict: Conflict, where: Paths, var: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from dataclasses import replace
 from ...analysis import affine
 from ...analysis.cost import total
 from ...analysis.strides import depends
-from ...ir.grammar import INT, Assign, For, Kernel, Load, Stmt, Store, Type, Var, statements, walk
+from ...ir.grammar import INT, Assign, For, Kernel, Load, Stmt, Store, Type, Var, perfect, statements, walk
 from ...ir.plan import Member, Plan, Row
 from ..common.copies import Copies, plain
 from ..common.ctypes import computed, identifier, identity, memory
@@ -398,15 +399,26 @@ class _Body:
         self.loops.loop(part, plain(Scope().with_names(names)))
 
     def rows(self, node: For, row: Row) -> None:
-        """Print the iterations of a loop whose rows are ``begin`` .. ``end - 1``.
+        """Print the iterations of a loop whose rows are ``begin`` .. ``end - 1``."""
+        self.out.line("struct polyop_failure q_2 = {.place = 1};")  # no author's names, as all q
+        self.out.line(f"int64_t q_3[{PICKED}];")
+        loops = perfect(node)
+        with contextlib.ExitStack() as blocks:
+            for loop in itertools.takewhile(lambda loop: loop.var != row.loop, loops):
+                var = identifier(loop.var)
+                lo, hi = (self.functions.expressions.scalar(e, Scope()) for e in (loop.lo, loop.hi))
+                head = f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"
+                blocks.enter_context(self.out.block(head))
+            self._own_rows(next(loop for loop in loops if loop.var == row.loop), row)
+
+    def _own_rows(self, node: For, row: Row) -> None:
+        """Print the iterations of the loop that picks the rows.
 
         The first thread also runs iterations whose row is outside the tensor: it reports the error.
         """
         expressions, var = self.functions.expressions, identifier(node.var)
         size, index = expressions.size(row.buffer, row.axis), picked(expressions, row.index)
         lo, hi = (expressions.scalar(e, Scope()) for e in (node.lo, node.hi))
-        self.out.line("struct polyop_failure q_2 = {.place = 1};")  # no author's names, as all q
-        self.out.line(f"int64_t q_3[{PICKED}];")
         with self.out.block(f"for (int64_t q_4 = {lo}, q_5 = {hi}; q_4 < q_5; q_4 += {PICKED})"):
             self.out.line(f"if (polyop_stops(k, {PICKED})) break;")
             self.out.line("int64_t q_6 = 0;")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ...analysis.strides import is_counted
 from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, Var, children, statements
 from .ctypes import identifier
 from .expressions import Lanes, Scope
@@ -120,6 +121,7 @@ def width_of(
     from .ctypes import SIZES, computed, memory
 
     widest = 1
+    varying = frozenset(n for n, d in dependences.items() if LANE in d)
 
     def look(expr: Expr) -> None:
         nonlocal widest
@@ -129,7 +131,7 @@ def width_of(
             widest = max(widest, 1 if elem == "bool" else SIZES[elem])
             if isinstance(expr, Load):
                 widest = max(widest, SIZES[memory(kind.dtype)])
-        if not isinstance(expr, Load):
+        if not isinstance(expr, Load) and not is_counted(expr, lanes, varying):
             for child in children(expr):
                 look(child)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...analysis import affine
 from ...analysis.bounds import Bounds
-from ...analysis.strides import BACK, STRIDED, UNIFORM, UNIT, depends, stride
+from ...analysis.strides import BACK, STRIDED, UNIFORM, UNIT, depends, is_counted, stride
 from ...ir.grammar import Const, Expr, Kernel, Load, Op, Size, Store, Type, Var, walk
 from .c_operators import COMPARE, EXACT, INFIX, OF_NO_LIBM, SHIFTS
 from .ctypes import NARROW, SIZES, computed, identifier, memory, signed, size_name, word
@@ -112,6 +112,8 @@ class Expressions:
                 return self._load(expr, scope)
             case Op(name="select"):
                 return self._select(expr, scope)
+            case Op(name="cast") if scope.lanes and is_counted(expr, scope.lanes.var, scope.lanes.varying):
+                return self._counted(expr, scope)
             case Op(name="cast", args=(inner,)):
                 converted = self.convert(self.value(inner, scope), expr.type, scope)
                 same = inner.type.dtype == expr.type.dtype
@@ -182,8 +184,7 @@ class Expressions:
         if elem == "bool":
             if value.truth:
                 return value
-            zero = f"{value.text} != 0"
-            return Value(f"({zero})", signed(value.elem) if value.vec else "bool", value.vec, True)
+            return Value(f"({value.text} != 0)", signed(value.elem) if value.vec else "bool", value.vec, True)
         if value.truth:
             if not value.vec:
                 return Value(f"({elem})({value.text})", elem)
@@ -207,6 +208,12 @@ class Expressions:
         if elem == "bool":
             return Value(text, f"i{lanes.width * 8}" if vec and lanes else "bool", vec, True)
         return Value(text, elem, vec)
+
+    def _counted(self, expr: Op, scope: Scope) -> Value:
+        """Return a narrowed loop variable: that of the first lane, from which the other lanes count."""
+        elem, first = computed(expr.type), self.scalar(expr.args[0], replace(scope, lanes=None))
+        vector = self.vector(elem, scope)
+        return Value(f"(bcast_{vector}(({elem})({first})) + iota_{vector}())", elem, True)
 
     # memory
 
@@ -369,8 +376,7 @@ class Expressions:
             return Value(f"({condition.text} ? {then.text} : {other.text})", then.elem, then.vec, then.truth)
         then, other = self.spread(then, scope), self.spread(other, scope)
         if then.truth:
-            elem = condition.elem
-            m = condition.text
+            elem, m = condition.elem, condition.text
             a, b = self.mask(then, elem, scope), self.mask(other, elem, scope)
             return Value(f"(({m} & {a}) | (~{m} & {b}))", elem, True, True)
         mask = self.mask(condition, then.elem, scope)
@@ -405,9 +411,8 @@ class Expressions:
         vec = args[0].vec
         if args[0].truth:
             return self._on_conditions(name, args, scope)
-        elem = args[0].elem
+        elem, texts = args[0].elem, [a.text for a in args]
         kind = self.vector(elem, scope) if vec else elem
-        texts = [a.text for a in args]
         if name in COMPARE:
             return Value(f"({texts[0]} {name} {texts[1]})", signed(elem) if vec else "bool", vec, True)
         text = self._call(name, texts, elem, kind, vec)

@@ -1,0 +1,206 @@
+"""Find maxima and minima over loops, and number the elements that they compare.
+
+    top = x[i, 0]                     first
+    for j in range(1, n):             loops
+        top = max(top, x[i, j])       updates: also several, or: if x[i, j] > top: top = x[i, j]
+
+The number of an element tells its place: ``p * 4 + q`` is that of ``x[2 * i + p, 2 * j + q]`` in a window of
+3 by 3.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..analysis import affine
+from ..analysis.equality import is_same
+from ..analysis.strides import depends
+from ..ir.grammar import INT, Const, Expr, For, If, Load, Op, Stmt, Store, Var, perfect, statements, walk
+from ..ir.grammar import substitute as substituted
+from ..ir.operate import operate
+
+ORDERED = ("<", "<=", ">", ">=")
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """A maximum or minimum: the store of its first value, and the updates inside ``loops``.
+
+    The updates compare one element each. They differ by constants in their indices.
+    """
+
+    first: Store
+    loops: tuple[For, ...]
+    updates: tuple[Store | If, ...]
+    elements: tuple[Load, ...]
+
+    @functools.cached_property
+    def digits(self) -> tuple[Digit, ...]:
+        """What the number of an element consists of, the most significant first."""
+        found = []
+        for loop in self.loops:
+            value = operate("-", Var(loop.var, INT), loop.lo)
+            found.append(Digit(_radix(operate("-", loop.hi, loop.lo)), (value,) * len(self.updates)))
+        for constants in self._offsets.values():
+            values = tuple(Const(c - min(constants), INT) for c in constants)
+            found.append(Digit(_radix(Const(max(constants) - min(constants) + 1, INT)), values))
+        return tuple(found)
+
+    @functools.cached_property
+    def count(self) -> int | None:
+        """How many numbers there are, or None if that depends on sizes."""
+        total = 1
+        for digit in self.digits:
+            if not isinstance(digit.radix, Const):
+                return None
+            total *= int(digit.radix.value)
+        return total
+
+    @functools.cached_property
+    def _offsets(self) -> dict[int, tuple[int, ...]]:
+        """By axis in which the elements differ: the constants."""
+        found = {}
+        for axis, indices in enumerate(zip(*(e.index for e in self.elements), strict=True)):
+            if len(set(indices)) > 1:
+                forms = [affine.linear(index) or {} for index in indices]
+                found[axis] = tuple(form.get("", 0) for form in forms)
+        return found
+
+    def number(self, update: int) -> Expr:
+        """Return the number of the element that an update compares."""
+        first, *others = self.digits
+        total = first.values[update]
+        for digit in others:
+            total = operate("+", operate("*", total, digit.radix), digit.values[update])
+        return total
+
+    def element(self, number: Expr) -> Load:
+        """Return the element with a number."""
+        values: list[Expr] = []
+        for place, digit in reversed(list(enumerate(self.digits))):
+            values.insert(0, operate("%", number, digit.radix) if place else number)
+            number = operate("//", number, digit.radix)
+        index = list(self.elements[0].index)
+        for (axis, constants), value in zip(self._offsets.items(), values[len(self.loops) :], strict=True):
+            least = self.elements[constants.index(min(constants))].index[axis]
+            index[axis] = operate("+", least, value)
+        places = {
+            loop.var: operate("+", loop.lo, value) for loop, value in zip(self.loops, values, strict=False)
+        }
+        return replace(self.elements[0], index=tuple(substituted(i, places) for i in index))
+
+
+@dataclass(frozen=True)
+class Digit:
+    """A digit of the number: its radix, and its value in each update."""
+
+    radix: Expr
+    values: tuple[Expr, ...]
+
+
+def _radix(count: Expr) -> Expr:
+    """Return a radix for a number of values: for a constant a power of two, by which division is a shift."""
+    match count:
+        case Const(value=int(value)):
+            return Const(1 << max(0, value - 1).bit_length(), INT)
+    return count
+
+
+def extreme_at(before: Sequence[Stmt], rest: Sequence[Stmt]) -> Extreme | None:
+    """Return the maximum whose updates ``rest`` begins with; ``before`` are the statements before them."""
+    loops = tuple(perfect(rest[0])) if isinstance(rest[0], For) else ()
+    run = loops[-1].body if loops else rest
+    updated = _updated(run[0])
+    if updated is None or (isinstance(run[0], If) and (not loops or len(run) > 1)):
+        return None
+    updates = list(itertools.takewhile(lambda s: _updated(s) == updated, run))
+    elements = [_element(s) for s in updates]
+    loads = tuple(e for e in elements if e is not None)
+    first = _first(before, updates)
+    if first is None or len(loads) < len(updates) or (loops and len(updates) < len(run)):
+        return None
+    read = {e.buffer for load in loads for e in walk(load) if isinstance(e, Load)}
+    if not _is_box(loops, updated) or not _differ_by_constants(loads) or read & _written(updates):
+        return None
+    return Extreme(first, loops, tuple(s for s in updates if isinstance(s, (Store, If))), loads)
+
+
+def cell(update: Stmt) -> Store | None:
+    """Return the store that updates a maximum, or None: ``m = max(m, x)`` or ``if x > m: m = x``."""
+    match update:
+        case Store(op="max" | "min"):
+            return update
+        case If(condition=Op(name=name, args=(a, b)), body=body, orelse=()) if name in ORDERED:
+            for store in body:
+                if isinstance(store, Store) and not store.op and _tests(store, a, b):
+                    others = [s for s in body if s is not store]
+                    return None if any(_mentions(s, store.buffer) for s in others) else store
+    return None
+
+
+def _tests(store: Store, a: Expr, b: Expr) -> bool:
+    """Whether a comparison is of what is stored with what was stored before."""
+    before = Load(store.buffer, store.index, store.value.type)
+    return any(is_same(one, store.value) and is_same(other, before) for one, other in ((a, b), (b, a)))
+
+
+def _updated(update: Stmt) -> tuple[str, tuple[Expr, ...], str] | None:
+    """Return what an update changes, and how; None if it is none."""
+    store = cell(update)
+    return None if store is None else (store.buffer, store.index, store.op)
+
+
+def _element(update: Stmt) -> Load | None:
+    store = cell(update)
+    value = None if store is None else store.value
+    return value if isinstance(value, Load) else None
+
+
+def _first(before: Sequence[Stmt], updates: Sequence[Stmt]) -> Store | None:
+    """Return the store that sets the updated element before its updates, if its value stays what it is."""
+    store = cell(updates[0])
+    assert store is not None
+    changed = _written(updates)
+    for node in reversed(before):
+        if isinstance(node, Store) and (node.buffer, node.index, node.op) == (store.buffer, store.index, ""):
+            read = {e.buffer for e in walk(node.value) if isinstance(e, Load)}
+            return None if read & changed else node
+        if _mentions(node, store.buffer):
+            return None
+        changed |= _written((node,))
+    return None
+
+
+def _written(body: Sequence[Stmt]) -> set[str]:
+    return {s.buffer for s in statements(tuple(body)) if isinstance(s, Store)}
+
+
+def _mentions(node: Stmt, buffer: str) -> bool:
+    return any(
+        (isinstance(s, Store) and s.buffer == buffer)
+        or any(isinstance(e, Load) and e.buffer == buffer for e in walk(s))
+        for s in statements((node,))
+    )
+
+
+def _is_box(loops: Sequence[For], updated: tuple[str, tuple[Expr, ...], str]) -> bool:
+    """Whether no bound depends on data or on another of the loops, nor the updated element on any of them."""
+    inside = frozenset(loop.var for loop in loops)
+    bounds = [e for loop in loops for e in (loop.lo, loop.hi)]
+    loads = any(isinstance(e, Load) for top in (*bounds, *updated[1]) for e in walk(top))
+    return not loads and not any(depends(e, inside) for e in (*bounds, *updated[1]))
+
+
+def _differ_by_constants(loads: Sequence[Load]) -> bool:
+    """Whether loads are of one buffer, and differ in constants of their indices at most."""
+    if len({e.buffer for e in loads}) > 1:
+        return False
+    for indices in zip(*(e.index for e in loads), strict=True):
+        forms = [affine.linear(index) for index in indices]
+        rests = {None if f is None else tuple(sorted((n, c) for n, c in f.items() if n)) for f in forms}
+        if len(set(indices)) > 1 and (None in rests or len(rests) > 1):
+            return False
+    return True
