@@ -44,7 +44,6 @@ CHANGED = {
     "assume_sizes": Sample(small.fifth, "float32 n"),
     "initialisation": Sample(small.partly_written, "float32 n"),
     "rescaled_sums": Sample(small.online_log_sum, "float32 n"),
-    "argmax_by_reductions": Sample(small.place_of_the_greatest, "float32 n"),
     "inline": Sample(small.doubled_then_added, "float32 n"),
     "loop_distribution": Sample(small.attention, "float32 n m, float32 k m"),
     "array_privatisation": Sample(small.exponentials_of_a_row, "float32 n m"),
@@ -52,6 +51,7 @@ CHANGED = {
     "apply_schedule": Sample(small.column_by_column, "float32 n m"),
     "interchange_fuse": Sample(small.column_by_column, "float32 n m"),
     "pack_transposed": Sample(small.window_weights, "float32 n o i, float32 n c k, float32 o c p"),
+    "loop_tiling": Sample(small.transposed, "float32 n m"),
     "scalar_replacement": Sample(small.row_sum, "float32 n m"),
     "reciprocals": Sample(small.divided_by_rows, "float32 n m, float32 n"),
     "index_set_splitting": Sample(small.with_borders, "float32 n"),
@@ -174,7 +174,6 @@ DERIVING = {
     "scalars_to_memory": ("backward", Sample(small.running_sum, "float32 n")),
     "stop_shift_gradients": ("backward", Sample(small.softmax, "float32 n m")),
     "stop_running_shifts": ("backward", Sample(small.online_softmax_so_far, "float32 n")),
-    "save_winners": ("saving", Sample(small.greatest_of_pairs, "float32 n")),
     "keep_argmax_operands": ("backward", Sample(small.largest_square, "float32 n")),
     "to_be_recorded": ("backward", Sample(small.normalised, "float32 n m")),
     "checkpointing": ("checkpointed", Sample(small.recurrence, "float32 n, float32 1")),
@@ -239,6 +238,7 @@ EMITTED = (
     Sample(small.gather, "float32 n, int64 m"),
     Sample(small.running_sum, "float32 n"),
     Sample(small.column_sum, "float32 n m"),
+    Sample(small.transposed, "float32 n m"),
 )
 
 

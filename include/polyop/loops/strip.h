@@ -10,20 +10,47 @@
 #ifndef POLYOP_LOOPS_STRIP_H
 #define POLYOP_LOOPS_STRIP_H
 
-/* Interleaving the two halves of a square's rows log2(side) times transposes it. The rows of the next lanes
- * are prefetched meanwhile, because they are more streams than the processor's own prefetcher follows. */
 #if defined(POLYOP_GCC) && defined(POLYOP_AVX512)
+/* Interleaving the two halves of a square's rows log2(side) times transposes it. */
+#define POLYOP_SQUARE(E, W, S)                                                                              \
+  POLYOP_FN void polyop_square_##E##v##W(E##v##W* r) {                                                      \
+    E##v##W t[POLYOP_LANES(W)];                                                                             \
+    S##v##W low = {0};                                                                                      \
+    POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) low[l] = l / 2 + l % 2 * POLYOP_LANES(W);       \
+    POLYOP_UNROLL for (int step = 1; step < POLYOP_LANES(W); step *= 2) {                                   \
+      POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) t[l] =                                        \
+          __builtin_shuffle(r[l / 2], r[l / 2 + POLYOP_LANES(W) / 2], low + l % 2 * (POLYOP_LANES(W) / 2)); \
+      POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) r[l] = t[l];                                  \
+    }                                                                                                       \
+  }
+/* A masked load or store takes the last columns. */
+#define POLYOP_WHOLE(columns, lanes) (columns)
+#define POLYOP_COUNT columns - c
+#elif defined(POLYOP_GCC)
+/* Swapping the two blocks off the diagonal, of half the side and then of a quarter, transposes a square; these
+ * shuffles are single instructions where a vector is made of parts of 16 bytes. */
 #define POLYOP_SQUARE(E, W, S)                                                                               \
   POLYOP_FN void polyop_square_##E##v##W(E##v##W* r) {                                                       \
-    E##v##W t[POLYOP_LANES(W)];                                                                              \
-    S##v##W low = {0};                                                                                       \
-    POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) low[l] = l / 2 + l % 2 * POLYOP_LANES(W);        \
-    POLYOP_UNROLL for (int step = 1; step < POLYOP_LANES(W); step *= 2) {                                    \
-      POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) t[l] =                                         \
-          __builtin_shuffle(r[l / 2], r[l / 2 + POLYOP_LANES(W) / 2], low + l % 2 * (POLYOP_LANES(W) / 2));  \
-      POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) r[l] = t[l];                                   \
+    POLYOP_UNROLL for (int half = POLYOP_LANES(W) / 2; half > 0; half /= 2) {                                \
+      S##v##W low = {0};                                                                                     \
+      POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) low[l] =                                       \
+          l & half ? l - half + POLYOP_LANES(W) : l;                                                         \
+      POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) if (!(l & half)) {                             \
+        E##v##W a = r[l], b = r[l + half];                                                                   \
+        r[l] = __builtin_shuffle(a, b, low);                                                                 \
+        r[l + half] = __builtin_shuffle(a, b, low + half);                                                   \
+      }                                                                                                      \
     }                                                                                                        \
-  }                                                                                                          \
+  }
+#define POLYOP_WHOLE(columns, lanes) ((columns) - (lanes) + 1)
+#define POLYOP_COUNT 1 << 30
+#endif
+
+#ifdef POLYOP_SQUARE
+/* The rows of the next lanes are prefetched, because they are more streams than the processor's own prefetcher
+ * follows. */
+#define POLYOP_TURN(E, W, S)                                                                                 \
+  POLYOP_SQUARE(E, W, S)                                                                                     \
   POLYOP_FN void polyop_turn_##E##v##W(E* to, const E* from, long stride, long count) {                      \
     E##v##W r[POLYOP_LANES(W)];                                                                              \
     POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) {                                                \
@@ -48,25 +75,27 @@
   }
 #define POLYOP_TURNED(STATEMENT, rows, lanes) \
   if (rows >= lanes)                          \
-    for (; c < columns; c += lanes) STATEMENT;
+    for (; c < POLYOP_WHOLE(columns, lanes); c += lanes) STATEMENT;
 #else
-#define POLYOP_SQUARE(E, W, S)
+#define POLYOP_TURN(E, W, S)
 #define POLYOP_TURNED(STATEMENT, rows, lanes)
 #endif
 
+/* What is left costs as much as the rows that there are, which may be few. */
 #define POLYOP_ROW(E, W, S)                                                                                 \
-  POLYOP_SQUARE(E, W, S)                                                                                    \
+  POLYOP_TURN(E, W, S)                                                                                      \
   POLYOP_CALLED void polyop_strip_##E##v##W(E* to, const E* from, long stride, long columns, long rows) {   \
     long c = 0;                                                                                             \
-    POLYOP_TURNED(polyop_turn_##E##v##W(to + c * POLYOP_LANES(W), from + c, stride, columns - c), rows,     \
+    POLYOP_TURNED(polyop_turn_##E##v##W(to + c * POLYOP_LANES(W), from + c, stride, POLYOP_COUNT), rows,    \
                   POLYOP_LANES(W))                                                                          \
-    for (; c < columns; c++)                                                                                \
-      for (long l = 0; l < POLYOP_LANES(W); l++)                                                            \
-        to[c * POLYOP_LANES(W) + l] = l < rows ? from[l * stride + c] : 0;                                  \
+    for (long d = c; d < columns && rows < POLYOP_LANES(W); d++)                                            \
+      store_##E##v##W(to + d * POLYOP_LANES(W), (E##v##W){0});                                              \
+    for (long l = 0; l < POLYOP_LANES(W) && l < rows; l++)                                                  \
+      for (long d = c; d < columns; d++) to[d * POLYOP_LANES(W) + l] = from[l * stride + d];                \
   }                                                                                                         \
   POLYOP_CALLED void polyop_unstrip_##E##v##W(E* to, long stride, const E* from, long columns, long rows) { \
     long c = 0;                                                                                             \
-    POLYOP_TURNED(polyop_unturn_##E##v##W(to + c, stride, from + c * POLYOP_LANES(W), columns - c), rows,   \
+    POLYOP_TURNED(polyop_unturn_##E##v##W(to + c, stride, from + c * POLYOP_LANES(W), POLYOP_COUNT), rows,  \
                   POLYOP_LANES(W))                                                                          \
     for (; c < columns; c++)                                                                                \
       for (long l = 0; l < POLYOP_LANES(W) && l < rows; l++)                                                \

@@ -13,7 +13,6 @@ from .ir.note import Note
 from .ir.schedule import NOTHING, Schedule
 from .ir.verify import unowned
 from .passes.apply_schedule import apply_schedule
-from .passes.argmax_by_reductions import argmax_by_reductions
 from .passes.array_privatisation import array_privatisation
 from .passes.assume_sizes import assume_sizes
 from .passes.block_distribution import block_distribution
@@ -23,6 +22,7 @@ from .passes.initialisation import initialisation
 from .passes.inline import inline
 from .passes.interchange_fuse import interchange_fuse
 from .passes.loop_distribution import loop_distribution
+from .passes.loop_tiling import loop_tiling
 from .passes.pack_transposed import pack_transposed
 from .passes.propagate_indices import propagate_indices
 from .passes.reciprocals import reciprocals
@@ -44,7 +44,6 @@ PIPELINE: tuple[Pass[Program], ...] = (
     Pass(assume_sizes, "Proofs may rely on sizes that the call has checked.", needed=True),
     Pass(initialisation, "A buffer that may be read before it is written starts as zeros.", needed=True),
     Pass(rescaled_sums, "Sums that a running maximum rescales become plain sums, which have lanes."),
-    Pass(argmax_by_reductions, "A search for the greatest element is two reductions, which have lanes."),
     Pass(inline, "A cheap temporary is computed again instead of loaded from memory."),
     Pass(loop_distribution, "A contraction that is alone in its loops can be tiled."),
     Pass(array_privatisation, "Iterations that share no temporary can run in parallel.", needed=True),
@@ -52,6 +51,7 @@ PIPELINE: tuple[Pass[Program], ...] = (
     Pass(apply_schedule, "The author's steps come before the compiler's own choices.", needed=True),
     Pass(interchange_fuse, "Memory is walked in order, and neighbouring loops share what they load."),
     Pass(pack_transposed, "A tensor that is read across its rows is copied once, transposed."),
+    Pass(loop_tiling, "A transposition goes tile by tile: rows and columns stay in the cache."),
     Pass(array_privatisation, "Fusion makes further temporaries private to a loop.", needed=True),
     Pass(scalar_replacement, "A sum stays in a register while its loop runs."),
     Pass(reciprocals, "One division serves all iterations of a loop."),

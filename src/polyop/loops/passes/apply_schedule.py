@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from ...core.errors import ScheduleError
 from ..analysis.loop_names import listed, loop_names
 from ..analysis.refused import refused
 from ..analysis.strides import depends
@@ -25,6 +26,12 @@ from ..ir.stops import stop_flags
 from ..program import Program
 from .interchange_fuse import joined, same_range
 from .strip_mine import tiled, trips, unrolled
+
+REASONS = {
+    "apply_schedule": "as the schedule says",
+    "loop_tiling": "as loads and stores are adjacent along different loops",
+}
+"""Why a step was taken, by the pass that took it."""
 
 
 def apply_schedule(program: Program) -> Program:
@@ -49,13 +56,24 @@ def apply_schedule(program: Program) -> Program:
     return work.done()
 
 
-class _Work:
-    """A program while steps are applied to it."""
+def with_steps(program: Program, steps: Sequence[Step], by: str) -> Program | None:
+    """Return the program changed by steps that a pass chose, or None where one of them is not legal."""
+    work = _Work(program, by)
+    try:
+        for step in steps:
+            work.apply(step)
+    except ScheduleError:
+        return None
+    return work.done()
 
-    def __init__(self, program: Program) -> None:
-        self.program, self.notes = program, list[Note]()
+
+class _Work:
+    """A program while steps are applied to it; ``by`` is the name of the pass that chose them."""
+
+    def __init__(self, program: Program, by: str = "apply_schedule") -> None:
+        self.program, self.notes, self.by = program, list[Note](), by
         self.names = dict(program.loops)
-        self.frozen: set[str] = set()
+        self.frozen = set(program.frozen)
         self.replaced: dict[str, str] = {}
         """By name of a loop that a step has replaced, what became of it."""
         self.loops = Rearrangement(program.model)
@@ -67,7 +85,7 @@ class _Work:
             self.refuse(step, f"{' and '.join(step.loops)} are one loop: they were fused", loops[0])
         self.frozen |= {loop.var for loop in loops}
         APPLY[step.word](self, step, loops)
-        self.notes.append(Note(loops[0].node.line, f"as the schedule says: {step}", "apply_schedule"))
+        self.notes.append(Note(loops[0].node.line, f"{REASONS[self.by]}: {step}", self.by))
         self.program = self.program.with_(applied=(*self.program.applied, step))
 
     def done(self) -> Program:

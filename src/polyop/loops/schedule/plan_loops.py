@@ -20,6 +20,7 @@ from ..analysis.bounds import Bounds, key
 from ..analysis.cost import arithmetic, work
 from ..analysis.dependence import Kind
 from ..analysis.strides import COSTS, UNIT, depends, stride
+from ..analysis.transposes import turned
 from ..ir.grammar import INT, Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, statements, walk
 from ..ir.note import Note
 from ..ir.plan import Plan, Tile
@@ -31,6 +32,8 @@ from .thread_partition import ThreadPartition, thread_partition
 
 LANES = 8
 """The number of lanes of a vector, for estimates."""
+SHARED, TURNED = 0.5, 2.0
+"""Costs of a load that the rows of a register tile share, and of one that is transposed in registers."""
 
 
 def plan_loops(program: Program) -> Program:
@@ -199,7 +202,7 @@ class Planner:
             return inner_cost * 16, [(node, parents)]
         if self.blocked(node) is None and not self.roles.has_vectorize(node.body):
             tile = self._tile(node, parents)
-            own = self._cost(node.body, node, 1.0, tile.shared if tile else ()) / LANES
+            own = self._cost(node.body, node, 1.0, dict.fromkeys(tile.shared if tile else (), SHARED)) / LANES
             if own < inner_cost:  # on a tie, the inner loop
                 return own * _iterations(node), [(node, parents)]
         return inner_cost * _iterations(node), chosen
@@ -221,19 +224,20 @@ class Planner:
             total += cost
         return total, chosen
 
-    def _cost(self, body: Sequence[Stmt], loop: For, weight: float, shared: Sequence[Load] = ()) -> float:
-        """Return the cost of statements for one vector of iterations of ``loop``."""
+    def _cost(self, body: Sequence[Stmt], loop: For, weight: float, known: Mapping[Load, float]) -> float:
+        """Return the cost of statements for one vector of iterations of ``loop``, with ``known`` costs of loads."""
         total = 0.0
         for node in body:
             if isinstance(node, For):
-                total += self._cost(node.body, loop, weight * _iterations(node), shared)
+                more = {**known, **dict.fromkeys(turned(node, loop.var), TURNED)}
+                total += self._cost(node.body, loop, weight * _iterations(node), more)
             elif isinstance(node, If):
-                total += self._cost(node.body, loop, weight, shared)
-                total += self._cost(node.orelse, loop, weight, shared)
+                total += self._cost(node.body, loop, weight, known)
+                total += self._cost(node.orelse, loop, weight, known)
             else:
                 accesses = [e for e in walk(node) if isinstance(e, Load)]
                 accesses += [node] if isinstance(node, Store) else []  # type: ignore[list-item]
-                steps = (0.5 if a in shared else COSTS[self._stride(a, loop)] for a in accesses)
+                steps = (known.get(a, COSTS[self._stride(a, loop)]) for a in accesses)
                 total += weight * sum(steps)
                 total += weight * arithmetic(node)
         return total

@@ -9,5 +9,5 @@ AVX2 = Target(
     "x86",
     features=("avx2", "fma", "f16c", "bmi2"),
     pragmas=("avx2,fma,f16c,bmi,bmi2",),
-    tile=(4, 3),
+    tile=(6, 2),
 )

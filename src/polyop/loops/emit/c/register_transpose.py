@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from ...analysis import affine
 from ...analysis.bounds import key
 from ...analysis.strides import STRIDED, depends, stride
+from ...analysis.transposes import turned
 from ...ir.grammar import Assign, For, Load, Store, Type, children, statements, walk
 from ..common.copies import Copy
 from ..common.ctypes import NARROW, SIZES, identifier, memory
@@ -24,7 +25,9 @@ from .rows import always
 COLUMNS = 16
 """Columns at once: few enough for out-of-order execution to overlap the next ones."""
 MIN_LOADS = 4
-"""Fewest loads of a loop without such stores: gathering fewer is as fast, beside the arithmetic."""
+"""Fewest loads of a loop without such stores: gathering fewer is as fast, beside the arithmetic.
+
+A loop that transposes has no such limit."""
 MAX_SPAN = 8
 """Largest distance of columns in one strip."""
 MAX_STRIPS = 12
@@ -71,8 +74,9 @@ def strips(node: For, copies: Sequence[Copy], expressions: Expressions) -> list[
             result += _split(group, gap, copy.scope, node.var)
         kept = _stored(node, assigned, copy, expressions)
         result, stores = [*kept, *result], stores + len(kept)
-    enough = stores or sum(len(s.accesses) for s in result) >= MIN_LOADS * len(copies)
-    return result[:MAX_STRIPS] if enough else []
+    several = sum(len(s.accesses) for s in result) >= MIN_LOADS * len(copies)
+    transposes = any(c.scope.lanes is not None and turned(node, c.scope.lanes.var) for c in copies)
+    return result[:MAX_STRIPS] if stores or several or transposes else []
 
 
 def _stored(node: For, assigned: frozenset[str], copy: Copy, expressions: Expressions) -> list[Strip]:

@@ -1,0 +1,76 @@
+/* transposed: the loop kernel transposed of small.py, for CUDA: compiled, not run on hardware */
+#include "polyop/loops/device.h"
+
+namespace polyop_loops_transposed {
+struct scalars {
+};
+struct kernel {
+  const f32* x;
+  f32* y;
+  int64_t x_n0;
+  int64_t x_n1;
+  int64_t y_n0;
+  int64_t y_n1;
+  int64_t partials;
+  scalars* state;
+  polyop_failure* failure;
+};
+
+__global__ void part0(const kernel self) {
+  const kernel* const k = &self;
+  (void)k;
+  const f32* const __restrict__ x = self.x;
+  const int64_t x_n0 = self.x_n0;
+  const int64_t x_n1 = self.x_n1;
+  f32* const y = self.y;
+  const int64_t y_n1 = self.y_n1;
+  const int64_t j_outer_lo = 0, j_outer_n1 = max_i64(0, floordiv_i64(x_n1 + 64 - 1, 64) - j_outer_lo);
+  const int64_t i_lo = 0, i_n1 = max_i64(0, x_n0 - i_lo);
+  for (int64_t row_ = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; row_ < j_outer_n1 * i_n1; row_ += (int64_t)gridDim.y * blockDim.y) {
+    int64_t j_outer_r0 = row_;
+    const int64_t i = i_lo + polyop_split(&j_outer_r0, i_n1);
+    const int64_t j_outer = j_outer_lo + j_outer_r0;
+    for (int64_t j = (64 * j_outer) + (int64_t)blockIdx.x * blockDim.x + threadIdx.x, j_end = min_i64(((64 * j_outer) + 64), x_n1); j < j_end; j += (int64_t)gridDim.x * blockDim.x) {
+      /* 291: y[j, i] = x[i, j] */
+      y[(j) * y_n1 + i] = x[(i) * x_n1 + j];
+    }
+  }
+}
+
+static const char* run(kernel& self, cudaStream_t stream) {
+  const int64_t x_n0 = self.x_n0;
+  const int64_t x_n1 = self.x_n1;
+  {
+    const int64_t j_outer_lo = 0, j_outer_n1 = max_i64(0, floordiv_i64(x_n1 + 64 - 1, 64) - j_outer_lo);
+    const int64_t i_lo = 0, i_n1 = max_i64(0, x_n0 - i_lo);
+    const int64_t rows_ = j_outer_n1 * i_n1;
+    const int64_t lanes_ = max_i64(0, (min_i64(((64 * floordiv_i64((0 + floordiv_i64(x_n1 + 64 - 1, 64)), 2)) + 64), x_n1) - (64 * floordiv_i64((0 + floordiv_i64(x_n1 + 64 - 1, 64)), 2))));
+    if (rows_ > 0 && lanes_ > 0) {
+      const int x_ = polyop_cover(lanes_), y_ = 256 / x_;
+      POLYOP_LAUNCH(part0, dim3(polyop_blocks(lanes_, x_, 1 << 30), polyop_blocks(rows_, y_, 65535)), dim3(x_, y_), stream, self);
+      if (const cudaError_t wrong = cudaGetLastError()) return cudaGetErrorString(wrong);
+    }
+  }
+  return nullptr;
+}
+
+static int call(int nparam, void** params, int64_t** shapes, void* given, void* extra) {
+  if (nparam < 2) return polyop_fail(extra, "too few tensors");
+  (void)shapes;
+  const cudaStream_t stream = (cudaStream_t)given;
+  kernel self = {};
+  self.x = (const f32*)params[0];
+  self.y = (f32*)params[1];
+  const int64_t x_n0 = self.x_n0 = shapes[0][0];
+  const int64_t x_n1 = self.x_n1 = shapes[0][1];
+  const int64_t y_n0 = self.y_n0 = max_i64(0, x_n1);
+  const int64_t y_n1 = self.y_n1 = max_i64(0, x_n0);
+  if (const char* wrong = run(self, stream)) return polyop_fail(extra, wrong);
+  return 0;
+}
+}  // namespace
+
+extern "C" int transposed(int nparam, void** params, int* ndims, int64_t** shapes, const char** dtypes, void* stream, void* extra) {
+  (void)ndims, (void)dtypes;
+  return polyop_loops_transposed::call(nparam, params, shapes, stream, extra);
+}
