@@ -13,6 +13,7 @@ from .ir.note import Note
 from .ir.schedule import NOTHING, Schedule
 from .ir.verify import unowned
 from .passes.apply_schedule import apply_schedule
+from .passes.argmax_by_reductions import argmax_by_reductions
 from .passes.array_privatisation import array_privatisation
 from .passes.assume_sizes import assume_sizes
 from .passes.block_distribution import block_distribution
@@ -43,6 +44,7 @@ PIPELINE: tuple[Pass[Program], ...] = (
     Pass(unroll, "A short inner loop is written out: its control costs more than its body."),
     Pass(assume_sizes, "Proofs may rely on sizes that the call has checked.", needed=True),
     Pass(initialisation, "A buffer that may be read before it is written starts as zeros.", needed=True),
+    Pass(argmax_by_reductions, "A search for the greatest element is two reductions, which have lanes."),
     Pass(rescaled_sums, "Sums that a running maximum rescales become plain sums, which have lanes."),
     Pass(inline, "A cheap temporary is computed again instead of loaded from memory."),
     Pass(loop_distribution, "A contraction that is alone in its loops can be tiled."),

@@ -284,6 +284,34 @@ def held_back(x):
     return y
 
 
+def transposed(x):
+    y = output_tensor((x.shape[1], x.shape[0]), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[j, i] = x[i, j]
+    return y
+
+
+def place_of_the_greatest(x):
+    y = output_tensor((1,), "int64")
+    best = 0
+    for i in range(1, x.shape[0]):
+        if x[i] > x[best]:
+            best = i
+    y[0] = best
+    return y
+
+
+def greatest_of_pairs(x):
+    y = output_tensor((x.shape[0] - 1,), x.dtype)
+    for i in range(x.shape[0] - 1):
+        top = x[i]
+        for k in range(2):
+            top = max(top, x[i + k])
+        y[i] = top
+    return y
+
+
 def online_softmax_so_far(x):
     y = output_tensor(x.shape, x.dtype)
     top = x[0]
@@ -307,12 +335,4 @@ def attention_row_by_row(q, k):
         for j in range(k.shape[0]):
             for d in range(k.shape[1]):
                 y[i, d] += p[j] * k[j, d]
-    return y
-
-
-def transposed(x):
-    y = output_tensor((x.shape[1], x.shape[0]), x.dtype)
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            y[j, i] = x[i, j]
     return y
