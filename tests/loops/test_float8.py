@@ -9,6 +9,7 @@ import pytest
 
 import polyop
 from polyop.core.errors import ArgumentTypeError
+from polyop.core.spec import Spec
 from polyop.loops.frontend.parse import parse
 from polyop.loops.targets import isa
 
@@ -263,3 +264,39 @@ def test_a_row_that_is_added_to_in_place_is_rounded_once():
     op = polyop.kernel(add_rows, name="float8::add_rows")
     assert op(x, z).tobytes() == expected.tobytes()
     assert op.python(x, z).tobytes() == expected.tobytes()
+
+
+def added(x, y):
+    for i in range(x.shape[0]):
+        y[i] += x[i]
+    return y
+
+
+def added_in_columns(x, y):
+    for k in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            y[i] += x[k, i]
+    return y
+
+
+def scattered(x, at, y):
+    for i in range(x.shape[0]):
+        y[at[i]] += x[i]
+    return y
+
+
+@pytest.mark.parametrize("of", [t.__name__ for t in DTYPES])
+def test_sums_in_memory_keep_their_order_only_where_an_element_has_several(of):
+    def line(function, *specs):
+        lines = polyop.kernel(function).operator.kernels[0].explain(specs, {})
+        return next(text.strip() for text in lines if text.strip().startswith("loop "))
+
+    y, x, many = (
+        Spec(shape, polyop.dtype(t)) for shape, t in (((9,), of), ((9,), "float32"), ((9, 9), "float32"))
+    )
+    assert line(added, x, y) == "loop i: parallel: on all threads"
+    assert (
+        line(added_in_columns, many, y) == "loop k: in order on all threads, each with its own part of loop i"
+    )
+    at = Spec((9,), polyop.dtype("int64"))
+    assert line(scattered, x, at, y) == "loop i: in order: line 284 both writes and reads y"

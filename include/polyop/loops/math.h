@@ -44,7 +44,7 @@
  *     ceil        0.00     0.00
  *     trunc       0.00     0.00
  *     atan2       2.00     2.00
- *     hypot       1.60     1.60
+ *     hypot       1.20     1.20
  *     pow         0.80     0.51
  *     lgamma, digamma, trigamma: 4 for positive arguments (tests/loops/test_accuracy.py).
  *     floordiv, mod: exactly NumPy's. plp_: those of libm. */

@@ -217,11 +217,16 @@ POLYOP_FN V N(atan2)(V y, V x) {
 #endif
 #if defined(POLYOP_WANT_HYPOT)
 POLYOP_FN V N(hypot)(V x, V y) {
-  V a = N(abs)(x), b = N(abs)(y), inf = N(splat)((E)__builtin_inf());
-  I swap = b > a;
-  V large = N(pick)(swap, b, a), small = N(pick)(swap, a, b);
-  V r = N(pick)(large == small, N(splat)(1), small / large); /* of 0 and 0 it would be NaN */
-  return N(pick)((a == inf) | (b == inf), inf, large * N(sqrt)(1 + r * r));
+  /* squares of large and of small numbers are taken of multiples, by powers of two */
+  const E most = sizeof(E) == 4 ? 0x1p60 : 0x1p500, least = sizeof(E) == 4 ? 0x1p-50 : 0x1p-450;
+  const E down = sizeof(E) == 4 ? 0x1p-70 : 0x1p-600, up = sizeof(E) == 4 ? 0x1p90 : 0x1p600;
+  V a = N(abs)(x), b = N(abs)(y), one = N(splat)(1), inf = N(splat)((E)__builtin_inf());
+  V large = N(pick)(b > a, b, a);
+  I big = large > most, tiny = large < least;
+  V scale = N(pick)(big, N(splat)(down), N(pick)(tiny, N(splat)(up), one));
+  V back = N(pick)(big, N(splat)(1 / down), N(pick)(tiny, N(splat)(1 / up), one));
+  V s = a * scale, t = b * scale;
+  return N(pick)((a == inf) | (b == inf), inf, N(sqrt)(s * s + t * t) * back);
 }
 #endif
 /* asin of |x|: below 1/2 itself, above pi/2 - 2 asin(sqrt((1 - |x|) / 2)); out of [-1, 1] the root is NaN. */

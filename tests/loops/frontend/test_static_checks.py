@@ -127,7 +127,6 @@ CHECKS = [
     (("...",), 3, U, r"... is not part of the language.*write pass"),
     (("y[0] = None",), 3, T, "values are numbers, but got None.*a missing tensor is b"),
     (("if x.dtype.kind == 'f':", "    pass"), 3, U, "x.dtype.kind is not compiled.*compare the dtype"),
-    (("y[0] = x[0].real",), 3, V, "getattr is only supported .*the real and the imaginary part as two tensors"),
     (("y[0] = x.T[0]",), 3, V, r"no attribute called T.*swap the indices: x\[j, i\]"),
     (("y[0] = x[[0, 1]]",), 3, U, r"an index is a number or a slice, but got \[0, 1\].*write a loop: y\[i\] = x\[index\[i\]\]"),
     (("y[x > 0] = 1",), 3, U, r"an index is a number or a slice, but got x > 0.*write a loop with an if"),
