@@ -60,7 +60,14 @@ APART = {
 }
 """Folders and files that do not import one another."""
 FRAMEWORKS = {
-    "torch": ("hosts/torch", "providers/aten", "testing/frameworks", "bench/frameworks", "mindspore"),
+    "torch": (
+        "hosts/torch",
+        "providers/aten",
+        "providers/npu",
+        "testing/frameworks",
+        "bench/frameworks",
+        "mindspore",
+    ),
     "jax": ("hosts/jax", "testing/frameworks", "bench/frameworks"),
     "mindspore": ("hosts/mindspore", "testing/frameworks"),
     "paddle": ("hosts/paddle", "testing/frameworks"),

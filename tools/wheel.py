@@ -35,6 +35,7 @@ BUILD = ("cmake>=3.20", "ninja>=1.11")  # scikit-build-core uses those of the sy
 # A folder of the checkout, the patterns of its files in the wheel, and the folder there.
 CONTENTS = (
     ("src/polyop", ("*.py", "*.pyi", "py.typed", "*.in", "*.c", "*.j2", "*.css", "*.js"), "polyop"),
+    ("src/polyop_torch_npu", ("*.py",), "polyop_torch_npu"),
     ("include/polyop", ("*.h", "*.hpp"), "polyop/include/polyop"),
 )
 

@@ -93,14 +93,31 @@ def test_operators_with_gradients_on_the_cpu(run):
 
 def test_functions_compile_with_gradients_as_eager_ones(run):
     output = run("""
-        for operator, whole in ((product, False), (torch.ops.rehearsed.product, True)):
+        for operator in (product, torch.ops.rehearsed.product):
             x, y = torch.tensor([1.0, 2, 3], requires_grad=True), torch.tensor([4.0, 5, 6], requires_grad=True)
-            step = torch.compile(lambda x, y: operator(x, y, 2) * 1, backend="aot_eager", fullgraph=whole)
+            step = torch.compile(lambda x, y: operator(x, y, 2) * 1, backend="aot_eager", fullgraph=True)
             z = step(x, y)
             z.backward(torch.tensor([1.0, 10, 100]))
             print(z.tolist(), x.grad.tolist(), y.grad.tolist())
     """)
     assert output.splitlines() == ["[8.0, 20.0, 36.0] [8.0, 100.0, 1200.0] [2.0, 40.0, 600.0]"] * 2
+
+
+def test_functions_that_cannot_be_traced(run):
+    """One returns no tensor, so the graph ends before it; the other says what to do."""
+    output = run("""
+        x, out = torch.tensor([1.0, 2, 3]), torch.zeros(3)
+        def step(x, out):
+            add(x, x, 1, out)
+            return out * 2
+        print(torch.compile(step, backend="eager")(x, out).tolist())
+        refused(torch.compile(negated, backend="eager"), x)
+        alone = torch.compiler.disable(negated)
+        print(torch.compile(lambda x: alone(x) * 1, backend="eager")(x).tolist())
+    """)
+    assert "[4.0, 8.0, 12.0]" in output
+    assert "aclnnNeg: got a tensor without data, because torch.compile traces the function" in output
+    assert output.splitlines()[-1] == "[-1.0, -2.0, -3.0]"
 
 
 def test_every_kind_of_argument(run):
@@ -214,7 +231,7 @@ def test_neither_cann_nor_rehearsal(run):
     )
     assert "set ASCEND_HOME_PATH, or rehearse on the CPU: POLYOP_ASCEND=rehearse" in output
     assert (
-        "NotImplementedError Could not run 'rehearsed::product' with arguments from the 'CPU' backend"
+        "NotImplementedError rehearsed::product: has kernels for Ascend's NPU, and none for the CPU, but got tensors of"
         in output
     )
     assert "POLYOP_ASCEND: must be 'rehearse' or unset, but got 'yes'" in run(

@@ -1,5 +1,7 @@
 // TORCH_LIBRARY_IMPL for the NPU's dispatch keys. In rehearsal it registers for the CPU's keys.
 //
+// Otherwise npu/module.h gives the operators a kernel for the CPU that says how to rehearse.
+//
 // The environment is read when the library is loaded, so one build serves both. Registrations for PyTorch's
 // own operators, or for a whole back end (fallbacks), keep their keys.
 #ifndef POLYOP_NPU_KEYS_H
@@ -9,6 +11,9 @@
 #include <string.h>
 #include <torch/library.h>
 
+#include <set>
+#include <string>
+
 namespace polyop::npu {
 
 inline bool rehearsed() {
@@ -16,7 +21,22 @@ inline bool rehearsed() {
   return value != nullptr && strcmp(value, "rehearse") == 0;
 }
 
+// What one library registers.
+struct Registered {
+  std::set<std::string> for_npu;  // the namespaces with kernels for the NPU
+  bool for_meta = false;          // whether there are Meta kernels
+};
+
+__attribute__((visibility("hidden"))) inline Registered& registered() {
+  static Registered library;
+  return library;
+}
+
 inline c10::DispatchKey key(const char* library, c10::DispatchKey requested) {
+  registered().for_meta |= requested == c10::DispatchKey::Meta;
+  if (requested == c10::DispatchKey::PrivateUse1 || requested == c10::DispatchKey::XLA) {
+    registered().for_npu.insert(library);
+  }
   if (!rehearsed() || strcmp(library, "_") == 0 || strcmp(library, "aten") == 0) {
     return requested;
   }

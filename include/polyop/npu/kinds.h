@@ -71,6 +71,13 @@ inline void check_plain(const char* name, const at::TensorBase& tensor) {
     refuse(name,
            "got a tensor that is conjugated or negated when read\n  call resolve_conj() and resolve_neg()");
   }
+  if (tensor.key_set().has(c10::DispatchKey::Python) && tensor.has_storage() &&
+      tensor.storage().device_type() == c10::DeviceType::Meta) {
+    refuse(name,
+           "got a tensor without data, because torch.compile traces the function that calls it\n"
+           "  call it in an operator that has a Meta kernel, or keep the function out of the graph: "
+           "torch.compiler.disable(function)");
+  }
 }
 
 }  // namespace polyop::npu

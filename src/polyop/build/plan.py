@@ -33,6 +33,8 @@ _ASCEND_SOURCE = (
     r"|\bTORCH_LIBRARY_IMPL\s*\(\s*\w+\s*,\s*(?:Autograd)?(?:PrivateUse1|XLA)\b"
 )
 """Found in sources for Ascend: polyop's pytorch_npu_helper.hpp is included first, not the project's copy."""
+_MODULE = "PYBIND11_MODULE"
+"""Found in the source with the functions for Python; in a project for Ascend, npu/module.h is included first."""
 
 
 class Unit(NamedTuple):
@@ -99,7 +101,8 @@ def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier:
             if source.language == "cuda":
                 torch.check_cuda(source.path, compilers.find("cuda"))
     _check_file_flags(sources, options)
-    units = tuple(_unit(source, options, torch, tier, name) for source in sources)
+    ascend = any(re.search(_ASCEND_SOURCE, source.text) for source in sources)
+    units = tuple(_unit(source, options, torch, tier, name, ascend) for source in sources)
     languages = {source.language for source in sources}
     main = "cuda" if "cuda" in languages else "c++" if "c++" in languages or torch else "c"
     linker = next((u.compiler for u in units if u.source.language == main), None) or compilers.find(main)
@@ -131,6 +134,7 @@ def _unit(
     torch: LibTorch | None,
     tier: Tier | None,
     name: str,
+    ascend: bool,
 ) -> Unit:
     compiler = compilers.find(source.language)
     headers = include_folder()
@@ -155,6 +159,8 @@ def _unit(
         header_flags += [*torch.header_flags(tier), *_extension_name(source, given, name)]
         if re.search(_ASCEND_SOURCE, source.text):
             header_flags += ["-include", f"{headers}/polyop/pytorch_npu_helper.hpp"]
+        if ascend and _MODULE in source.text:
+            header_flags += ["-include", f"{headers}/polyop/npu/module.h"]
     if source.language == "cuda":
         from . import cuda
 

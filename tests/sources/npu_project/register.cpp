@@ -36,6 +36,11 @@ void split(const at::Tensor& x, std::vector<int64_t> sizes, std::vector<at::Tens
   EXEC_NPU_CMD(aclnnSplitWithSize, x, sizes, 0, outs);
 }
 void nobody(const at::Tensor& x, at::Tensor out) { EXEC_NPU_CMD(aclnnLayerNorn, x, out); }
+at::Tensor negated(const at::Tensor& x) {
+  at::Tensor out = at::empty_like(x);
+  EXEC_NPU_CMD(aclnnNeg, x, out);
+  return out;
+}
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def(
@@ -49,6 +54,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("norm", &norm);
   m.def("split", &split);
   m.def("nobody", &nobody);
+  m.def("negated", &negated);
   m.def("mix",
         [](std::vector<at::Tensor> xs, c10::optional<at::Tensor> bias, double factor,
            std::vector<int64_t> shift, std::vector<bool> flags, std::vector<double> weights, std::string text,

@@ -15,7 +15,8 @@ from ...core.schema import MISSING, Argument
 from .row import Row
 
 _OTHER_NAMES = {  # aclnn's name: PyTorch's, where the arguments are the same
-    "LeftShift": "bitwise_left_shift.Tensor", "PowScalarTensor": "pow.Scalar", "RightShift": "bitwise_right_shift.Tensor",
+    "LeftShift": "bitwise_left_shift.Tensor", "RightShift": "bitwise_right_shift.Tensor",
+    "PowScalarTensor": "pow.Scalar",
     "FloorDivides": "floor_divide.Scalar", "Lerps": "lerp.Scalar", "Norm": "norm.ScalarOpt_dim",
     "ProdDim": "prod.dim_int", "ReduceNansum": "nansum", "RemainderScalarTensor": "remainder.Scalar_Tensor",
     "RemainderTensorScalar": "remainder.Scalar", "RemainderTensorTensor": "remainder.Tensor",

@@ -1,0 +1,1 @@
+// The document lists this file and prints nothing of it.
