@@ -66,7 +66,8 @@ def _split(x: Any, sizes: Sequence[int], dim: int) -> list[Any]:
     """Return consecutive pieces of the given sizes along one axis."""
     before = (slice(None),) * (dim % x.ndim)
     ends = itertools.accumulate(sizes)
-    return [x[(*before, slice(end - size, end))] for end, size in zip(ends, sizes, strict=True)]
+    keys = [(*before, slice(end - size, end)) for end, size in zip(ends, sizes, strict=True)]
+    return [x[key] for key in keys]
 
 
 def _pieces(size: int, section: int) -> list[int]:
