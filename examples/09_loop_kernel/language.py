@@ -122,6 +122,24 @@ print(y.dtype, scaled_product(y, y, scale_y, scale_y)[0, 0], rows[0] @ rows[0])
 # [/float8]
 assert y.dtype == ml_dtypes.float8_e4m3fn
 np.testing.assert_array_equal(y, to_float8.python(rows)[0])
+
+
+# [complex]
+@polyop.kernel
+def fourier(x):
+    y = output_tensor(x.shape, "complex128")
+    n = x.shape[0]
+    for k in range(n):
+        total = 0j
+        for j in range(n):
+            total += x[j] * exp(-2j * np.pi * ((j * k) % n) / n)
+        y[k] = total
+    return y
+
+
+print(fourier(np.arange(4.0)), np.fft.fft(np.arange(4.0)))
+# [/complex]
+np.testing.assert_allclose(fourier(np.arange(4.0)), np.fft.fft(np.arange(4.0)), atol=1e-12)
 np.testing.assert_allclose(scaled_product(y, y, scale_y, scale_y), rows @ rows.T, 0.05, 0.3)
 
 
