@@ -1,6 +1,6 @@
 /* Strips (register transposes): a few columns of as many rows as a vector has lanes, transposed. A loop along
  * the rows then loads and stores vectors, where it would gather and scatter. A generated file that uses them
- * includes this after vector.h. T is a vector type whose elements have 4 or 8 bytes.
+ * includes this after vector.h. T is a vector type; polyop_unstrip_T is there for elements of 4 or 8 bytes.
  *
  *   polyop_strip_T(to, from, stride, columns, rows)
  *                      to[c * lanes + l] = from[l * stride + c], 0 where l >= rows; `to` has room for whole
@@ -27,28 +27,28 @@
 #define POLYOP_WHOLE(columns, lanes) (columns)
 #define POLYOP_COUNT columns - c
 #elif defined(POLYOP_GCC)
-/* Swapping the two blocks off the diagonal, of half the side and then of a quarter, transposes a square; these
- * shuffles are single instructions where a vector is made of parts of 16 bytes. */
-#define POLYOP_SQUARE(E, W, S)                                                                               \
-  POLYOP_FN void polyop_square_##E##v##W(E##v##W* r) {                                                       \
-    POLYOP_UNROLL for (int half = POLYOP_LANES(W) / 2; half > 0; half /= 2) {                                \
-      S##v##W low = {0};                                                                                     \
-      POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) low[l] =                                       \
-          l & half ? l - half + POLYOP_LANES(W) : l;                                                         \
-      POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) if (!(l & half)) {                             \
-        E##v##W a = r[l], b = r[l + half];                                                                   \
-        r[l] = __builtin_shuffle(a, b, low);                                                                 \
-        r[l + half] = __builtin_shuffle(a, b, low + half);                                                   \
-      }                                                                                                      \
-    }                                                                                                        \
+/* Swapping the two blocks off the diagonal, of half the side and then of a quarter, transposes a square:
+ * fewer instructions, where shuffles work within parts of 16 bytes. */
+#define POLYOP_SQUARE(E, W, S)                                                   \
+  POLYOP_FN void polyop_square_##E##v##W(E##v##W* r) {                           \
+    POLYOP_UNROLL for (int half = POLYOP_LANES(W) / 2; half > 0; half /= 2) {    \
+      S##v##W low = {0};                                                         \
+      POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) low[l] =           \
+          l & half ? l - half + POLYOP_LANES(W) : l;                             \
+      POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) if (!(l & half)) { \
+        E##v##W a = r[l], b = r[l + half];                                       \
+        r[l] = __builtin_shuffle(a, b, low);                                     \
+        r[l + half] = __builtin_shuffle(a, b, low + half);                       \
+      }                                                                          \
+    }                                                                            \
   }
 #define POLYOP_WHOLE(columns, lanes) ((columns) - (lanes) + 1)
 #define POLYOP_COUNT 1 << 30
 #endif
 
 #ifdef POLYOP_SQUARE
-/* The rows of the next lanes are prefetched, because they are more streams than the processor's own prefetcher
- * follows. */
+/* The rows of the next lanes are prefetched, because they are more streams than the processor's own
+ * prefetcher follows. */
 #define POLYOP_TURN(E, W, S)                                                                                 \
   POLYOP_SQUARE(E, W, S)                                                                                     \
   POLYOP_FN void polyop_turn_##E##v##W(E* to, const E* from, long stride, long count) {                      \
@@ -101,12 +101,63 @@
       for (long l = 0; l < POLYOP_LANES(W) && l < rows; l++)                                                \
         to[l * stride + c] = from[c * POLYOP_LANES(W) + l];                                                 \
   }
+/* Narrow elements go through vectors of 16 bytes: squares of 8 or 16 of them, by interleaving. */
+#ifdef POLYOP_GCC
+#define POLYOP_SMALL_SQUARE(E)                                                                      \
+  typedef E polyop_part_##E __attribute__((vector_size(16)));                                       \
+  typedef E polyop_part_##E##_mem __attribute__((vector_size(16), aligned(1), may_alias));          \
+  POLYOP_FN void polyop_turn_part_##E(E* to, long lanes, const E* from, long stride) {              \
+    enum { SIDE = 16 / sizeof(E) };                                                                 \
+    polyop_part_##E r[SIDE], t[SIDE], low = {0};                                                    \
+    POLYOP_UNROLL for (int l = 0; l < SIDE; l++) low[l] = l / 2 + l % 2 * SIDE;                     \
+    POLYOP_UNROLL for (int l = 0; l < SIDE; l++) {                                                  \
+      polyop_fetch_later(from, (l + lanes) * stride * (long)sizeof(E));                             \
+      r[l] = *(const polyop_part_##E##_mem*)(from + l * stride);                                    \
+    }                                                                                               \
+    POLYOP_UNROLL for (int step = 1; step < SIDE; step *= 2) {                                      \
+      POLYOP_UNROLL for (int l = 0; l < SIDE; l++) t[l] =                                           \
+          __builtin_shuffle(r[l / 2], r[l / 2 + SIDE / 2], low + (E)(l % 2 * (SIDE / 2)));          \
+      POLYOP_UNROLL for (int l = 0; l < SIDE; l++) r[l] = t[l];                                     \
+    }                                                                                               \
+    POLYOP_UNROLL for (int l = 0; l < SIDE; l++) * (polyop_part_##E##_mem*)(to + l * lanes) = r[l]; \
+  }
+#define POLYOP_SMALL_TURNED(E, lanes)                                \
+  if (rows >= lanes && lanes % (16 / sizeof(E)) == 0)                \
+    for (; c + 16 / (long)sizeof(E) <= columns; c += 16 / sizeof(E)) \
+      for (long l = 0; l < lanes; l += 16 / sizeof(E))               \
+        polyop_turn_part_##E(to + c * lanes + l, lanes, from + l * stride + c, stride);
+POLYOP_SMALL_SQUARE(i8)
+POLYOP_SMALL_SQUARE(u8)
+POLYOP_SMALL_SQUARE(i16)
+POLYOP_SMALL_SQUARE(u16)
+#else
+#define POLYOP_SMALL_TURNED(E, lanes)
+#endif
+#define POLYOP_SMALL(E, W)                                                                                \
+  POLYOP_CALLED void polyop_strip_##E##v##W(E* to, const E* from, long stride, long columns, long rows) { \
+    long c = 0;                                                                                           \
+    POLYOP_SMALL_TURNED(E, POLYOP_LANES(W))                                                               \
+    for (long d = c; d < columns && rows < POLYOP_LANES(W); d++)                                          \
+      store_##E##v##W(to + d * POLYOP_LANES(W), (E##v##W){0});                                            \
+    for (long l = 0; l < POLYOP_LANES(W) && l < rows; l++)                                                \
+      for (long d = c; d < columns; d++) to[d * POLYOP_LANES(W) + l] = from[l * stride + d];              \
+  }
+#define POLYOP_BYTES(W) POLYOP_SMALL(i8, W) POLYOP_SMALL(u8, W)
+#define POLYOP_HALVES(W) POLYOP_BYTES(W) POLYOP_SMALL(i16, W) POLYOP_SMALL(u16, W)
+#ifdef POLYOP_WANT_W1
+POLYOP_BYTES(1)
+#endif
+#ifdef POLYOP_WANT_W2
+POLYOP_HALVES(2)
+#endif
 #ifdef POLYOP_WANT_W4
+POLYOP_HALVES(4)
 POLYOP_ROW(i32, 4, i32)
 POLYOP_ROW(u32, 4, i32)
 POLYOP_ROW(f32, 4, i32)
 #endif
 #ifdef POLYOP_WANT_W8
+POLYOP_HALVES(8)
 POLYOP_ROW(i32, 8, i32)
 POLYOP_ROW(u32, 8, i32)
 POLYOP_ROW(f32, 8, i32)

@@ -208,7 +208,7 @@ TILED = {
 NOT = (heads, column_sums, products, weights, triangle, in_order, in_place, both_ways)
 ALL = (*TILED, added, *NOT)
 DIMENSIONS = {last_first: 3, turned_over: 3, channels_last: 4, channels_first: 4, heads: 4, weights: 3}
-DTYPES = ("float32", "float64", "int32", "int8", "float16", "bool")
+DTYPES = ("float32", "float64", "int32", "int8", "uint16", "float16", "bool")
 CASES = [(f, "float32") for f in ALL] + [
     (f, d)
     for f in (transposed, symmetric, channels_last)
@@ -290,9 +290,14 @@ def test_rows_are_transposed_in_registers(function, target):
     assert "gather_" not in text
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "bool"])
-def test_narrow_elements_are_tiled_without_vectors_across(dtype):
-    assert schedule(typed(transposed, dtype)).applied == TILED[transposed].steps
+NARROW = {"int8": "i8v1", "bool": "u8v1", "int16": "i16v2", "float16": "u16v4", "float8_e5m2": "u8v4"}
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_narrow_elements_are_transposed_in_registers_too(dtype):
+    scheduled = schedule(typed(transposed, dtype))
+    assert scheduled.applied == TILED[transposed].steps
+    assert f"polyop_strip_{NARROW[dtype]}(" in source_of(scheduled, "avx512", "f")
 
 
 @pytest.mark.parametrize("function", ALL)

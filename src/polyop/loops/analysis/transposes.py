@@ -12,9 +12,6 @@ from __future__ import annotations
 from ..ir.grammar import For, Load, Store, statements, walk
 from .strides import BACK, STRIDED, UNIT, depends, stride
 
-WORDS = frozenset({"int32", "uint32", "float32", "int64", "uint64", "float64"})
-"""Dtypes whose columns are transposed in registers."""
-
 
 def is_transposing(node: For, lanes: str, columns: str) -> bool:
     """Whether all stores in a loop are adjacent along ``lanes`` and far apart along ``columns``."""
@@ -38,4 +35,4 @@ def turned(node: For, lanes: str) -> list[Load]:
     """Return the loads of a transposing loop inside ``lanes`` that are transposed in registers."""
     if any(isinstance(s, For) for s in statements(node.body)) or not is_transposing(node, lanes, node.var):
         return []
-    return [e for e in across(node, lanes, node.var) if e.type.dtype in WORDS]
+    return across(node, lanes, node.var)

@@ -17,13 +17,15 @@ from ...analysis.strides import STRIDED, depends, stride
 from ...analysis.transposes import turned
 from ...ir.grammar import Assign, For, Load, Store, Type, children, statements, walk
 from ..common.copies import Copy
-from ..common.ctypes import NARROW, SIZES, identifier, memory
+from ..common.ctypes import SIZES, identifier, memory, word
 from ..common.expressions import Expressions, Lanes, Scope
 from ..common.writer import Writer
 from .rows import always
 
 COLUMNS = 16
 """Columns at once: few enough for out-of-order execution to overlap the next ones."""
+LINE = 64
+"""Bytes of a line of memory: of narrow elements, so many columns at once as are in one."""
 MIN_LOADS = 4
 """Fewest loads of a loop without such stores: gathering fewer is as fast, beside the arithmetic.
 
@@ -62,10 +64,11 @@ def strips(node: For, copies: Sequence[Copy], expressions: Expressions) -> list[
     elsewhere = {s.buffer for s in statements(expressions.kernel.body) if isinstance(s, Store)}
     result: list[Strip] = []
     stores = 0
-    for copy in copies:
+    across = [turned(node, c.scope.lanes.var) if c.scope.lanes is not None else [] for c in copies]
+    for copy, narrow in zip(copies, across, strict=True):
         groups: dict[object, list[tuple[int, Load]]] = {}
         for load in loads:
-            form = _form(load, node.var, assigned, copy.scope, expressions)
+            form = _form(load, node.var, assigned, copy.scope, expressions, narrow=load in narrow)
             if form is not None:
                 row = (load.buffer, load.index[:-1], tuple(sorted((n, c) for n, c in form.items() if n)))
                 groups.setdefault(row, []).append((form.get("", 0), load))
@@ -75,8 +78,7 @@ def strips(node: For, copies: Sequence[Copy], expressions: Expressions) -> list[
         kept = _stored(node, assigned, copy, expressions)
         result, stores = [*kept, *result], stores + len(kept)
     several = sum(len(s.accesses) for s in result) >= MIN_LOADS * len(copies)
-    transposes = any(c.scope.lanes is not None and turned(node, c.scope.lanes.var) for c in copies)
-    return result[:MAX_STRIPS] if stores or several or transposes else []
+    return result[:MAX_STRIPS] if stores or several or any(across) else []
 
 
 def _stored(node: For, assigned: frozenset[str], copy: Copy, expressions: Expressions) -> list[Strip]:
@@ -99,13 +101,21 @@ def _stored(node: For, assigned: frozenset[str], copy: Copy, expressions: Expres
 
 
 def _form(
-    load: Load, var: str, assigned: frozenset[str], scope: Scope, expressions: Expressions
+    load: Load,
+    var: str,
+    assigned: frozenset[str],
+    scope: Scope,
+    expressions: Expressions,
+    *,
+    narrow: bool = False,
 ) -> affine.Linear | None:
-    """Return the column of a load that a strip can have, as a linear form."""
-    lanes, dtype = scope.lanes, load.type.dtype
-    if lanes is None or not load.index or load.buffer in lanes.varying or dtype in NARROW:
+    """Return the column of a load that a strip can have, as a linear form; ``narrow``: also of few bytes."""
+    lanes = scope.lanes
+    if lanes is None or not load.index or load.buffer in lanes.varying:
         return None
-    if dtype == "bool" or SIZES[memory(dtype)] < 4 or stride(load, lanes.var, lanes.varying) != STRIDED:
+    if not narrow and SIZES[memory(load.type.dtype)] < 4:
+        return None
+    if stride(load, lanes.var, lanes.varying) != STRIDED:
         return None
     if expressions.axes(load) or key(load) in expressions.bounds.guarded:
         return None
@@ -141,11 +151,12 @@ def _split(group: list[tuple[int, Load]], gap: int, scope: Scope, var: str) -> l
 
 def declare(new_strips: Sequence[Strip], first: int, expressions: Expressions, out: Writer) -> None:
     """Declare the memory of strips, numbered from ``first``, and let ``expressions`` load from it."""
+    columns = _columns(new_strips, expressions)
     for number, strip in enumerate(new_strips, first):
         lanes = strip.scope.lanes
         assert lanes is not None
         elem = memory(expressions.kernel.buffers[strip.first.buffer].dtype)
-        size = f"({COLUMNS + strip.span} + {lanes.number}) * {lanes.number}"
+        size = f"({columns + strip.span} + {lanes.number}) * {lanes.number}"
         out.line(f"{elem} strip{number}_panel[{size}] __attribute__((aligned(64)));")
         out.line(f"int64_t strip{number}_lo = 0;")
         for access in strip.accesses:
@@ -156,8 +167,9 @@ def fill(
     strips_of_loop: Sequence[Strip], first: int, var: str, start: str, expressions: Expressions, out: Writer
 ) -> None:
     """Print the transpose of the next columns, for iterations that have used up the last ones."""
-    with out.block(f"if (({var} - {start}) % {COLUMNS} == 0)"):
-        out.line(f"{var}_n0 = min({COLUMNS}, {var}_end - {var});")
+    columns = _columns(strips_of_loop, expressions)
+    with out.block(f"if (({var} - {start}) % {columns} == 0)"):
+        out.line(f"{var}_n0 = min({columns}, {var}_end - {var});")
         for number, strip in enumerate(strips_of_loop, first):
             scope = replace(strip.scope, lanes=None)
             column = expressions.scalar(strip.first.index[-1], scope)
@@ -165,8 +177,8 @@ def fill(
             out.line(f"strip{number}_lo = {at};")
             if isinstance(strip.first, Load):
                 kind, source, steps, count = _rows(strip, number, expressions)
-                columns = f"{var}_n0 + {strip.span}"
-                out.line(f"polyop_strip_{kind}(strip{number}_panel, {source}, {steps}, {columns}, {count});")
+                width = f"{var}_n0 + {strip.span}"
+                out.line(f"polyop_strip_{kind}(strip{number}_panel, {source}, {steps}, {width}, {count});")
 
 
 def store_back(
@@ -176,11 +188,17 @@ def store_back(
     stored = [(number, s) for number, s in enumerate(strips_of_loop, first) if isinstance(s.first, Store)]
     if not stored:
         return
-    with out.block(f"if (({var} - {start}) % {COLUMNS} == {var}_n0 - 1)"):
+    with out.block(f"if (({var} - {start}) % {_columns(strips_of_loop, expressions)} == {var}_n0 - 1)"):
         for number, strip in stored:
             kind, target, steps, count = _rows(strip, number, expressions)
             panel = f"strip{number}_panel, {var}_n0, {count}"
             out.line(f"polyop_unstrip_{kind}({target}, {steps}, {panel});")
+
+
+def _columns(strips_of_loop: Sequence[Strip], expressions: Expressions) -> int:
+    """Return how many columns a loop transposes at once."""
+    dtypes = [expressions.kernel.buffers[strip.first.buffer].dtype for strip in strips_of_loop]
+    return max(COLUMNS, *(LINE // SIZES[memory(dtype)] for dtype in dtypes))
 
 
 def _rows(strip: Strip, number: int, expressions: Expressions) -> tuple[str, str, str, str]:
@@ -191,7 +209,7 @@ def _rows(strip: Strip, number: int, expressions: Expressions) -> tuple[str, str
     rows = (expressions.scalar(i, scope) for i in access.index[:-1])
     place = expressions.address(access.buffer, (*rows, f"strip{number}_lo"))
     expressions.used.headers.add("strip.h")
-    kind = expressions.vector(memory(expressions.kernel.buffers[access.buffer].dtype), strip.scope)
+    kind = expressions.vector(word(expressions.kernel.buffers[access.buffer].dtype), strip.scope)
     at = f"&{identifier(access.buffer)}[{place}]"
     return kind, at, expressions.strides(access, lanes), lanes.count or lanes.number
 

@@ -284,7 +284,7 @@ class Expressions:
         index = [self.scalar(i, lane0) for i in node.index]
         strip = self.strip(node, scope)
         if strip is not None:
-            vector = self.vector(memory(dtype), scope)
+            vector = self.vector(word(dtype), scope)
             at = f"({index[-1]} - {strip}_lo) * {lanes.number}"
             return self._widened(f"load_{vector}(&{strip}_panel[{at}])", dtype, scope)
         declared, tests, names = self.checks(node, index) if self.axes(node) else ("", "", tuple(index))
