@@ -182,6 +182,13 @@ _OTHERS = (
         lambda xp, x, src: xp.broadcast_to(src, x.shape)),
     Row("aclnnInplaceZero(Tensor(a!) selfRef) -> ()", lambda xp, x: xp.zeros_like(x)),
     Row("aclnnInplaceOne(Tensor(a!) selfRef) -> ()", lambda xp, x: xp.ones_like(x)),
+    # methods of polyop's tensors in C++ modules call these
+    Row("aclnnRepeat(Tensor self, int[] repeats, Tensor(a!) out) -> ()",
+        lambda xp, x, repeats: xp.tile(x, tuple(repeats))),
+    Row("aclnnRepeatInterleaveWithDim(Tensor self, Tensor repeats, int dim, int outputSize, Tensor(a!) out)"
+        " -> ()", lambda xp, x, repeats, dim, _: xp.repeat(x, repeats, axis=dim)),
+    Row("aclnnRepeatInterleaveIntWithDim(Tensor self, int repeats, int dim, int outputSize, Tensor(a!) out)"
+        " -> ()", lambda xp, x, repeats, dim, _: xp.repeat(x, repeats, axis=dim)),
     Row("aclnnPermute(Tensor self, int[] dims, Tensor(a!) out) -> ()",
         lambda xp, x, dims: xp.permute_dims(x, tuple(d % x.ndim for d in dims))),
     Row("aclnnCat(Tensor[] tensors, int dim, Tensor(a!) out) -> ()",

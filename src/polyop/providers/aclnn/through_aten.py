@@ -20,8 +20,7 @@ _OTHER_NAMES = {  # aclnn's name: PyTorch's, where the arguments are the same
     "FloorDivides": "floor_divide.Scalar", "Lerps": "lerp.Scalar", "Norm": "norm.ScalarOpt_dim",
     "ProdDim": "prod.dim_int", "ReduceNansum": "nansum", "RemainderScalarTensor": "remainder.Scalar_Tensor",
     "RemainderTensorScalar": "remainder.Scalar", "RemainderTensorTensor": "remainder.Tensor",
-    "RepeatInterleaveIntWithDim": "repeat_interleave.self_int",
-    "RepeatInterleaveWithDim": "repeat_interleave.self_Tensor", "Slice": "slice.Tensor", "Var": "var.dim",
+    "Slice": "slice.Tensor", "Var": "var.dim",
 }  # fmt: skip
 _LEFT_OUT = ("bool", "str", "Layout", "MemoryFormat", "Device", "Generator")
 """Types of keyword arguments that aclnn does not have: they keep their defaults."""
