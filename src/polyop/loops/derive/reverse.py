@@ -29,12 +29,14 @@ from ..ir.grammar import (
     Assign,
     Buffer,
     Const,
+    Demand,
     Expr,
     For,
     If,
     Kernel,
     Load,
     Op,
+    Size,
     Stmt,
     Store,
     Type,
@@ -47,8 +49,9 @@ from ..ir.grammar import (
 )
 from ..ir.note import Note
 from ..ir.operate import operate
+from ..ir.printing import expression
 from ..ir.stops import is_unbounded
-from ..ir.types import cast
+from ..ir.types import cast, is_real
 from .derivation import Derivation
 from .names import summed_as
 from .order import heads
@@ -365,7 +368,25 @@ class _Sweep:
             outputs=outputs,
             body=(*body, *last),
             derived=True,
+            demands=(*self.kernel.demands, *self._demanded_sizes()),
         )
+
+    def _demanded_sizes(self) -> Iterator[Demand]:
+        """Yield that outputs and their gradients have the outputs' sizes, if an output holds indices.
+
+        What an index picks is added under a condition, and an access under a condition tells no size.
+        """
+        outputs = {n: self.kernel.buffers[n] for n in self.kernel.outputs}
+        given = self.recording.given()
+        if not any(n in given and not is_real(self.kernel, n) for n in outputs):
+            return
+        for name, buffer in outputs.items():
+            for axis, size in enumerate(buffer.outer_shape):
+                known = isinstance(size, Size) or (isinstance(size, Op) and size.name == "max")
+                whole = size if known else operate("max", size, Const(0, INT))
+                for tensor in dict.fromkeys((name, self.output_gradients.get(name, name))):
+                    equal = Op("==", (Size(tensor, axis), whole), BOOL)
+                    yield Demand(equal, f"{tensor}: dimension {axis} must be {expression(whole)}")
 
     def _results(
         self, buffers: dict[str, Buffer], tensors: Sequence[str]
