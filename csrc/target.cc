@@ -330,4 +330,6 @@ void Target::set_resolver(PyObject* function, const Launch* (*unwrap)(PyObject*)
   unwrap_launch = unwrap;
 }
 
+bool Target::has_resolver() { return resolver != nullptr; }
+
 }  // namespace polyop

@@ -47,6 +47,9 @@ class Target {
   // failed(code, text, threw, kernel): raises the error of a kernel that failed
   static void set_resolver(PyObject* resolver, const Launch* (*unwrap)(PyObject*));
 
+  // Whether that function is set: whether the process has imported polyop.
+  static bool has_resolver();
+
  private:
   struct Resolution;
   explicit Target(std::string_view text) : text_(text) {}

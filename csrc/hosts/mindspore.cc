@@ -3,7 +3,10 @@
 #define PY_SSIZE_T_CLEAN
 #include "mindspore.h"
 
+#include <algorithm>
+
 #include "../gather.h"
+#include "mindspore_tensors.h"
 #include "numpy_loops.h"
 
 namespace polyop {
@@ -36,8 +39,10 @@ struct MindSpore {
   PyTypeObject* types[kMaxTypes];  // exact types of tensors
   PyObject* dtypes[kMaxDtypes];    // MindSpore's object for each row of dtypes(), or null
   PyObject *data_ptr, *is_contiguous, *stride, *from_numpy, *recording, *tracing;
-  bool devices;  // whether there are devices other than the CPU
-  PyObject *shape_name, *dtype_name, *device_name, *gradient_name, *launch_name;
+  bool devices;      // whether there are devices other than the CPU
+  bool native;       // whether mindspore_tensors::read() works
+  PyObject* module;  // the variables of the module that has the current trace, or null
+  PyObject *shape_name, *dtype_name, *device_name, *gradient_name, *launch_name, *trace_name;
 };
 MindSpore ms;
 
@@ -70,33 +75,70 @@ bool read_sizes(PyObject* list, int64_t* sizes, int32_t* count) {
   return PyErr_Occurred() == nullptr;
 }
 
+// Shape, strides and dtype of a tensor on which nothing is pending.
+struct Layout {
+  int64_t shape[kMaxDims], strides[kMaxDims];
+  int32_t ndim = 0, row = -1;
+  bool dense = false;
+
+  // Reads them through attributes: where MindSpore's own functions are not found. False if no kernel has the
+  // dtype, perhaps with a Python error.
+  bool read_attributes(PyObject* tensor) {
+    const OwnedRef dtype(PyObject_GetAttr(tensor, ms.dtype_name));
+    row = row_of(dtype.get());
+    if (!dtype || row < 0) return false;
+    const OwnedRef sizes(PyObject_GetAttr(tensor, ms.shape_name));
+    if (!sizes || !read_sizes(sizes.get(), shape, &ndim)) return false;
+    const OwnedRef flag(PyObject_CallOneArg(ms.is_contiguous, tensor));
+    dense = flag.get() == Py_True;
+    return static_cast<bool>(flag);
+  }
+
+  bool read(PyObject* tensor) {
+    if (!ms.native) return read_attributes(tensor);
+    mindspore_tensors::Facts facts{};
+    if (!mindspore_tensors::read(tensor, &facts) || facts.ndim > kMaxDims) return false;
+    std::copy(facts.shape, facts.shape + facts.ndim, shape);
+    ndim = facts.ndim;
+    row = facts.row;
+    dense = facts.dense;
+    return true;
+  }
+};
+
 // Returns a new array over the tensor's memory, after pending work on it is done. Null without a Python
 // error: the tensor is not on the CPU, or no kernel has its dtype.
 PyObject* array_of(PyObject* tensor) {
-  int64_t shape[kMaxDims], strides[kMaxDims];
-  int32_t ndim = 0, step_count = 0;
-  const OwnedRef dtype(PyObject_GetAttr(tensor, ms.dtype_name));
-  const int32_t row = row_of(dtype.get());
-  if (!dtype || row < 0 || !on_cpu(tensor)) return nullptr;
+  Layout layout;
+  if (!on_cpu(tensor)) return nullptr;
   const OwnedRef address(PyObject_CallOneArg(ms.data_ptr, tensor));  // waits for pending work
-  const OwnedRef sizes(address ? PyObject_GetAttr(tensor, ms.shape_name) : nullptr);
-  if (!sizes || !read_sizes(sizes.get(), shape, &ndim)) return nullptr;
+  if (!address || !layout.read(tensor)) return nullptr;
   void* data = PyLong_AsVoidPtr(address.get());
   int64_t elements = 1;
-  for (int32_t i = ndim; i-- > 0;) {
-    strides[i] = elements;
-    elements *= shape[i];
+  for (int32_t i = layout.ndim; i-- > 0;) {
+    layout.strides[i] = elements;
+    elements *= layout.shape[i];
   }
   if (PyErr_Occurred() != nullptr || (data == nullptr && elements != 0)) return nullptr;
-  const OwnedRef dense(PyObject_CallOneArg(ms.is_contiguous, tensor));
-  if (!dense) return nullptr;
-  if (dense.get() != Py_True) {
+  if (!layout.dense) {
+    int32_t step_count = 0;
     const OwnedRef steps_list(PyObject_CallOneArg(ms.stride, tensor));
-    if (!steps_list || !read_sizes(steps_list.get(), strides, &step_count) || step_count != ndim)
+    if (!steps_list || !read_sizes(steps_list.get(), layout.strides, &step_count) ||
+        step_count != layout.ndim) {
       return nullptr;
+    }
   }
   Py_INCREF(tensor);  // the array owns it
-  return array_over(data, row, ndim, shape, strides, tensor);
+  return array_over(data, layout.row, layout.ndim, layout.shape, layout.strides, tensor);
+}
+
+// Whether a graph is being traced. Reads the variable of MindSpore's module if there is one, else calls its
+// function.
+bool is_traced() {
+  PyObject* value = ms.module == nullptr ? nullptr : PyDict_GetItem(ms.module, ms.trace_name);
+  if (value != nullptr) return value != Py_None;
+  const OwnedRef called(PyObject_CallNoArgs(ms.tracing));
+  return called.get() != Py_None;
 }
 
 // The arguments of a call with arrays in place of tensors.
@@ -193,11 +235,11 @@ PyObject* call_plain(PyObject* object, PyObject* const* args, Py_ssize_t count, 
   for (Py_ssize_t i = 0; i < count && !has_tensor; ++i) has_tensor = holds_tensor(args[i]);
   if (!has_tensor || self->plain == 0 || count > self->positional) return nullptr;
   *declined = false;
-  const OwnedRef recording(PyObject_CallNoArgs(ms.recording)), traced(PyObject_CallNoArgs(ms.tracing));
+  const OwnedRef recording(PyObject_CallNoArgs(ms.recording));
   Arrays arrays;
   arrays.values.push(object);
   Py_INCREF(object);
-  bool plain = recording && traced.get() == Py_None;
+  bool plain = recording && !is_traced();
   for (Py_ssize_t i = 0; plain && i < count; ++i) plain = arrays.add(args[i], recording.get() != Py_False);
   if (!plain) {
     PyErr_Clear();  // the slow path raises it with a better text
@@ -219,17 +261,20 @@ PyObject* call_plain(PyObject* object, PyObject* const* args, Py_ssize_t count, 
   return outputs;
 }
 
-// start_mindspore(types, dtypes, functions, devices)
+// start_mindspore(types, dtypes, functions, devices, library, probe)
 // types: the exact types of tensors
 // dtypes: MindSpore's dtype, or None, for each row of dtypes()
 // functions: data_ptr, is_contiguous, stride, from_numpy, whether gradients are recorded, the current trace
-// or None devices: whether there are devices other than the CPU
+// or None
+// devices: whether there are devices other than the CPU
+// library, probe: for mindspore_tensors::find(); what it answers is the result
 PyObject* start(PyObject*, PyObject* args) {
-  PyObject *types = nullptr, *rows = nullptr;
+  PyObject *types = nullptr, *rows = nullptr, *probe = nullptr;
+  const char* library = nullptr;
   int devices = 0;
-  if (!PyArg_ParseTuple(args, "O!O!(OOOOOO)p", &PyTuple_Type, &types, &PyTuple_Type, &rows, &ms.data_ptr,
-                        &ms.is_contiguous, &ms.stride, &ms.from_numpy, &ms.recording, &ms.tracing,
-                        &devices)) {
+  if (!PyArg_ParseTuple(args, "O!O!(OOOOOO)psO", &PyTuple_Type, &types, &PyTuple_Type, &rows, &ms.data_ptr,
+                        &ms.is_contiguous, &ms.stride, &ms.from_numpy, &ms.recording, &ms.tracing, &devices,
+                        &library, &probe)) {
     return nullptr;
   }
   if (PyTuple_GET_SIZE(types) > kMaxTypes || PyTuple_GET_SIZE(rows) > kMaxDtypes) {
@@ -250,8 +295,11 @@ PyObject* start(PyObject*, PyObject* args) {
   ms.device_name = PyUnicode_InternFromString("device");
   ms.gradient_name = PyUnicode_InternFromString("_requires_grad");
   ms.launch_name = PyUnicode_InternFromString("launch");
+  ms.trace_name = PyUnicode_InternFromString("_jit_context");
+  ms.module = PyFunction_Check(ms.tracing) ? PyFunction_GET_GLOBALS(ms.tracing) : nullptr;
+  ms.native = mindspore_tensors::find(library, probe);
   mindspore_call = call_plain;
-  Py_RETURN_NONE;
+  return PyBool_FromLong(ms.native);
 }
 
 // mindspore_array(tensor): an array over the tensor's memory, or None; see array_of().
@@ -261,16 +309,6 @@ PyObject* array(PyObject*, PyObject* tensor) {
   return array;
 }
 
-// mindspore_slot(text, inputs): the name of the function that makes this call, or None when all are taken.
-PyObject* slot(PyObject*, PyObject* args) {
-  const char* text = nullptr;
-  Py_ssize_t length = 0, inputs = 0;
-  if (!PyArg_ParseTuple(args, "s#n", &text, &length, &inputs)) return nullptr;
-  const int number = mindspore_take_slot(text, static_cast<size_t>(length), static_cast<size_t>(inputs));
-  if (number < 0) Py_RETURN_NONE;
-  return PyUnicode_FromString(mindspore_slot_name(number));
-}
-
 }  // namespace
 
 PyObject* (*mindspore_call)(PyObject*, PyObject* const*, Py_ssize_t, bool*) = nullptr;
@@ -278,7 +316,6 @@ PyObject* (*mindspore_call)(PyObject*, PyObject* const*, Py_ssize_t, bool*) = nu
 PyMethodDef mindspore_methods[] = {
     {"start_mindspore", start, METH_VARARGS, "Start the MindSpore host of the native call."},
     {"mindspore_array", array, METH_O, "Return an array over a tensor's memory, or None."},
-    {"mindspore_slot", slot, METH_VARARGS, "Return the name of a function that makes a call, or None."},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace polyop

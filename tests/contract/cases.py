@@ -47,7 +47,6 @@ MODES = {  # mode -> the call, and the NumPy mode with the expected results
 }
 ABSENT_MODES = {
     "numpy": {"compiled", "compiled-differentiated", "batched"},
-    "mindspore": {"batched"},
     "paddle": {"batched"},
 }
 """The modes that a framework does not have."""

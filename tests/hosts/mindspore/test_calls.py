@@ -234,13 +234,6 @@ def test_too_many_positional_arguments_and_unknown_names():
         SCALED(Tensor(X), 1.0, True)
 
 
-def test_vmap_item_by_item(context):
-    def call(x):
-        return SCALED(x, 3.0)
-
-    same(ms.vmap(call)(Tensor(np.stack([X, Y]))), 3 * np.stack([X, Y]))
-
-
 def test_between_mindspore_s_python_operators():
     def plus(x):
         return x + 1

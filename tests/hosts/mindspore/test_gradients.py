@@ -241,23 +241,6 @@ def test_vjp_of_a_module(module):
     close(pull(Tensor(Y))[0], 2 * X * Y)
 
 
-def test_second_derivatives_of_a_module_are_an_error(module, mode):
-    square = module.square
-
-    def total(x):
-        return square(x).sum()
-
-    @mode
-    def first(x):
-        return ms.grad(total)(x).sum()
-
-    close(first(Tensor(X)), (2 * X).sum())
-    with pytest.raises(
-        RuntimeError, match="square: its gradient was .*and MindSpore cannot differentiate it again"
-    ):
-        ms.grad(first)(Tensor(X))
-
-
 def test_gradients_after_one_that_failed(module, mode):
     """After an error inside ms.grad MindSpore still records, so gradients of gradients are needed."""
     square = module.square

@@ -6,7 +6,7 @@ import sys
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Tensor, mint, ops
+from mindspore import Tensor, mint
 
 import polyop
 from polyop.call.host import host_of, load
@@ -106,15 +106,6 @@ def test_attributes_that_a_graph_does_not_know():
         call(Tensor(X))
     with pytest.raises(ArgumentTypeError, match=r"argument a: must be float\[\], but got \(Tensor"):
         of_tensors(Tensor(X))
-
-
-def test_sizes_that_a_graph_does_not_know():
-    @ms.jit
-    def call(x):
-        return ONE(ops.nonzero(x).astype(ms.float32))
-
-    with pytest.raises(UnsupportedError, match="sizes that are known when the graph is compiled"):
-        call(Tensor(X))
 
 
 def test_a_sparse_tensor():

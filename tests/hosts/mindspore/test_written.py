@@ -11,6 +11,8 @@ from mindspore.ops._vmap import get_vmap_rule
 import polyop
 from polyop.core.errors import GradientError, UnsupportedError
 
+pytestmark = pytest.mark.filterwarnings("ignore:ms_written.*one call per sample")
+
 X, Y = np.array([0.5, -1.25, 2.0], np.float32), np.array([3.0, 4.0, -5.0], np.float32)
 
 

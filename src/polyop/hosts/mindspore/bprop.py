@@ -1,7 +1,8 @@
 """The gradient of a call inside a graph.
 
-MindSpore's compiler reads the author's rule if it can. Otherwise, and for rules that are no Python
-text (a C++ module's, a provider's), the gradient is an operator that runs on NumPy arrays.
+MindSpore's compiler reads the author's rule if it can. A rule of polyop that only calls operators is recorded
+as a text (symbols.py). Otherwise, and for a provider's rules, the gradient is an operator that runs on NumPy
+arrays.
 """
 
 from __future__ import annotations
@@ -13,22 +14,25 @@ from typing import Any, NoReturn
 
 import numpy as np
 from mindspore import Tensor, ops
+from mindspore.ops.functional import isconstant
 from mindspore.ops.primitive import constexpr
 
 from ...call import registry
 from ...call.bound import BoundOperator
-from ...call.host import load
+from ...call.host import load, map_tensors
 from ...call.operator import Operator
-from ...call.rule import Rule, check_gradient, wrong_list, wrong_result
-from ...core.errors import FallbackWarning, GradientError
+from ...call.rule import Rule, apply_rule, check_gradient, wrong_list, wrong_result
+from ...core.errors import FallbackWarning, GradientError, PolyopError
 from ...core.origin import of_function
 from ...core.parse import parse
 from ...core.spec import Spec
 from ...kernels.tensors import TensorKernel
-from .flat_tensors import flat_gradients, tensor_names, with_tensors
+from ...rules.module.recorded import Call, Recorded
+from .flat_tensors import flat_gradients, tensor_names, with_absent, with_tensors
 from .generated import calling_function, make_function
 from .gradient import no_rule
 from .rule_text import as_function, foreign
+from .symbols import Recording, Symbol, record
 
 
 def bprop_of(launch: Any) -> Any:
@@ -46,7 +50,9 @@ def bprop_of(launch: Any) -> Any:
     if operator.gradient is None or operator.schema.mutates:
         return _raising(launch, no_rule(operator))
     if isinstance(operator.gradient, Rule):
-        return _on_arrays(launch)
+        rule = operator.gradient
+        traced = rule.saving_part is not None if isinstance(rule, Recorded) else rule.calls_operators
+        return _recorded(launch) if traced else _on_arrays(launch)
     rule = as_function(operator.gradient, len(operator.schema.arguments) + 2)
     why = "its source text cannot be found" if rule is None else foreign(rule)
     if rule is None or why:
@@ -60,7 +66,7 @@ def _input_names(launch: Any) -> list[str]:
     return [f"a{i}" for i in range(launch.inputs)]
 
 
-def _raising(launch: Any, problem: GradientError) -> Any:
+def _raising(launch: Any, problem: PolyopError) -> Any:
     def fail(*arrays: Any) -> NoReturn:
         del arrays
         raise problem
@@ -171,6 +177,69 @@ def _checks(launch: Any) -> dict[str, Any]:
         return True
 
     return {"check": check, "listed": listed, "refuse": refuse, "shape": shape}
+
+
+def _recorded(launch: Any) -> Any:
+    """Return a function that runs the operators which the rule calls, for the shapes of each graph."""
+    names = _input_names(launch)
+    tensors = ", ".join(names)
+    shapes = "".join(f"{name}.shape, " for name in names)
+    dtypes = "".join(f"{name}.dtype, " for name in names)
+    constants = "".join(f"isconstant{{n}}({name}), " for name in names)
+    text = (
+        f"def bprop{{n}}({tensors}, out, dout):\n"
+        f"    return choose{{n}}(({shapes}), ({dtypes}), ({constants}))({tensors}, out, dout)"
+    )
+
+    def choose(shapes: Sequence[Sequence[int]], dtypes: Sequence[Any], constants: Sequence[bool]) -> Any:
+        specs = [launch.spec_of(i, *row) for i, row in enumerate(zip(shapes, dtypes, strict=True))]
+        try:
+            return _record_rule(launch, specs, constants)
+        except PolyopError as problem:  # MindSpore also compiles gradients that it never computes
+            return _raising(launch, problem)
+
+    return make_function("bprop", text, choose=constexpr(choose), isconstant=isconstant)
+
+
+def _record_rule(launch: Any, specs: Sequence[Spec], constants: Sequence[bool]) -> Any:
+    """Return the function (inputs, outputs, output gradients) -> input gradients, as a compiled text."""
+    operator: Operator = launch.bound.operator
+    names = _input_names(launch)
+    output_specs = list(enumerate(launch.output_specs(specs)))
+    with record(type(launch).of) as recording:
+        inputs = [Symbol(recording, *row) for row in zip(names, specs, constants, strict=True)]
+        outputs = [Symbol(recording, f"out[{k}]", spec) for k, spec in output_specs]
+        output_grads = [Symbol(recording, f"dout[{k}]", spec) for k, spec in output_specs]
+        arguments = with_tensors(operator.schema, launch.arguments, inputs)
+        grads = _gradients(recording, operator, arguments, outputs, output_grads)
+        flat = flat_gradients(operator.schema, arguments, grads)
+    fits = [
+        f"zeros{{n}}({name}), " if grad is None else f"{recording.text(grad)}, "
+        for name, grad in zip(names, flat, strict=True)
+    ]
+    return recording.function([*names, "out", "dout"], f"({''.join(fits)})", zeros=ops.zeros_like)
+
+
+def _gradients(
+    recording: Recording, operator: Operator, arguments: Any, outputs: Sequence[Any], grads: Sequence[Any]
+) -> Sequence[Any]:
+    """Return one gradient or None per argument.
+
+    Those of a module's function are computed from what Forward saves: inputs, outputs, and what only the
+    operator ``<name>__saving`` returns.
+    """
+    rule = operator.gradient
+    if not isinstance(rule, Recorded):
+        return apply_rule(operator, arguments, outputs, grads)
+    specs = map_tensors(operator, arguments, lambda name, symbol, argument: symbol.spec)
+    tensors = with_absent(operator.schema, specs)
+    needs_gradient = tuple(spec is not None and spec.dtype.is_floating for spec in tensors)
+    derived = Call.of(operator.schema, specs, needs_gradient).derive(rule.kernel)
+    saving, inputs = rule.saving_part, (*arguments, needs_gradient)
+    if derived is not None and derived.own:
+        outputs = recording.call(saving, inputs)
+    grads = (*grads, *(None,) * (len(outputs) - len(grads)))
+    return apply_rule(saving.operator, inputs, outputs, grads)[:-1]
 
 
 def _through(launch: Any, pull: Any) -> Any:

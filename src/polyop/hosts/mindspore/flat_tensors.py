@@ -50,3 +50,9 @@ def tensor_names(schema: Schema, arguments: Sequence[Any]) -> list[str]:
             continue
         names += [f"{argument.name}[{i}]" for i, item in enumerate(value) if item is not None]
     return names
+
+
+def with_absent(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
+    """Return the tensors of a call, lists opened, with None for those that are absent."""
+    values = (arguments[i] for i in schema.tensor_positions)
+    return [x for value in values for x in (value if isinstance(value, (list, tuple)) else (value,))]

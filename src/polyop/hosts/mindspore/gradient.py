@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import functools
 import itertools
-import types
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import mindspore
 from mindspore.common._grad_function import _Function
 
-from ... import _core
 from ...call.foreign import flatten, written_tensors
-from ...call.host import map_tensors
 from ...call.operator import Operator
 from ...call.rule import apply_rule, check_gradient, list_gradients, no_gradient
-from ...core.errors import ArgumentTypeError, GradientError
+from ...core.errors import GradientError
 from ...core.schema import Argument
-from ...rules.module.recorded import Recorded, failed
-from . import tensors
+from ...rules.module.recorded import Recorded
+from . import recorded, tensors
 from .flat_tensors import flat_gradients, with_tensors
 
 Run = Callable[[Any, tuple[Any, ...]], tuple[Any, ...]]
@@ -49,9 +46,8 @@ class _Recorded(_Function):  # type: ignore[misc]
         """Run the operator."""
         arguments = with_tensors(call.bound.schema, call.layout, flat)
         _check_written(call.bound, arguments)
-        recorded = isinstance(call.bound.operator.gradient, Recorded)
-        ctx.set_materialize_grads(not recorded)
-        outputs, call.pull = (_vjp_recorded if recorded else _vjp_rule)(call.bound, arguments, call.run)
+        ctx.set_materialize_grads(not _is_recorded(call.bound))
+        outputs, call.pull = _vjp(call.bound, arguments, call.run)
         call.outputs = len(outputs)
         dirty = written_tensors(call.bound.schema, arguments)
         if dirty:
@@ -89,16 +85,21 @@ def vjp(bound: Any, arguments: tuple[Any, ...], run: Run) -> tuple[tuple[Any, ..
 
     Inside a function that MindSpore differentiates, the outputs are recorded like those of a call.
     """
-    recorded = isinstance(bound.operator.gradient, Recorded)
     if not tensors.recording(arguments):
-        return (_vjp_recorded if recorded else _vjp_rule)(bound, arguments, run)
+        return _vjp(bound, arguments, run)
     outputs, node_call = _apply(bound, arguments, run)
-    if recorded and node_call.pull is not None:
+    if _is_recorded(bound) and node_call.pull is not None:
         return outputs, node_call.pull
     return outputs, _pull_rule(bound.operator, arguments, outputs)
 
 
-def _vjp_rule(bound: Any, arguments: tuple[Any, ...], run: Run) -> tuple[tuple[Any, ...], Pull]:
+def _is_recorded(bound: Any) -> bool:
+    return isinstance(bound.operator.gradient, Recorded)
+
+
+def _vjp(bound: Any, arguments: tuple[Any, ...], run: Run) -> tuple[tuple[Any, ...], Pull]:
+    if _is_recorded(bound):
+        return recorded.vjp(bound, arguments, _check_written)
     outputs = run(bound, arguments)
     return outputs, _pull_rule(bound.operator, arguments, outputs)
 
@@ -165,73 +166,3 @@ def _check_written(bound: Any, arguments: tuple[Any, ...]) -> None:
             hint = "call the operator on a copy, or on ops.stop_gradient of it"
             subject = f"{bound.name}: argument {argument.name}"
             raise GradientError(subject, rule, where=bound.operator.origin, hint=hint)
-
-
-class _OnceDifferentiable(_Function):  # type: ignore[misc]
-    """A node whose outputs are gradients that cannot be differentiated again; ``backward`` raises."""
-
-    @staticmethod
-    def forward(ctx: Any, problem: GradientError, gradients: list[Any], *inputs: Any) -> Any:
-        """Return the gradients, as outputs that depend on the inputs."""
-        del inputs
-        ctx.problem = problem
-        return tuple(gradients)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        """Raise the error."""
-        del grads
-        raise ctx.problem
-
-
-def _once_differentiable(operator: Operator, gradients: list[Any], arguments: Any, grads: Any) -> list[Any]:
-    rule = "its gradient was recorded, and MindSpore cannot differentiate it again"
-    problem = GradientError(operator.name, rule, where=operator.origin)
-    inputs = tensors.tensors_in((*arguments, *grads))
-    outputs = iter(_OnceDifferentiable.apply(problem, [g for g in gradients if g is not None], *inputs))
-    return [None if g is None else next(outputs) for g in gradients]
-
-
-def _vjp_recorded(bound: Any, arguments: tuple[Any, ...], run: Run) -> tuple[tuple[Any, ...], Pull]:
-    """Record a C++ module's Forward. The pullback runs its Backward on what Forward saved."""
-    del run  # it does not record
-    operator: Operator = bound.operator
-    ctx = types.SimpleNamespace()
-    owners: dict[int, Any] = {}  # id of an array: its tensor
-
-    def array(name: str, value: Any, argument: Argument) -> Any:
-        del argument
-        view = tensors.array(operator, name, value)
-        owners[id(view)] = value
-        return view
-
-    arrays = map_tensors(operator, arguments, array)
-    result = bound.record(ctx, *arrays)
-    if result is NotImplemented and bound.operator is not operator:
-        # the first try has taught the operator which arguments are written
-        _check_written(bound, arguments)
-        result = bound.record(ctx, *arrays)
-    if result is NotImplemented:
-        rule = "its gradient cannot be recorded for these tensors"
-        raise ArgumentTypeError(operator.name, rule, where=operator.origin)
-    fresh = result if isinstance(result, tuple) else () if result is None else (result,)
-    # copies, because an input may be changed before the pullback is called
-    saved = tuple(array.copy() for array in ctx.to_save)
-
-    def pull(grads: Sequence[Any]) -> tuple[Any, ...]:
-        output_grads = tuple(None if g is None else tensors.array(operator, "gradient", g) for g in grads)
-        try:
-            arrays = _core.backward(ctx.tape, saved, output_grads)
-        except RuntimeError as problem:
-            raise failed(operator.name, problem, operator.origin) from None
-
-        gradients = [None if x is None else tensors.tensor(x, operator.name) for x in arrays]
-        if tensors.EXECUTOR.requires_grad():
-            gradients = _once_differentiable(operator, gradients, arguments, grads)
-        remaining = iter(gradients)
-        by_argument = map_tensors(operator, arguments, lambda *_: next(remaining))
-        rows = zip(operator.schema.arguments, by_argument, strict=True)
-        return tuple(value if argument.type.is_tensor else None for argument, value in rows)
-
-    outputs = tuple(owners[id(x)] if id(x) in owners else tensors.tensor(x, operator.name) for x in fresh)
-    return outputs, pull

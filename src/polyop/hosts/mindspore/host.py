@@ -6,13 +6,15 @@ from typing import Any
 
 import mindspore
 import numpy as np
+from mindspore import ops
 from mindspore._c_expression import TensorPy
 
 from ...call.host import load, map_tensors, specs
 from ...call.operator import Operator
 from ...core.errors import HostError
 from ...core.spec import Spec
-from . import callbacks, gradient, tensors, vmap
+from . import callbacks, gradient, symbols, tensors, vmap
+from .namespace import NAMESPACE
 
 OLDEST = (2, 7)
 """The first version of MindSpore that this was tested with."""
@@ -36,16 +38,19 @@ class MindSporeHost:
         vmap.start()
 
     def owns(self, value: Any) -> bool:
-        """Whether ``value`` is a tensor or a parameter."""
-        return isinstance(value, TensorPy)
+        """Whether ``value`` is a tensor or a parameter, or stands for one while a rule is recorded."""
+        return isinstance(value, (TensorPy, symbols.Symbol))
 
     def spec(self, tensor: Any) -> Spec:
         """Return shape, dtype and device type."""
-        return tensors.spec(tensor)
+        return tensor.spec if isinstance(tensor, symbols.Symbol) else tensors.spec(tensor)
 
     def call(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run the operator on tensors of any layout; record its gradient if MindSpore needs one."""
         callbacks.check()
+        recording = symbols.current()
+        if recording is not None:
+            return recording.call(bound, arguments)
         if tensors.tracing() is not None:
             from .graph import call_traced
 
@@ -107,9 +112,20 @@ class MindSporeHost:
 
     def namespace(self) -> Any:
         """Return MindSpore's functions under NumPy's names."""
-        import mindspore.numpy
+        return NAMESPACE
 
-        return mindspore.numpy
+    def pull_back(self, function: Any, inputs: Any, grads: Any) -> tuple[Any, ...]:
+        """Return the gradients of ``function`` at the inputs; they can be differentiated again."""
+        recording = symbols.current()
+        if recording is not None:
+            return recording.pull_back(function, inputs, grads)
+        gradient = ops.GradOperation(get_all=True, sens_param=True)(function)
+        # copies: MindSpore loses the gradient of an input on which another one depends
+        return tuple(gradient(*(x.copy() for x in inputs), tuple(grads)))
+
+    def alive(self, values: Any) -> list[Any]:
+        """Return the tensors: MindSpore's transforms leave no wrappers."""
+        return list(values)
 
 
 def _check_numpy(version: str) -> None:

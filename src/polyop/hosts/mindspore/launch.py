@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import mindspore
 from mindspore import ops
 from mindspore.ops.signature import make_sig, sig_rw
+from mindspore.train import serialization
 
 from ... import _core
+from ...call import registry
 from ...call.foreign import call_text, flatten, written_tensors
 from ...call.prepare import prepare
 from ...core.dtypes import dtype
@@ -22,7 +25,12 @@ from .flat_tensors import with_tensors
 from .silent import with_a_result
 from .tensors import MS_DTYPES
 
-_operators: dict[str, Any] = {}  # slot name: operator, kept alive because a graph may run at any time
+_EXPORT = serialization._save_mindir.__code__  # noqa: SLF001 - the function that writes MindIR files
+
+FUNCTION = "polyop_launch"
+"""The function of the native core that MindSpore launches for every call (csrc/hosts/mindspore_extra.cc)."""
+
+_operators: dict[str, Any] = {}  # by the text of a call: kept alive because a graph may run at any time
 
 
 class Launch(ops.Custom):  # type: ignore[misc]
@@ -33,42 +41,37 @@ class Launch(ops.Custom):  # type: ignore[misc]
 
     @classmethod
     def of(cls, bound: Any, arguments: tuple[Any, ...]) -> Launch:
-        """Return the launch of a call with bound arguments; any object may stand for a tensor.
-
-        Raises ``UnsupportedError`` if all slots are taken.
-        """
+        """Return the launch of a call with bound arguments; any object may stand for a tensor."""
         silent = not bound.schema.returns and not bound.schema.mutates
         if silent:
             bound, arguments = with_a_result(bound, arguments)
-        tensors = list(flatten(bound.schema, arguments))
-        text = call_text(bound, arguments)
-        name = _core.mindspore_slot(text, len(tensors))
-        if name is None:
-            rule = "cannot be compiled: a process can have 1024 different calls in MindSpore's graphs"
-            hint = "pass what varies as a tensor, not as an attribute"
-            raise UnsupportedError(bound.name, rule, where=bound.operator.origin, hint=hint)
-        _operators[name] = bound
-        launch = cls._of_slot(name)
-        launch.fill(name, bound, arguments, len(tensors))
+        launch = cls._new()
+        launch.fill(bound, arguments)
         launch.silent = silent
         if launch.written or silent:
             launch.pass_by_reference()
         return launch
 
     @classmethod
-    def _of_slot(cls, slot: str) -> Launch:
-        return cls(f"{_core.__file__}:{slot}", out_shape=(), out_dtype=(), func_type="aot")
+    def _new(cls) -> Launch:
+        return cls(f"{_core.__file__}:{FUNCTION}", out_shape=(), out_dtype=(), func_type="aot")
 
     def by_value(self) -> Launch:
         """Return the same launch without a side effect, for ``ms.vmap``: it only returns what it wrote."""
-        launch = self._of_slot(self.slot)
-        launch.fill(self.slot, self.bound, self.arguments, self.inputs)
+        launch = self._new()
+        launch.fill(self.bound, self.arguments)
+        launch.silent = self.silent
         return launch
 
-    def fill(self, slot: str, bound: Any, arguments: tuple[Any, ...], inputs: int) -> None:
+    def fill(self, bound: Any, arguments: tuple[Any, ...]) -> None:
         """Set the attributes of the launch, and find its outputs among the schema's returns."""
         schema: Schema = bound.schema
-        self.slot, self.bound, self.arguments, self.inputs = slot, bound, arguments, inputs
+        self.bound, self.arguments = bound, arguments
+        self.inputs = sum(1 for _ in flatten(schema, arguments))
+        text = call_text(bound, arguments)
+        _operators[text] = bound
+        self.add_prim_attr("polyop_call", text)
+        self.add_prim_attr("polyop_inputs", self.inputs)
         self.bprop: Any = None
         self.ordered = False  # whether it has a side effect, so MindSpore keeps its order
         indices = with_tensors(schema, arguments, itertools.count())
@@ -109,6 +112,10 @@ class Launch(ops.Custom):  # type: ignore[misc]
 
         Each tensor comes as a dict with its shape, dtype, and value if it is a constant.
         """
+        if _is_exported() and registry.known(self.bound.name) is None:
+            rule = "cannot be written to a MindIR file: another process would not find it"
+            hint = "a gradient rule that MindSpore's compiler can read needs no such operator"
+            raise UnsupportedError(self.bound.name, rule, where=self.bound.operator.origin, hint=hint)
         for number, _ in self.written:
             if tensors[number]["value"] is not None:
                 rule = "is written and is a constant of the graph, where what reads it sees the old values"
@@ -119,7 +126,9 @@ class Launch(ops.Custom):  # type: ignore[misc]
                 )
                 subject = f"{self.bound.name}: tensor {number}"
                 raise UnsupportedError(subject, rule, where=self.bound.operator.origin, hint=hint)
-        specs = self._outputs([self._spec(i, one) for i, one in enumerate(tensors)])
+        specs = self.output_specs(
+            [self.spec_of(i, one["shape"], one["dtype"]) for i, one in enumerate(tensors)]
+        )
         for spec in specs:
             if spec.dtype.name not in MS_DTYPES:
                 rule = f"gives a dtype that MindSpore's tensors do not have: {', '.join(MS_DTYPES)}"
@@ -130,7 +139,8 @@ class Launch(ops.Custom):  # type: ignore[misc]
             "value": None,
         }
 
-    def _outputs(self, specs: Sequence[Spec]) -> list[Spec]:
+    def output_specs(self, specs: Sequence[Spec]) -> list[Spec]:
+        """Return the specs of the outputs, for those of the tensors."""
         bound = self.bound
         arguments = with_tensors(bound.schema, self.arguments, specs)
         operator = bound.operator
@@ -143,11 +153,11 @@ class Launch(ops.Custom):  # type: ignore[misc]
         prepared = prepare(bound.operator, arguments, infer=True)
         return [*prepared.outputs, *written_tensors(bound.schema, arguments)]
 
-    def _spec(self, number: int, tensor: Any) -> Spec:
+    def spec_of(self, number: int, sizes: Sequence[int], kind: Any) -> Spec:
+        """Return the spec of a tensor that the compiler describes; raises for an unknown size or dtype."""
         subject = f"{self.bound.name}: tensor {number}"
-        kind = tensor["dtype"]
         element = kind.element_type() if hasattr(kind, "element_type") else kind
-        shape = tuple(tensor["shape"])
+        shape = tuple(sizes)
         if any(size < 0 for size in shape):
             rule = "must have sizes that are known when the graph is compiled"
             hint = "MindSpore asks Python for shapes only then; call the operator outside the graph"
@@ -161,3 +171,11 @@ class Launch(ops.Custom):  # type: ignore[misc]
 
 def _single(index: Any) -> int:
     return -1 if isinstance(index, tuple) else int(index)  # a tuple: a list of tensors is returned
+
+
+def _is_exported() -> bool:
+    """Whether the graph is compiled for a MindIR file."""
+    frame: Any = sys._getframe()  # noqa: SLF001 - MindSpore tells it in no other way
+    while frame is not None and frame.f_code is not _EXPORT:
+        frame = frame.f_back
+    return frame is not None

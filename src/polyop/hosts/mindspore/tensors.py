@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import mindspore
@@ -44,7 +45,10 @@ def start() -> None:
         tracing,
     )
     rows = tuple(MS_DTYPES.get(row.name) for row in DTYPES)
-    _core.start_mindspore((mindspore.Tensor, mindspore.Parameter), rows, functions, _other_devices())
+    probe = TensorPy.from_numpy(np.zeros((2, 3), np.int16))
+    library = str(Path(mindspore.__file__).parent / "lib" / "libmindspore_common.so")
+    types = (mindspore.Tensor, mindspore.Parameter)
+    _core.start_mindspore(types, rows, functions, _other_devices(), library, probe)
 
 
 def _other_devices() -> bool:

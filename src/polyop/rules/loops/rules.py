@@ -31,6 +31,7 @@ class DerivedRule(LoopRule):
     its own gradient is derived in the same way. Nothing is derived before a gradient is needed.
     """
 
+    calls_operators = True
     part_kinds = ("backward", "saving")
     SUFFIX = "backward"
     KERNEL = BackwardKernel

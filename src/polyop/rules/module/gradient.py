@@ -247,6 +247,7 @@ class SavingBatch(DimsBatch):
 class SavedRule(Rule):
     """The gradient rule of ``<name>__saving``: it reads only what Forward saved."""
 
+    calls_operators = True
     schema: Schema
     kernel: ModuleKernel
     backward: BoundOperator

@@ -26,6 +26,7 @@ class SecondRule(Rule):
     Raises ``GradientError`` that names the kernel, if Backward launches a kernel of the module itself.
     """
 
+    calls_operators = True
     name: str
     kernel: ModuleKernel
 

@@ -13,7 +13,7 @@ from ...hosts.mindspore import tensors
 from ...hosts.mindspore.generated import make_function
 from ..case import Array, Case, NotRunError, as_list
 from ..difference import is_floating
-from .base import DemoRow, quiet_fallbacks
+from .base import DemoRow, quiet_fallbacks, stacked
 
 
 def run(case: Case) -> list[Array]:
@@ -40,9 +40,12 @@ def compiled_gradients(case: Case, cotangents: Sequence[Array]) -> dict[str, Arr
 
 
 def batched(samples: Sequence[Case]) -> list[Array]:
-    """Raise ``NotRunError``."""
-    del samples
-    raise NotRunError("operators have no batching in MindSpore")
+    """Call it under ``mindspore.vmap``."""
+    first = samples[0]
+    flat = [_tensor(value) for _, value in stacked(samples).tensors()]
+    with quiet_fallbacks():
+        returned = mindspore.vmap(_program(first))(*flat)
+    return _arrays(first, first.results(returned, first.with_tensors(flat)))
 
 
 def _tensor(array: Array) -> Any:

@@ -1,0 +1,62 @@
+// The functions that MindSpore launches: one for all calls. It finds the call in an attribute of the graph's
+// node, which names the operator and has its attributes (target.h), so that a graph in a file (MindIR) has it
+// too.
+//
+// MindSpore passes an object of a C++ class with strings of the old ABI of libstdc++; CMakeLists.txt compiles
+// this file alone with it. Nothing with a string crosses to the other files.
+#include "mindspore_extra.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+// The names and the order of the virtual functions are MindSpore's contract with aot kernels.
+namespace mindspore {
+
+class AotKernelData {
+ public:
+  virtual ~AotKernelData() = default;
+};
+
+class AotExtra {
+ public:
+  virtual ~AotExtra() = default;
+  virtual bool HasAttr(std::string name) = 0;
+  virtual bool GetAttrBool(std::string name) = 0;
+  virtual int64_t GetAttrInt(std::string name) = 0;
+  virtual float GetAttrFloat(std::string name) = 0;
+  virtual std::string GetAttrStr(std::string name) = 0;
+  std::vector<size_t> workspaces;
+  AotKernelData* data = nullptr;  // MindSpore deletes it with the kernel
+};
+
+}  // namespace mindspore
+
+namespace {
+
+struct Call : mindspore::AotKernelData {
+  Call(void* target, size_t inputs) : target(target), inputs(inputs) {}
+  void* target;
+  size_t inputs;
+};
+
+}  // namespace
+
+// MindSpore calls it once for each node of a graph.
+extern "C" __attribute__((visibility("default"), used)) int polyop_launchInit(int*, int64_t**, const char**,
+                                                                              mindspore::AotExtra* extra) {
+  const std::string text = extra->GetAttrStr("polyop_call");
+  const auto inputs = static_cast<size_t>(extra->GetAttrInt("polyop_inputs"));
+  extra->data = new Call(polyop::mindspore_target(text.data(), text.size()), inputs);
+  return 0;
+}
+
+extern "C" __attribute__((visibility("default"), used)) int polyop_launch(int count, void** params,
+                                                                          int* ndims, int64_t** shapes,
+                                                                          const char** dtypes, void*,
+                                                                          void* extra) {
+  const auto* call = static_cast<const Call*>(static_cast<mindspore::AotExtra*>(extra)->data);
+  polyop::mindspore_run(call->target, call->inputs, count, params, ndims, shapes, dtypes);
+  return 0;
+}

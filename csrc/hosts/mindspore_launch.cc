@@ -1,0 +1,70 @@
+// Calls from MindSpore's graphs, which enter at mindspore_extra.cc.
+#include <cstdlib>
+#include <stdexcept>
+
+#include "../target.h"
+#include "mindspore_extra.h"
+
+namespace polyop {
+
+namespace {
+
+class HostMemory : public Scratch {
+ public:
+  HostMemory() = default;
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+  ~HostMemory() override {
+    for (void* block : blocks_) std::free(block);
+  }
+  void* allocate(size_t bytes) override {
+    constexpr size_t kAlign = 64;
+    void* block = std::aligned_alloc(kAlign, (bytes / kAlign + 1) * kAlign);
+    if (block != nullptr) blocks_.push(block);
+    return block;
+  }
+
+ private:
+  Small<void*, 4> blocks_;
+};
+
+int32_t row_of(const char* name) {
+  for (size_t row = 0; row < dtypes().size(); ++row) {
+    if (dtypes()[row].name == name) return static_cast<int32_t>(row);
+  }
+  return -1;
+}
+
+// Imports the host: a process that has only loaded a graph from a file has this library, and not polyop.
+void import_host() {
+  const PyGILState_STATE state = PyGILState_Ensure();
+  PyObject* module = PyImport_ImportModule("polyop.hosts.mindspore");
+  if (module == nullptr) PyErr_Print();
+  Py_XDECREF(module);
+  PyGILState_Release(state);
+  if (!Target::has_resolver()) throw std::runtime_error("polyop cannot be imported");
+}
+
+}  // namespace
+
+void* mindspore_target(const char* text, size_t length) {
+  if (!Target::has_resolver()) import_host();
+  return &Target::of({text, length});
+}
+
+void mindspore_run(void* target, size_t inputs, int count, void** params, const int* ndims, int64_t** shapes,
+                   const char** dtypes) {
+  static const int64_t no_dims = 0;
+  Views views;
+  for (int i = 0; i < count; ++i) {
+    const int32_t row = row_of(dtypes[i]);
+    if (row < 0) throw std::runtime_error(std::string("polyop: no kernel takes dtype ") + dtypes[i]);
+    views.push(
+        {params[i], ndims[i] == 0 ? &no_dims : shapes[i], ndims[i], row, kCpu, 0, nullptr, false, false});
+  }
+  HostMemory scratch;
+  const std::string error = static_cast<Target*>(target)->run(views, inputs, nullptr, scratch);
+  if (!error.empty()) throw std::runtime_error(error);
+}
+
+}  // namespace polyop
