@@ -47,6 +47,26 @@ def loop_leaky() -> Any:
 
 
 @functools.cache
+def loop_leaky_rows() -> Any:
+    """Return the same for tensors with two dimensions."""
+    import polyop
+
+    @polyop.kernel(name="bench::loop_leaky_rows")
+    def leaky(x):
+        y = output_tensor(x.shape, x.dtype)  # noqa: F821 - a word of loop kernels
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                y[i, j] = x[i, j] if x[i, j] > 0.0 else 0.01 * x[i, j]
+        return y
+
+    return leaky
+
+
+LARGE_STRIDED = {"transposed": lambda x: x[:, :1000].T, "half of the columns": lambda x: x[:, :1000]}
+"""Parts of a tensor of 1000 x 2000 that are not contiguous."""
+
+
+@functools.cache
 def scaled() -> Any:
     """Return an operator with one float attribute."""
     import polyop

@@ -185,6 +185,12 @@ Launch make_module_launch(uintptr_t address, const std::string& kinds, const nb:
   return launch;
 }
 
+Launch with_rows(const Launch& launch, const std::vector<std::pair<size_t, std::vector<int64_t>>>& tensors) {
+  Launch result = launch;
+  for (const auto& [parameter, shape] : tensors) result.in_rows.push_back({parameter, shape});
+  return result;
+}
+
 const Launch* unwrap(PyObject* object) {
   if (!nb::isinstance<Launch>(object)) {
     PyErr_SetString(PyExc_TypeError, "polyop: _prepare must answer (Launch, bool) or None");
@@ -224,6 +230,8 @@ NB_MODULE(_core, m) {
   nb::class_<Launch>(m, "Launch", "A kernel chosen and prepared for given input specs.");
   m.def("make_launch", &make_launch, nb::arg("address"), nb::arg("outputs"), nb::arg("extra"),
         nb::arg("label"), "Return a Launch; outputs are (shape, row of the dtype table).");
+  m.def("with_rows", &with_rows, nb::arg("launch"), nb::arg("tensors"),
+        "Return a Launch of a kernel that reads tensors in rows: (parameter, shape of the dense tensor).");
   m.def("make_tvm_ffi_launch", &make_tvm_ffi_launch, nb::arg("symbol"), nb::arg("function"),
         nb::arg("runtime"), nb::arg("signature"), nb::arg("outputs"), nb::arg("extra"), nb::arg("label"),
         "Return a Launch of a tvm-ffi function, a symbol or an object; `runtime` is the handle of "

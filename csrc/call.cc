@@ -312,6 +312,8 @@ PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(CallObject, weakrefs), READONLY, nullptr},
     {"differentiate", T_OBJECT, offsetof(CallObject, differentiate), 0,
      "Called when gradients are required."},
+    {"reads_rows", T_BOOL, offsetof(CallObject, reads_rows), 0,
+     "Whether a kernel can be compiled for tensors in rows."},
     {nullptr, 0, 0, 0, nullptr}};
 
 PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(new_call)},

@@ -48,7 +48,17 @@ struct Outputs {
   }
 };
 
+// Owns a reference.
+struct Held {
+  PyObject* object;
+  ~Held() { Py_DECREF(object); }
+};
+
 PyObject* execute(CallObject* self, const Launch& launch, Call* call, bool as_tuple) {
+  for (const InRows& one : launch.in_rows) {
+    call->dense.leave(one.parameter);
+    call->parameters.shapes[one.parameter] = const_cast<int64_t*>(one.shape.data());
+  }
   Outputs outputs(call->host);
   for (const Output& output : launch.outputs) {
     const Spec spec = {output.shape.data(), static_cast<int32_t>(output.shape.size()), output.dtype};
@@ -62,7 +72,7 @@ PyObject* execute(CallObject* self, const Launch& launch, Call* call, bool as_tu
     call->parameters.data.push(outputs.tensors[outputs.tensors.size() - 1].view.data);
   }
   call->parameters.dtypes.push(nullptr);  // so that a kernel can tell workspaces from tensors
-  const Outcome outcome = run(launch, call->parameters, call->host->stream(call->first));
+  const Outcome outcome = run(launch, call->parameters, call->host->stream(call->first), call->dense);
   if (outcome.interrupted) return nullptr;
   if (outcome.code != 0) {
     const std::string& error = outcome.error;
@@ -77,6 +87,30 @@ PyObject* execute(CallObject* self, const Launch& launch, Call* call, bool as_tu
   return outputs.finish(launch.outputs.size(), as_tuple);
 }
 
+// The tensors in rows, each as (parameter, order, sizes).
+PyObject* rows_of(const Call& call) {
+  PyObject* result = PyTuple_New(static_cast<Py_ssize_t>(call.rows.size()));
+  for (size_t i = 0; result != nullptr && i < call.rows.size(); ++i) {
+    const Rows& rows = call.rows[i];
+    PyObject *order = PyTuple_New(rows.ndim), *sizes = PyTuple_New(rows.ndim);
+    for (int32_t k = 0; order != nullptr && sizes != nullptr && k < rows.ndim; ++k) {
+      PyTuple_SET_ITEM(order, k, PyLong_FromLong(rows.order[k]));
+      PyTuple_SET_ITEM(sizes, k, PyLong_FromLongLong(rows.sizes[k]));
+    }
+    PyObject* row = order == nullptr || sizes == nullptr
+                        ? nullptr
+                        : Py_BuildValue("(nOO)", static_cast<Py_ssize_t>(rows.parameter), order, sizes);
+    Py_XDECREF(order);
+    Py_XDECREF(sizes);
+    if (row == nullptr) {
+      Py_CLEAR(result);
+    } else {
+      PyTuple_SET_ITEM(result, static_cast<Py_ssize_t>(i), row);
+    }
+  }
+  return result;
+}
+
 // Asks Python to choose and prepare a kernel. Returns (Launch, whether it may be cached), or None: not for
 // the native path.
 PyObject* prepare(CallObject* self, const Call& call) {
@@ -86,9 +120,15 @@ PyObject* prepare(CallObject* self, const Call& call) {
     Py_INCREF(call.values[i]);
     PyTuple_SET_ITEM(values, static_cast<Py_ssize_t>(i), call.values[i]);
   }
+  PyObject* rows = rows_of(call);
+  if (rows == nullptr) {
+    Py_DECREF(values);
+    return nullptr;
+  }
   PyObject* answer =
-      PyObject_CallMethodObjArgs(reinterpret_cast<PyObject*>(self), prepare_name, values, nullptr);
+      PyObject_CallMethodObjArgs(reinterpret_cast<PyObject*>(self), prepare_name, values, rows, nullptr);
   Py_DECREF(values);
+  Py_DECREF(rows);
   return answer;
 }
 
@@ -120,16 +160,12 @@ PyObject* execute_prepared(CallObject* self, Call* call, RunMode mode, bool* dec
   } else {
     Py_INCREF(prepared.owner);  // another thread may replace the entry while the kernel runs
   }
-  PyObject* result = nullptr;
+  const Held held{prepared.owner};
   if (prepared.launch->function == nullptr) {
-    result = execute(self, *prepared.launch, call, mode.pack == Pack::kTuple);
-  } else if (mode.ctx != nullptr) {
-    result = module::record(self, *prepared.launch, call, mode.ctx);
-  } else {
-    result = module::execute(self, *prepared.launch, call, mode.pack);
+    return execute(self, *prepared.launch, call, mode.pack == Pack::kTuple);
   }
-  Py_DECREF(prepared.owner);
-  return result;
+  if (mode.ctx != nullptr) return module::record(self, *prepared.launch, call, mode.ctx);
+  return module::execute(self, *prepared.launch, call, mode.pack);
 }
 
 void start_execute(Unwrap unwrap) {

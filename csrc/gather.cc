@@ -27,6 +27,7 @@ GatherResult gather(CallObject* self, PyObject* const* args, Py_ssize_t count, C
   call->host = find_host(args, count);
   call->strided = self->module != 0;
   call->copies = self->plain != 0;  // not so if the schema writes an argument
+  call->find_rows = self->reads_rows != 0;
   if (call->host == nullptr || (call->guarded && !call->host->plain())) return GatherResult::kSlow;
   const auto* kinds = static_cast<const char*>(PyUnicode_DATA(self->kinds));
   for (Py_ssize_t i = 0; i < argument_count; ++i) {

@@ -6,6 +6,7 @@
 #include "dense.h"
 #include "hosts/host.h"
 #include "key.h"
+#include "rows.h"
 
 namespace polyop {
 
@@ -27,6 +28,7 @@ struct CallObject {
   char pack;              // how outputs are returned to the caller: a Pack
   char inner_pack;        // how outputs are returned to the framework's dispatcher: a Pack
   char module;            // whether the kernel is a function of a C++ module
+  char reads_rows;        // whether a kernel can be compiled for tensors in rows; see rows.h
 };
 
 // How outputs are returned. kPlain: one output as itself, several as a tuple.
@@ -46,12 +48,14 @@ struct Call {
   const Host* host = nullptr;
   bool guarded = false;        // above the framework's dispatcher: the guards are checked
   bool strided = false;        // a module's call: tensors of any layout go to `borrowed`, not `parameters`
-  bool copies = false;         // small strided tensors are copied: the kernel writes none of its arguments
+  bool copies = false;         // strided tensors are copied: the kernel writes none of its arguments
+  bool find_rows = false;      // tensors in rows are looked for: a kernel may read them where they lie
   bool differentiate = false;  // a tensor requires a gradient
   bool has_tensor = false;
   View first{};  // outputs are allocated where the first tensor is
   Parameters parameters;
   DenseCopies dense;
+  Small<Rows, 4> rows;  // of tensors that are copied too, unless the kernel reads them where they lie
   Key key;
   Small<BorrowedTensor, 8> borrowed;  // only when `strided`
   Small<PyObject*, 16> values;        // one per argument, borrowed references; a list becomes a tuple
@@ -78,7 +82,15 @@ struct Call {
     View view{};
     const BorrowResult result = host->borrow(value, guarded, strided || copies, &view);
     if (result == BorrowResult::kOther) return GatherResult::kSlow;
-    if (!strided && view.strides != nullptr && !dense.make_dense(&view)) return GatherResult::kSlow;
+    if (!strided && view.strides != nullptr && !dense.plan(view, parameters.data.size())) {
+      return GatherResult::kSlow;
+    }
+    Rows in_rows;
+    const bool has_rows = find_rows && view.strides != nullptr && polyop::find_rows(view, &in_rows);
+    if (has_rows) {
+      in_rows.parameter = parameters.data.size();
+      rows.push(in_rows);
+    }
     if (result == BorrowResult::kDifferentiated) differentiate = true;
     if (!has_tensor) first = view;
     if (has_tensor && (view.device != first.device || view.device_id != first.device_id))
@@ -90,6 +102,7 @@ struct Call {
       parameters.add(view);
     }
     add_tensor(key, view);
+    if (has_rows) add_rows(key, in_rows);
     return GatherResult::kReady;
   }
 

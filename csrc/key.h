@@ -13,7 +13,7 @@ namespace polyop {
 
 using Key = Small<uint64_t, 64>;
 
-enum class Tag : uint64_t { kTensor = 1, kNone, kBool, kInt, kFloat, kText, kList, kEnd };
+enum class Tag : uint64_t { kTensor = 1, kNone, kBool, kInt, kFloat, kText, kList, kEnd, kRows };
 
 // Adds dtype, device and sizes of a tensor.
 void add_tensor(Key& key, const View& view);

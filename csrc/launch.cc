@@ -5,6 +5,7 @@
 #include <chrono>
 #include <exception>
 
+#include "dense.h"
 #include "threads.h"
 #include "tvm_ffi.h"
 
@@ -113,8 +114,9 @@ Outcome run_unlocked(const Launch& launch, Parameters& parameters, void* stream)
   return outcome;
 }
 
-Outcome run(const Launch& launch, Parameters& parameters, void* stream) {
+Outcome run(const Launch& launch, Parameters& parameters, void* stream, DenseCopies& copies) {
   Unlocked call;
+  copies.make(parameters.data.data());
   Outcome outcome = run_unlocked(launch, parameters, stream);
   outcome.interrupted = call.interrupted();
   return outcome;

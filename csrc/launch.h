@@ -51,6 +51,13 @@ struct Function;
 namespace tvm_ffi {
 class Function;
 }
+class DenseCopies;
+
+// A tensor that a kernel was compiled for: in rows, of a dense tensor with this shape.
+struct InRows {
+  size_t parameter;
+  std::vector<int64_t> shape;
+};
 
 struct Launch {
   polyop_kernel kernel = nullptr;
@@ -59,6 +66,7 @@ struct Launch {
   std::shared_ptr<const module::Function> function;  // a C++ module's; then `kernel` is null
   std::shared_ptr<const tvm_ffi::Function> tvm_ffi;  // of tvm-ffi; then `kernel` is null
   std::string label;                                 // names the kernel in errors
+  std::vector<InRows> in_rows;                       // the tensors that the kernel reads where they lie
 };
 
 // What one call passes to a kernel.
@@ -82,9 +90,10 @@ struct Outcome {
 };
 
 // Both call the kernel without Python's lock. run() releases the lock and takes it again; the caller of
-// run_unlocked() does not hold it. While a loop kernel runs in run() on Python's main thread, Python's signal
-// handlers run too.
-Outcome run(const Launch& launch, Parameters& parameters, void* stream);
+// run_unlocked() does not hold it. run() makes the planned copies first, and throws std::bad_alloc if there
+// is no memory for them. While a loop kernel runs in run() on Python's main thread, Python's signal handlers
+// run too.
+Outcome run(const Launch& launch, Parameters& parameters, void* stream, DenseCopies& copies);
 Outcome run_unlocked(const Launch& launch, Parameters& parameters, void* stream);
 
 }  // namespace polyop

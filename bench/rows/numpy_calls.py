@@ -1,12 +1,12 @@
 """Calls with NumPy arrays, beside a ufunc of NumPy."""
 
 import numpy as np
-from kernels import leaky, loop_leaky, scaled
+from kernels import LARGE_STRIDED, leaky, loop_leaky, loop_leaky_rows, scaled
 from measure import Row, Timed, beside
 
 
 def rows() -> list[Row]:
-    ours = leaky()
+    ours, wide = leaky(), np.ones((1000, 2000), np.float32)
     x, large, every_other = np.ones(4, np.float32), np.ones(1000, np.float32), np.ones(8, np.float32)[::2]
 
     def call(f: object, x: object, statement: str) -> Timed:
@@ -32,5 +32,14 @@ def rows() -> list[Row]:
                 beside(call(f, every_other, "f(x)"), add(every_other)),
             )
             for kind, f in (("C", ours), ("loop", loop_leaky()))
+        ],
+        *[
+            Row(
+                f"NumPy call of a loop kernel, {layout}, a million elements",
+                "np.add(x, x)",
+                4.0,
+                beside(call(loop_leaky_rows(), part(wide), "f(x)"), add(part(wide))),
+            )
+            for layout, part in LARGE_STRIDED.items()
         ],
     ]

@@ -1,6 +1,6 @@
 """Eager PyTorch calls beside the same kernel as a C++ operator."""
 
-from kernels import leaky, loop_leaky, need_torch, scaled, torch_leaky
+from kernels import LARGE_STRIDED, leaky, loop_leaky, loop_leaky_rows, need_torch, scaled, torch_leaky
 from measure import Row, Timed, beside
 
 OPERATOR = "C++ TORCH_LIBRARY operator with an Autograd kernel"
@@ -58,7 +58,7 @@ def rows() -> list[Row]:
         return Timed(statement, {"f": f, "x": x, "g": torch.ones(4)})
 
     leaf = torch.randn(4, requires_grad=True)
-    every_other = torch.randn(8)[::2]
+    every_other, wide = torch.randn(8)[::2], torch.ones(1000, 2000)
     return [
         *training_rows(),
         Row("torch call, no gradient, 4 elements", OPERATOR, 0.5, beside(call(ours, x), call(peer, x))),
@@ -90,5 +90,15 @@ def rows() -> list[Row]:
                 beside(call(f, every_other), call(peer, every_other)),
             )
             for kind, f in (("C", ours), ("loop", loop_leaky()))
+        ],
+        *[
+            Row(
+                f"torch call of a {kind} kernel, {layout}, a million elements",
+                OPERATOR,
+                1.5,
+                beside(call(f, part(wide)), call(peer, part(wide))),
+            )
+            for layout, part in LARGE_STRIDED.items()
+            for kind, f in (("C", ours), ("loop", loop_leaky_rows()))
         ],
     ]

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "../dense.h"
 #include "frame.h"
 
 namespace polyop::module {
@@ -184,6 +185,8 @@ void copy_elements(const Tensor& from, Tensor& to) {
     std::memcpy(target, source, size * static_cast<size_t>(from.numel));
     return;
   }
+  const View view{from.data(), from.shape, from.ndim, from.row, kCpu, 0, from.strides};
+  if (to.contiguous != 0 && copy_to_dense(view, target, false)) return;
   std::vector<int64_t> index(static_cast<size_t>(from.ndim), 0);
   for (int64_t remaining = from.numel; remaining > 0; --remaining) {
     int64_t source_offset = 0, target_offset = 0;

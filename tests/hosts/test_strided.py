@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - a kernel, whose words are no names here
-"""Tensors that are not dense: small ones are copied by the native core, large ones by the framework."""
+"""Tensors that are not dense: the native core copies them, or a loop kernel reads their rows where they lie."""
 
 import sys
 
@@ -7,8 +7,12 @@ import numpy as np
 import pytest
 
 import polyop
+from polyop.call.explain import explain
+from polyop.core.dtypes import dtype
+from polyop.core.spec import Spec
+from polyop.kernels.loop.rows import COPIED
 
-SMALL, LARGE = 6, 300  # 300 * 300 doubles are more than the native core copies
+SMALL, LARGE = 6, 300  # threads share the copy of 300 * 300 doubles
 LAYOUTS = {
     "transposed": lambda x: x.T,
     "every other": lambda x: x[::2, ::3],
@@ -17,6 +21,10 @@ LAYOUTS = {
     "one column": lambda x: x[:, 2],
     "expanded": lambda x: np.broadcast_to(x[:, :1], x.shape),
     "overlapping": lambda x: np.lib.stride_tricks.sliding_window_view(x, 3, axis=1),
+    "channels last": lambda x: x.reshape(2, -1, 3).transpose(0, 2, 1),
+    "channels first": lambda x: x.reshape(2, 3, -1).transpose(0, 2, 1),
+    "one long row": lambda x: x.reshape(-1)[::2],
+    "columns": lambda x: x[:, 1:-1],
     "three dimensions": lambda x: x.reshape(2, -1, x.shape[1])[:, ::2].transpose(2, 0, 1),
     "no elements": lambda x: x[:, :0].T,
 }
@@ -109,9 +117,18 @@ def test_what_is_written_is_written_to_the_callers_strided_tensor(scale_):
     assert t.sum().item() == 24 + 2 * 6
 
 
-def test_small_strided_tensors_need_no_python(copied):
+def test_more_than_the_memory_there_is(kernels):
+    first = polyop.operator(
+        "strided_tests::first(Tensor x) -> Tensor", kernels("copy"), infer=lambda x: Spec((1,), x.dtype)
+    )
+    with pytest.raises(MemoryError):
+        first(np.broadcast_to(np.float64(1), (1 << 29, 1 << 28)))
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_strided_tensors_need_no_python(copied, size):
     torch = pytest.importorskip("torch")
-    x = values(SMALL, "float64")
+    x = values(size, "float64")
     for value in (x.T, torch.from_numpy(x).T):
         copied(value)
         seen = []
@@ -122,3 +139,65 @@ def test_small_strided_tensors_need_no_python(copied):
         finally:
             sys.setprofile(None)
         assert seen == []
+
+
+ROWS = {  # the last dimension is contiguous, and steps of the others divide each other
+    "columns": lambda x: x[:, 7:250],
+    "every other row": lambda x: x[::2],
+    "a corner": lambda x: x[17:, 40:],
+    "heads": lambda x: x.reshape(100, 3, 300).transpose(1, 0, 2),
+    "a part of heads": lambda x: x.reshape(100, 3, 300)[:, 1:, 50:].transpose(1, 0, 2),
+    "one in a batch": lambda x: x[:, None, 5:].transpose(1, 0, 2),
+}
+NO_ROWS = {
+    "transposed": lambda x: x.T,
+    "rows in reverse": lambda x: x[::-1],
+    "every other column": lambda x: x[:, ::2],
+    "all rows the same": lambda x: np.broadcast_to(x[0], x.shape),
+}
+
+
+def plane(x, y):
+    z = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            z[i, j] = 2 * x[i, j] + y[i, j]
+    return z
+
+
+def block(x, y):
+    z = output_tensor(x.shape, x.dtype)
+    for h in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            for j in range(x.shape[2]):
+                z[h, i, j] = 2 * x[h, i, j] + y[h, i, j]
+    return z
+
+
+@pytest.mark.parametrize("layout", [*ROWS, *NO_ROWS])
+def test_a_kernel_is_compiled_for_rows_after_some_calls(layout):
+    x = {**ROWS, **NO_ROWS}[layout](values(LARGE, "float64"))
+    name = f"strided_tests::{layout.replace(' ', '_')}"
+    f = polyop.kernel(plane if x.ndim == 2 else block, name=name)
+    for call in range(COPIED + 3):
+        for y in (np.ascontiguousarray(x), x):
+            np.testing.assert_array_equal(f(x, y), 3 * x)
+        text = explain(f, (Spec(x.shape, dtype(x.dtype)),) * 2)
+        assert ("where they lie" in text) == (layout in ROWS and call >= COPIED)
+
+
+def test_rows_of_torch_and_their_gradient():
+    torch = pytest.importorskip("torch")
+    f = polyop.kernel(block, name="strided_tests::of_torch")
+    base = torch.from_numpy(values(LARGE, "float64")).requires_grad_()
+    heads = base.reshape(100, 3, 300)[:, :, 20:].transpose(0, 1)
+    weights = torch.linspace(0, 1, heads.numel(), dtype=torch.float64).reshape(heads.shape)
+    weights = (
+        weights.transpose(0, 1).contiguous().transpose(0, 1)
+    )  # the gradient of the output is in rows too
+    for _ in range(COPIED + 3):
+        out = f(heads, heads)
+        assert torch.equal(out, 3 * heads)
+        (grad,) = torch.autograd.grad(out, base, weights)
+        (expected,) = torch.autograd.grad(3 * heads, base, weights)
+        assert torch.equal(grad, expected)

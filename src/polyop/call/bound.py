@@ -373,6 +373,7 @@ class BoundOperator(_core.Call):
         pack = LIST if listed and not operator.unpacks else TUPLE if operator.returns_tuple else PLAIN
         inner = LIST if listed else PLAIN
         self.configure(kinds, defaults, positional, MISSING, plain, pack, inner, self.is_module)
+        self.reads_rows = any(isinstance(kernel, LoopKernelBase) for kernel in operator.kernels)
         self.operator = operator  # last: whoever sees it sees the rest
         self.forget()  # what another thread planned meanwhile, for the old operator
         _alive.add(self)
@@ -389,12 +390,12 @@ class BoundOperator(_core.Call):
         return self.pack(host.call(self, arguments))
 
     @untraced
-    def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, bool] | None:
-        # called by the native core for specs that have no prepared kernel
+    def _prepare(self, arguments: tuple[Any, ...], rows: tuple[Any, ...] = ()) -> tuple[Any, bool] | None:
+        # called by the native core for specs that have no prepared kernel; rows are kernels.loop.rows.Found
         host = find_host(self.operator, arguments)
         prepared = self.prepare(host, arguments)
-        launch = prepared.launch()
-        return None if launch is None else (launch, prepared.repeatable)
+        launch, lasts = prepared.launch_in_rows(rows) if rows else (prepared.launch(), True)
+        return None if launch is None else (launch, prepared.repeatable and lasts)
 
     @untraced
     def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:

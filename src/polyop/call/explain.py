@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from ..core.errors import ArgumentTypeError, PolyopError
 from ..core.infer import FromSpecs
@@ -106,6 +106,9 @@ def _kernels(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
     yield f"  kernel      {chosen or 'none'}{_dtypes(chosen)}"
     if isinstance(chosen, LoopKernelBase):
         yield from (f"    {line}" for line in chosen.explain(*split(bound, arguments)))
+        from ..kernels.loop.rows import describe
+
+        yield from (f"    {line}" for line in describe(cast("Any", chosen), *split(bound, arguments)))
     yield from (f"  refused     {refusal}" for refusal in choice.refusals)
 
 

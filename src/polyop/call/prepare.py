@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from ..core.arguments import attributes as typed_attributes
 from ..core.errors import InferError, KernelError
 from ..core.schema import Schema
 from ..core.spec import Spec
+from ..kernels.base import LoopKernelBase
 from .choose import TARGETS, need
 from .operator import Kernel, Operator
 
@@ -27,11 +28,26 @@ class Prepared:
 
     def launch(self) -> Any | None:
         """Return the native launch, or None when the kernel is a Python function."""
+        return self._launch(lambda kernel: kernel.launch(self.inputs, self.outputs, self.attributes))
+
+    def launch_in_rows(self, rows: Sequence[Any]) -> tuple[Any | None, bool]:
+        """Return the launch for tensors that lie in ``rows``, and whether later calls have the same."""
+        if not isinstance(self.kernel, LoopKernelBase):
+            return self.launch(), True
+        from ..kernels.loop.rows import Found, launch
+
+        found = [Found(*row) for row in rows]
+        answer: tuple[Any, bool] = self._launch(
+            lambda kernel: launch(kernel, self.inputs, self.outputs, self.attributes, found)
+        )
+        return answer
+
+    def _launch(self, make: Callable[[Any], Any]) -> Any:
+        """Return what ``make`` makes of the kernel, None if that is a Python function."""
         if not self.kernel.native:
             return None
-        kernel: Any = self.kernel
         try:
-            return kernel.launch(self.inputs, self.outputs, self.attributes)
+            return make(self.kernel)
         except KernelError as problem:
             raise KernelError(self.operator.name, str(problem), where=self.operator.origin) from None
         except InferError as problem:

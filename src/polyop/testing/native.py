@@ -59,7 +59,8 @@ class _Launcher(_core.Call):
         self.ready, self.kernel = launch, kernel
         self.configure("t" * tensors, (_MISSING,) * tensors, tensors, _MISSING, True, 0, 0, False)
 
-    def _prepare(self, _: tuple[Any, ...]) -> tuple[Any, bool]:
+    def _prepare(self, _: tuple[Any, ...], rows: tuple[Any, ...] = ()) -> tuple[Any, bool]:
+        del rows
         return self.ready, False
 
     def _failed(self, code: int, text: str, threw: bool, label: str) -> None:

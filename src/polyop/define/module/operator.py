@@ -154,10 +154,10 @@ class ModuleOperator(BoundOperator):
         return ModuleInfer(kernel, schema)
 
     @untraced
-    def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, bool] | None:
+    def _prepare(self, arguments: tuple[Any, ...], rows: tuple[Any, ...] = ()) -> tuple[Any, bool] | None:
         host = find_host(self.operator, arguments)
         self.refine_schema(normalise(self.operator, specs(host, self.operator, arguments)))
-        return super()._prepare(arguments)
+        return super()._prepare(arguments, rows)
 
     @untraced
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:

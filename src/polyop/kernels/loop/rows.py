@@ -1,0 +1,95 @@
+"""Launches of loop kernels that read tensors in rows where they lie, in place of dense copies.
+
+The native core (csrc/rows.h) finds such tensors among those of a call, if they are large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ... import _core
+from ...core.spec import Spec
+from ...loops.derive.rows import InRows, Rows, in_rows
+from ...loops.ir.grammar import Assign, Kernel, Store, statements
+from ...loops.library import shipped
+from ..base import flatten
+from .kernel import LoopKernel, tensors_of
+
+COPIED = 4
+"""How many calls with such tensors get copies before a kernel is compiled for them: that takes far longer."""
+
+
+class Found(NamedTuple):
+    """A tensor in rows: its number among those of the call, and how it lies (``loops/derive/rows.py``)."""
+
+    number: int
+    order: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+
+def launch(
+    loops: LoopKernel,
+    inputs: Sequence[Any],
+    outputs: tuple[Spec, ...],
+    attributes: Mapping[str, Any],
+    found: Sequence[Found],
+) -> tuple[Any, bool]:
+    """Return the launch for tensors of which some lie in rows, and whether it serves all such calls."""
+    dense = loops.launch(inputs, outputs, attributes)
+    kernel = loops.typed(inputs, attributes)
+    names, specs = tensors_of(kernel), list(flatten(tuple(inputs)))
+    tensors = {names[one.number]: one for one in found if can_read(kernel, names[one.number], one)}
+    shapes = {name: spec.shape for name, spec in zip(names, specs, strict=True) if spec is not None}
+    if not tensors or adds_up(kernel) or shipped.lists(kernel) or loops.options.checked:
+        return dense, True
+    how = {name: rows_of(one, shapes[name]) for name, one in tensors.items()}
+    key = ("in rows", id(kernel), tuple(how.items()))
+    if not _is_worth(loops, key):
+        return dense, False
+    variant: InRows = loops.once(key, lambda: in_rows(kernel, how))
+    compiled: dict[Any, None] = loops.once(("compiled in rows", id(kernel)), dict)
+    compiled[tuple(how.items())] = None
+    sizes = {attribute: shapes[name][axis] for (name, axis), attribute in variant.sizes.items()}
+    library = loops.library(variant.kernel)
+    own = loops.launch_of(library, inputs, outputs, {**attributes, **sizes})
+    return _core.with_rows(own, [(one.number, list(one.sizes)) for one in tensors.values()]), True
+
+
+def describe(loops: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what becomes of tensors in rows, in words; nothing if there were none."""
+    kernel = loops.typed(inputs, attributes)
+    if shipped.lists(kernel):
+        yield "tensors in rows are copied: what was compiled ahead of time reads dense memory"
+    compiled: dict[Any, None] = loops.once(("compiled in rows", id(kernel)), dict)
+    for how in compiled:
+        shown = ", ".join(f"{name}[{', '.join(map(str, rows.order))}]" for name, rows in how)
+        yield f"compiled for rows that are read where they lie, with these dimensions: {shown}"
+
+
+def adds_up(kernel: Kernel) -> bool:
+    """Whether a kernel has sums or products, whose bits may change with the order that the passes choose."""
+    stores = (node for node in statements(kernel.body) if isinstance(node, (Store, Assign)))
+    return any(node.op in ("+", "*") for node in stores)
+
+
+def can_read(kernel: Kernel, name: str, one: Found) -> bool:
+    """Whether a tensor can be read where it lies: it is not written, and its dimensions are the kernel's.
+
+    A complex tensor has one more in the kernel.
+    """
+    buffer = kernel.buffers[name]
+    return buffer.role == "input" and len(buffer.shape) == len(one.order)
+
+
+def rows_of(one: Found, shape: Sequence[int]) -> Rows:
+    """Return how a tensor of this shape lies, without the sizes."""
+    gaps = (size != shape[axis] for size, axis in zip(one.sizes, one.order, strict=True))
+    return Rows(tuple(one.order), tuple(gaps))
+
+
+def _is_worth(loops: LoopKernel, key: Any) -> bool:
+    """Count a call, and return whether there were enough to compile a kernel."""
+    calls: list[None] = loops.once(("calls", *key), list)
+    calls.append(None)
+    return len(calls) > COPIED
