@@ -7,6 +7,10 @@ operands are used several times, as in a contraction, the loops of the sum becom
         for i in range(m):            ->       for j in range(n):
             y[j] += x[i, j]                        y[j] += x[i, j]
 
+Around several statements with sums, a loop over which the lanes' operand is the same is put directly around
+the lanes, for register tiles: a convolution's loops over (image, channel, row, column) become (image, row,
+channel, column).
+
 Fusion joins neighbouring loops over the same range that use the same data.
 
     for i in range(n):                     for i in range(n):
@@ -24,7 +28,7 @@ from dataclasses import replace
 from ..analysis import affine
 from ..analysis.dependence import Conflict, Paths, carried, common
 from ..analysis.loop_names import by_variable
-from ..analysis.strides import COSTS, depends, stride
+from ..analysis.strides import COSTS, UNIFORM, UNIT, depends, stride
 from ..analysis.tree import (
     Branch,
     Loop,
@@ -72,6 +76,43 @@ class _Rules:
                     self.notes.append(Note(nest.node.line, f"loops interchanged to ({names})", "interchange"))
                     self._step(len(self.steps), "interchange", *(loop.var for loop in order))
                     break
+        for loops in _around_sums(self.loops.tree):
+            row = self._row(loops)
+            if row is None:
+                continue
+            order = [*(x for x in loops[:-1] if x is not row), row, loops[-1]]
+            body = loops[-1].body
+            for loop in reversed(order):
+                body = (Loop(loop.node, body),)
+            if self.loops.replace(loops[0], body):
+                names = ", ".join(loop.var for loop in order)
+                self.notes.append(Note(loops[0].node.line, f"loops interchanged to ({names})", "interchange"))
+                self._step(len(self.steps), "interchange", *(loop.var for loop in order))
+
+    def _row(self, loops: list[Loop]) -> Loop | None:
+        """Return the loop to put directly around the last one, None if the present one shares its loads.
+
+        The last loop becomes the lanes of a register tile, and the one around it the rows.
+        """
+        lanes, inside = loops[-1], frozenset(loop.var for loop in loops)
+        if any(depends(e, inside) for loop in loops for e in (loop.node.lo, loop.node.hi)):
+            return None
+        if any(loop.var in self.frozen or loop.node.hint == "serial" for loop in loops):
+            return None
+        nodes = [place.node for place in statement_nodes(lanes.body)]
+        stores = [node for node in nodes if isinstance(node, Store)]
+        if not stores or any(stride(store, lanes.var) != UNIT for store in stores):
+            return None
+        loads = [e for node in nodes for e in walk(node) if isinstance(e, Load)]
+        written = {store.buffer for store in stores}
+        across = [e for e in loads if e.buffer not in written and stride(e, lanes.var) == UNIT]
+
+        def shares(loop: Loop) -> bool:
+            own = frozenset({loop.var})
+            return any(not any(depends(i, own) for i in e.index) for e in across)
+
+        rows = [x for x in loops[:-1] if shares(x) and all(stride(s, x.var) != UNIFORM for s in stores)]
+        return rows[-1] if rows and loops[-2] not in rows else None
 
     def _orders(self, nest: Loop) -> list[list[Loop]]:
         """Return the orders to try, the best first; none if the present order is as good."""
@@ -205,6 +246,25 @@ def _nests(tree: Sequence[Node]) -> list[Loop]:
                 nests += [*_nests(node.body), *_nests(node.orelse)]
             case _:
                 pass
+    return nests
+
+
+def _around_sums(tree: Sequence[Node]) -> list[list[Loop]]:
+    """Return the loops of each perfect nest, three or more, around a body with loops of its own."""
+    nests: list[list[Loop]] = []
+    for node in tree:
+        if isinstance(node, Branch):
+            nests += [*_around_sums(node.body), *_around_sums(node.orelse)]
+        if not isinstance(node, Loop):
+            continue
+        loops = [node]
+        while len(loops[-1].body) == 1 and isinstance(loops[-1].body[0], Loop):
+            loops.append(loops[-1].body[0])
+        body = loops[-1].body
+        if len(loops) > 2 and any(isinstance(n, Loop) for n in body):
+            nests.append(loops)
+        else:
+            nests += _around_sums(body)
     return nests
 
 
