@@ -60,3 +60,16 @@ extern "C" __attribute__((visibility("default"), used)) int polyop_launch(int co
   polyop::mindspore_run(call->target, call->inputs, count, params, ndims, shapes, dtypes);
   return 0;
 }
+
+// MindSpore calls it when it compiles a graph with unknown sizes, and when it runs it.
+extern "C" __attribute__((visibility("default"), used)) std::vector<std::vector<int64_t>>
+polyop_launchInferShape(int* ndims, int64_t** shapes, mindspore::AotExtra* extra) {
+  const std::string text = extra->GetAttrStr("polyop_call"), dtypes = extra->GetAttrStr("polyop_dtypes");
+  const auto inputs = static_cast<size_t>(extra->GetAttrInt("polyop_inputs"));
+  std::vector<std::vector<int64_t>> outputs;
+  const auto add = [](void* to, const int64_t* shape, size_t ndim) {
+    static_cast<std::vector<std::vector<int64_t>>*>(to)->emplace_back(shape, shape + ndim);
+  };
+  polyop::mindspore_shapes(text.c_str(), dtypes.c_str(), inputs, ndims, shapes, add, &outputs);
+  return outputs;
+}

@@ -67,4 +67,44 @@ void mindspore_run(void* target, size_t inputs, int count, void** params, const 
   if (!error.empty()) throw std::runtime_error(error);
 }
 
+void mindspore_shapes(const char* text, const char* dtypes, size_t inputs, const int* ndims, int64_t** shapes,
+                      void (*add)(void* outputs, const int64_t* shape, size_t ndim), void* outputs) {
+  const PyGILState_STATE state = PyGILState_Ensure();
+  PyObject* given = PyList_New(0);
+  for (size_t i = 0; given != nullptr && i < inputs; ++i) {
+    PyObject* shape = PyList_New(0);
+    for (int k = 0; shape != nullptr && k < ndims[i]; ++k) {
+      PyObject* size = PyLong_FromLongLong(shapes[i][k]);
+      if (size == nullptr || PyList_Append(shape, size) < 0) Py_CLEAR(shape);
+      Py_XDECREF(size);
+    }
+    if (shape == nullptr || PyList_Append(given, shape) < 0) Py_CLEAR(given);
+    Py_XDECREF(shape);
+  }
+  PyObject* module = PyImport_ImportModule("polyop.hosts.mindspore.unknown_sizes");
+  PyObject* answer = module == nullptr
+                         ? nullptr
+                         : PyObject_CallMethod(module, "asked_by_mindspore", "ssO", text, dtypes, given);
+  // a list of shapes, or the text of an error
+  std::string error = "polyop: the shapes of an operator could not be asked for";
+  if (answer != nullptr && PyUnicode_Check(answer)) error = PyUnicode_AsUTF8(answer);
+  if (answer != nullptr && PyList_Check(answer)) {
+    error.clear();
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(answer); ++i) {
+      PyObject* shape = PyList_GET_ITEM(answer, i);
+      Small<int64_t, 16> sizes;
+      for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(shape); ++k) {
+        sizes.push(PyLong_AsLongLong(PyTuple_GET_ITEM(shape, k)));
+      }
+      add(outputs, sizes.data(), sizes.size());
+    }
+  }
+  PyErr_Clear();
+  Py_XDECREF(answer);
+  Py_XDECREF(module);
+  Py_XDECREF(given);
+  PyGILState_Release(state);
+  if (!error.empty()) throw std::runtime_error(error);
+}
+
 }  // namespace polyop

@@ -11,10 +11,6 @@ PYFUNC = "pyfunc"
 LOOPS = "hybrid, akg"
 GRADIENTS = "bprop"
 AROUND = "Cell, jit, vmap, dynamic shapes"
-UNKNOWN = {
-    "error": "must have sizes that are known when the graph is compiled",
-    "error_in": "mindspore graph",
-}
 KINDS = "other kinds"
 ONE = (X,)
 
@@ -498,24 +494,24 @@ def dynamic(w, op, *shapes):
     return net
 
 
-@program(AROUND, (SQUARE, SQUARE), add, again=(SQUARE[:1], SQUARE[:1]), own="", **UNKNOWN)
+@program(AROUND, (SQUARE, SQUARE), add, again=(SQUARE[:1], SQUARE[:1]), own="")
 def an_unknown_size_and_cpp_rules(w):
     return dynamic(w, w.Custom(w.source("Add"), None, w.float32, "aot"), [None, 3], [None, 3])
 
 
-@program(AROUND, (SQUARE, SQUARE), add, again=(SQUARE[:1], SQUARE[:1]), own="pynative", **UNKNOWN)
+@program(AROUND, (SQUARE, SQUARE), add, again=(SQUARE[:1], SQUARE[:1]), own="pynative")
 def an_unknown_size_and_functions(w):
     op = w.Custom(w.source("Add"), lambda x, y: x, lambda x, y: x, "aot")
     return dynamic(w, op, [None, 3], [None, 3])
 
 
-@program(AROUND, (SQUARE,), lambda x: x.sum(0), again=(SQUARE[:, :2],), own="", **UNKNOWN)
+@program(AROUND, (SQUARE,), lambda x: x.sum(0), again=(SQUARE[:, :2],), own="")
 def an_unknown_size_and_a_python_function(w):
     op = w.Custom(lambda x: x.sum(0), lambda x: x[1:], lambda x: x, "pyfunc")
     return dynamic(w, op, [2, None])
 
 
-@program(AROUND, (SQUARE, SQUARE), sum_difference, again=(SQUARE[:1], SQUARE[:1]), **UNKNOWN)
+@program(AROUND, (SQUARE, SQUARE), sum_difference, again=(SQUARE[:1], SQUARE[:1]))
 def unknown_sizes_of_two_outputs(w):
     op = w.Custom(
         w.source("SumDifference"), None, None, "aot", reg_info=w.information(outputs=2).get_op_info()
@@ -523,12 +519,12 @@ def unknown_sizes_of_two_outputs(w):
     return dynamic(w, op, [None, None], [None, None])
 
 
-@program(AROUND, (SQUARE, SQUARE), add, again=(X, Y), own="", **UNKNOWN)
+@program(AROUND, (SQUARE, SQUARE), add, again=(X, Y), own="")
 def an_unknown_rank(w):
     return dynamic(w, w.Custom(w.source("Add"), None, None, "aot"), None, None)
 
 
-@program(AROUND, (SQUARE,), square, gradient=twice, again=(SQUARE[:1],), own="pynative", **UNKNOWN)
+@program(AROUND, (SQUARE,), square, gradient=twice, again=(SQUARE[:1],), own="pynative")
 def a_gradient_of_an_unknown_size(w):
     def bprop(x, out, dout):
         return (2 * x * dout,)

@@ -30,6 +30,7 @@ from ...core.errors import UnsupportedError
 from ...core.schema import MISSING
 from .generated import make_function
 from .launch import Launch
+from .unknown_sizes import is_known
 
 _WALK = """
     for one{n} in {arguments}:
@@ -159,7 +160,11 @@ def call_traced(bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 def _run(launch: Launch) -> Any:
     """Return the function from a call's tensors to the operator's result, as a compiled text."""
     names = [f"a{i}" for i in range(launch.inputs)]
-    lines = [f"def run{{n}}({', '.join(names)}):", f"    outputs = launch{{n}}({', '.join(names)})"]
+    dtypes, shapes = (", ".join(f"{name}.{what}" for name in names) for what in ("dtype", "shape"))
+    # a launch that is ordered must stand in the text: only there MindSpore sees its side effect
+    plain = launch.ordered or not names
+    chosen = "launch{n}" if plain else f"chosen{{n}}(({dtypes},), {shapes})"
+    lines = [f"def run{{n}}({', '.join(names)}):", f"    outputs = {chosen}({', '.join(names)})"]
     lines += [f"    done{k} = assign{{n}}({names[i]}, outputs[{k}])" for i, k in launch.written]
     owners = {k: names[i] for i, k in launch.written}  # an output that is an argument: the argument itself
     operator = launch.bound.operator
@@ -175,4 +180,14 @@ def _run(launch: Launch) -> Any:
         results = [owners.get(k, f"outputs[{k}]") for k in launch.return_indices]
         single = len(results) == 1 and not operator.returns_tuple
         lines.append(f"    return {results[0] if single else '(' + ''.join(r + ', ' for r in results) + ')'}")
-    return make_function("run", "\n".join(lines), launch=launch, assign=ops.assign)
+    unknown: dict[str, Any] = {}
+
+    def choose(dtypes: Any, *shapes: Any) -> Any:
+        if all(map(is_known, shapes)):
+            return launch
+        if str(dtypes) not in unknown:
+            unknown[str(dtypes)] = launch.for_unknown_sizes(dtypes)
+        return unknown[str(dtypes)]
+
+    text = "\n".join(lines)
+    return make_function("run", text, launch=launch, assign=ops.assign, chosen=constexpr(choose))

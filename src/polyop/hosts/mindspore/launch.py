@@ -20,10 +20,11 @@ from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError, HostError, PolyopError, UnsupportedError
 from ...core.schema import Schema
 from ...core.spec import Spec
-from . import bprop
+from . import bprop, unknown_sizes
 from .flat_tensors import with_tensors
 from .silent import with_a_result
 from .tensors import MS_DTYPES
+from .unknown_sizes import Shape
 
 _EXPORT = serialization._save_mindir.__code__  # noqa: SLF001 - the function that writes MindIR files
 
@@ -72,6 +73,7 @@ class Launch(ops.Custom):  # type: ignore[misc]
         _operators[text] = bound
         self.add_prim_attr("polyop_call", text)
         self.add_prim_attr("polyop_inputs", self.inputs)
+        self.dtypes: list[Any] | None = None  # of the tensors, for unknown sizes
         self.bprop: Any = None
         self.ordered = False  # whether it has a side effect, so MindSpore keeps its order
         indices = with_tensors(schema, arguments, itertools.count())
@@ -82,6 +84,7 @@ class Launch(ops.Custom):  # type: ignore[misc]
         # per return, its index among the launch's outputs; empty if the return is one list of all of them
         self.return_indices: list[int] = []
         output_of = dict(self.written)
+        self.output_count = len(fresh) + len(written_indices)
         for i in [] if schema.returns_list and not schema.mutates else range(len(schema.returns)):
             output = fresh.index(i) if i in fresh else output_of.get(_single(indices[schema.alias_of(i)]))
             if output is None:
@@ -126,18 +129,50 @@ class Launch(ops.Custom):  # type: ignore[misc]
                 )
                 subject = f"{self.bound.name}: tensor {number}"
                 raise UnsupportedError(subject, rule, where=self.bound.operator.origin, hint=hint)
-        specs = self.output_specs(
-            [self.spec_of(i, one["shape"], one["dtype"]) for i, one in enumerate(tensors)]
-        )
-        for spec in specs:
-            if spec.dtype.name not in MS_DTYPES:
+        if self.dtypes is None:
+            for i, one in enumerate(tensors):
+                self.spec_of(i, one["shape"], one["dtype"])  # raises for an unknown size
+        kinds = [self.dtype_of(i, one["dtype"]) for i, one in enumerate(tensors)]
+        shapes, dtypes = self._inferred([tuple(one["shape"]) for one in tensors], kinds)
+        for kind in dtypes:
+            if kind.name not in MS_DTYPES:
                 rule = f"gives a dtype that MindSpore's tensors do not have: {', '.join(MS_DTYPES)}"
-                raise ArgumentTypeError(self.bound.name, rule, spec.dtype.name)
+                raise ArgumentTypeError(self.bound.name, rule, kind.name)
         return {
-            "shape": tuple(list(spec.shape) for spec in specs),
-            "dtype": tuple(mindspore.TensorType(MS_DTYPES[spec.dtype.name]) for spec in specs),
+            "shape": tuple(map(list, shapes)),
+            "dtype": tuple(mindspore.TensorType(MS_DTYPES[kind.name]) for kind in dtypes),
             "value": None,
         }
+
+    def for_unknown_sizes(self, dtypes: Sequence[Any]) -> Launch:
+        """Return the same launch for tensors of these dtypes, of whose sizes some are known when it runs.
+
+        MindSpore asks the native core for its shapes, which asks :mod:`.unknown_sizes`.
+        """
+        launch = self.by_value()
+        launch.dtypes = [self.dtype_of(i, kind) for i, kind in enumerate(dtypes)]
+        names = ",".join(kind.name for kind in launch.dtypes)
+        attributes = {"cpp_infer_shape": True, "multi_output": True, "reg_op_name": self.bound.name}
+        for name, value in {**attributes, "polyop_dtypes": names}.items():
+            launch.add_prim_attr(name, value)
+        unknown_sizes.register(call_text(self.bound, self.arguments), names, launch)
+        return launch
+
+    def output_shapes(self, shapes: Sequence[Shape]) -> list[Shape]:
+        """Return the shapes of the outputs, where some sizes may be unknown."""
+        assert self.dtypes is not None  # made by for_unknown_sizes
+        return self._inferred(shapes, self.dtypes)[0]
+
+    def _inferred(self, shapes: Sequence[Shape], kinds: Sequence[Any]) -> tuple[list[Shape], list[Any]]:
+        """Return the shapes and the dtypes of the outputs."""
+        dtypes: list[Any] = []
+
+        def infer(shapes: Sequence[Shape]) -> list[Shape]:
+            specs = self.output_specs([Spec(s, d, "cpu") for s, d in zip(shapes, kinds, strict=True)])
+            dtypes[:] = [spec.dtype for spec in specs]
+            return [spec.shape for spec in specs]
+
+        return unknown_sizes.shapes_for(shapes, infer), dtypes
 
     def output_specs(self, specs: Sequence[Spec]) -> list[Spec]:
         """Return the specs of the outputs, for those of the tensors."""
@@ -155,18 +190,22 @@ class Launch(ops.Custom):  # type: ignore[misc]
 
     def spec_of(self, number: int, sizes: Sequence[int], kind: Any) -> Spec:
         """Return the spec of a tensor that the compiler describes; raises for an unknown size or dtype."""
-        subject = f"{self.bound.name}: tensor {number}"
-        element = kind.element_type() if hasattr(kind, "element_type") else kind
-        shape = tuple(sizes)
-        if any(size < 0 for size in shape):
+        if any(size < 0 for size in sizes):
             rule = "must have sizes that are known when the graph is compiled"
-            hint = "MindSpore asks Python for shapes only then; call the operator outside the graph"
-            raise UnsupportedError(subject, rule, str(shape), where=self.bound.operator.origin, hint=hint)
+            hint = "where the operator writes an argument, has no outputs, or runs under ms.vmap"
+            subject, where = f"{self.bound.name}: tensor {number}", self.bound.operator.origin
+            raise UnsupportedError(subject, rule, str(tuple(sizes)), where=where, hint=hint)
+        return Spec(tuple(sizes), self.dtype_of(number, kind), "cpu")
+
+    def dtype_of(self, number: int, kind: Any) -> Any:
+        """Return the dtype of a tensor that the compiler describes; raises for one that no kernel takes."""
+        element = kind.element_type() if hasattr(kind, "element_type") else kind
         try:
-            return Spec(shape, dtype(element), "cpu")
+            return dtype(element)
         except PolyopError:
             rule = f"must be one of {', '.join(MS_DTYPES)}"
-            raise ArgumentTypeError(f"{subject}: dtype", rule, str(element)) from None
+            subject = f"{self.bound.name}: tensor {number}: dtype"
+            raise ArgumentTypeError(subject, rule, str(element)) from None
 
 
 def _single(index: Any) -> int:

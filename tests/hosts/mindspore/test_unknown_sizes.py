@@ -1,0 +1,106 @@
+"""Graphs whose sizes are known only when they run."""
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, ops
+
+import polyop
+from polyop.core.errors import InferError, UnsupportedError
+from polyop.hosts.mindspore.unknown_sizes import shapes_for
+
+X = np.array([1.0, 0.0, 3.0], np.float32)
+SCALE = polyop.operator(
+    "ms_unknown::scale(Tensor x, float a=1.0) -> Tensor", lambda x, a: (x * a).astype(x.dtype), infer="x"
+)
+MATMUL = polyop.operator(
+    "ms_unknown::matmul(Tensor x, Tensor y) -> Tensor", lambda x, y: x @ y, dims="i j, j k -> i k"
+)
+PAIRS = polyop.operator(
+    "ms_unknown::pairs(Tensor x) -> Tensor",
+    lambda x: x.reshape(-1, 2).sum(1),
+    infer=lambda x: polyop.Spec((x.shape[0] // 2,), x.dtype),
+)
+
+
+def test_a_size_that_depends_on_data():
+    @ms.jit
+    def call(x):
+        return SCALE(ops.nonzero(x).astype(ms.float32), 2.0)
+
+    assert call(Tensor(X)).asnumpy().tolist() == [[0.0], [4.0]]
+    assert call(Tensor(np.float32([0, 0, 5]))).asnumpy().tolist() == [[4.0]]
+
+
+def test_two_operators_in_a_row():
+    @ms.jit
+    def call(x):
+        return PAIRS(PAIRS(ops.nonzero(x).astype(ms.float32).reshape(-1)))
+
+    assert call(Tensor(np.ones(8, np.float32))).asnumpy().tolist() == [6.0, 22.0]
+
+
+def infer(operator):
+    def shapes(given):
+        arguments = tuple(polyop.Spec(shape, "float32") for shape in given)
+        return [spec.shape for spec in operator.operator.infer(arguments)]
+
+    return shapes
+
+
+@pytest.mark.parametrize(("operator", "shapes", "expected"), [
+    (MATMUL, [(-1, -1), (-1, 5)], (-1, 5)),
+    (MATMUL, [(7, -1), (3, -1)], (7, -1)),  # j can only be 3
+    (PAIRS, [(-1,)], (-1,)),
+    (PAIRS, [(-2,)], (-1,)),
+])  # fmt: skip
+def test_shapes_with_unknown_sizes(operator, shapes, expected):
+    assert shapes_for(shapes, infer(operator)) == [expected]
+
+
+def test_an_unknown_rank():
+    assert shapes_for([(-2,), (3,)], lambda given: [given[0], given[1]]) == [(-2,), (3,)]
+
+
+def test_sizes_that_fit_none():
+    with pytest.raises(InferError, match=r"ms_unknown::matmul.*j"):
+        shapes_for([(-1, 4), (3, 5)], infer(MATMUL))
+
+
+def test_what_is_refused_is_said_when_the_graph_is_compiled():
+    @ms.jit
+    def call(x, y):
+        return MATMUL(ops.nonzero(x).astype(ms.float32), y)  # of one column, and y has two rows
+
+    with pytest.raises(InferError, match="ms_unknown::matmul"):
+        call(Tensor(X), Tensor(np.ones((2, 2), np.float32)))
+
+
+def test_what_only_a_run_shows_is_an_error_of_the_run():
+    @ms.jit
+    def call(x, y):
+        return MATMUL(y, ops.nonzero(x).astype(ms.float32))  # as many rows as x has items that are not 0
+
+    y = Tensor(np.ones((1, 2), np.float32))
+    assert call(Tensor(X), y).asnumpy().tolist() == [[2.0]]
+    with pytest.raises(RuntimeError, match="ms_unknown::matmul"):
+        call(Tensor(np.ones(3, np.float32)), y)
+
+
+def add_sum(x, y):
+    x += y.sum()
+
+
+def test_an_argument_that_is_written():
+    bump = polyop.operator("ms_unknown::bump(Tensor(a!) x, Tensor y) -> ()", add_sum)
+    total = ms.Parameter(Tensor(np.zeros(2, np.float32)), name="total", requires_grad=False)
+
+    @ms.jit
+    def call(x):
+        bump(total, ops.nonzero(x).astype(ms.float32))
+        return total + 0
+
+    with pytest.raises(
+        UnsupportedError, match="sizes that are known(.|\n)*where the operator writes an argument"
+    ):
+        call(Tensor(X))
