@@ -127,6 +127,15 @@ typedef int polyop_slid4 __attribute__((vector_size(64)));
   ((n) == POLYOP_LANES(w) ? (b) : (T)POLYOP_SLID_##w(a, b, (n) % POLYOP_LANES(w)))
 #endif
 
+/* Whether a condition holds, and the compiler knows it. */
+#if defined(__clang__) /* has no shuffle by a vector */
+#define POLYOP_KNOWN(condition) 0
+#define POLYOP_SECOND(a, b, from) (a)
+#else
+#define POLYOP_KNOWN(condition) (__builtin_constant_p(condition) && (condition))
+#define POLYOP_SECOND(a, b, from) __builtin_shuffle(a, b, from)
+#endif
+
 /* Not inlined: they run once at the end of a loop, and inlined they would be most of the code. */
 #define POLYOP_CALLED static __attribute__((noinline, unused))
 #define POLYOP_ROW(E, W, S, U)                                                      \
@@ -137,10 +146,20 @@ typedef int polyop_slid4 __attribute__((vector_size(64)));
     polyop_load_n(&v, p, n, POLYOP_LANES(W), sizeof(E));                            \
     return v;                                                                       \
   }                                                                                 \
+  /* p[0], p[2], ...: the second load starts one element early, so that none is read past the last */ \
+  POLYOP_FN E##v##W every_second_##E##v##W(const E* p) {                            \
+    const E##v##W a = load_##E##v##W(p), b = load_##E##v##W(p + POLYOP_LANES(W) - 1); \
+    S##v##W from;                                                                   \
+    POLYOP_UNROLL for (int i = 0; i < POLYOP_LANES(W); i++) {                       \
+      from[i] = 2 * i + (i >= POLYOP_LANES(W) / 2);                                 \
+    }                                                                               \
+    return POLYOP_SECOND(a, b, from);                                               \
+  }                                                                                 \
   POLYOP_FN void store_n_##E##v##W(E* p, E##v##W v, long n) {                       \
     polyop_store_n(p, &v, n, POLYOP_LANES(W), sizeof(E));                           \
   }                                                                                 \
   POLYOP_FN E##v##W gather_##E##v##W(const E* p, long stride) {                     \
+    if (POLYOP_KNOWN(stride == 2)) return every_second_##E##v##W(p);                \
     E t[POLYOP_LANES(W)];                                                           \
     POLYOP_UNROLL for (long i = 0; i < POLYOP_LANES(W); i++) t[i] = p[i * stride];  \
     return load_##E##v##W(t);                                                       \

@@ -2,7 +2,6 @@
 
 import warnings
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -177,7 +176,7 @@ def test_ranks_are_said_at_the_call():
     ):
         Custom(first_column, func_type="hybrid")(np.ones(2))
     with pytest.raises(polyop.PolyopError, match="the dtype of x must be one of bool, .* but got float8_e5m2fnuz"):
-        Custom(copied, func_type="hybrid")(X.astype(ml_dtypes.float8_e5m2fnuz))
+        Custom(copied, func_type="hybrid")(X.astype(polyop.dtype("float8_e5m2fnuz").numpy))
 
 
 def debugged_by_environment(function, monkeypatch):

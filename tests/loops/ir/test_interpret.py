@@ -261,7 +261,7 @@ def functions(a):
         y[i, j, 3] = erf(h)
         y[i, j, 4] = sin(h) + cos(h)
         y[i, j, 5] = atan(h)
-        y[i, j, 6] = atan2(a[i, j], a[i, 0])
+        y[i, j, 6] = atan2(a[i, j], a[i, 0]) + hypot(a[i, j], h)
         y[i, j, 7] = sqrt(j) + exp(0.5) + tanh(i + 1)
     return y
 
@@ -475,8 +475,8 @@ def test_and_or_and_select_evaluate_only_what_they_need():
     agree(safe, [values("int32", (5,))])
 
 
-ELSEWHERE = ("cast", "random")
-"""Kinds of words that test_language.py and test_random_numbers.py run."""
+ELSEWHERE = ("cast", "random", "complex")
+"""Kinds of words that test_language.py, test_random_numbers.py and test_complex.py run."""
 
 
 def test_every_word_of_mathematics_is_in_a_program():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from ..ir.grammar import Expr, Load, Op, Store, Var, walk
+from ..ir.grammar import Buffer, Expr, Load, Op, Store, Var, walk
 from . import affine
 
 UNIFORM, UNIT, BACK, STRIDED, UNKNOWN = "uniform", "unit", "back", "strided", "unknown"
@@ -46,6 +47,11 @@ def stride(node: Load | Store, var: str, varying: frozenset[str] = frozenset()) 
     return {1: UNIT, -1: BACK}.get(steps[-1] or 0, STRIDED)
 
 
+def is_of_pairs(node: Load | Store, var: str, buffer: Buffer) -> bool:
+    """Whether an access takes one part of complex numbers that are adjacent along the loop."""
+    return buffer.pairs and stride(replace(node, index=node.index[:-1]), var) == UNIT
+
+
 def _loads(index: Expr, names: frozenset[str]) -> bool:
     return any(isinstance(e, Load) and depends(e, names) for e in walk(index))
 
@@ -62,5 +68,8 @@ def is_counted(expr: Expr, var: str, varying: frozenset[str]) -> bool:
     return False
 
 
-COSTS: Mapping[str, float] = {UNIFORM: 0.25, UNIT: 1.0, BACK: 2.0, STRIDED: 6.0, UNKNOWN: 24.0}
+OF_PAIRS = "of pairs"
+COSTS: Mapping[str, float] = {
+    UNIFORM: 0.25, UNIT: 1.0, BACK: 2.0, OF_PAIRS: 2.0, STRIDED: 6.0, UNKNOWN: 24.0,
+}  # fmt: skip
 """Costs of an access in a vector loop, in contiguous vector loads."""

@@ -19,7 +19,8 @@ from ..analysis import affine
 from ..analysis.bounds import Bounds, key
 from ..analysis.cost import arithmetic, work
 from ..analysis.dependence import Kind
-from ..analysis.strides import COSTS, UNIT, depends, stride
+from ..analysis.refused import order
+from ..analysis.strides import COSTS, OF_PAIRS, UNIT, depends, is_of_pairs, stride
 from ..analysis.transposes import turned
 from ..ir.grammar import INT, Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, statements, walk
 from ..ir.note import Note
@@ -118,9 +119,7 @@ class Planner:
         elif self.roles.deterministic and self.kind(node) == "reduction":
             self.note(node, "in order: deterministic() keeps each sum in one thread")
         elif conflict is not None:
-            lines = sorted({conflict.a.line, conflict.b.line})
-            shown = " and ".join(map(str, lines))
-            self.note(node, f"in order: its iterations share {conflict.target} (line {shown})")
+            self.note(node, f"in order: {order(conflict)}")
 
     def _on_threads(self, node: For, kind: str) -> None:
         self.plan.threads.add(node.var)
@@ -244,7 +243,10 @@ class Planner:
 
     def _stride(self, access: Load | Store, loop: For) -> str:
         """Return the stride of an access; the private elements of the lanes are adjacent."""
-        return UNIT if loop.var in self.owners.get(access.buffer, ()) else stride(access, loop.var)
+        if loop.var in self.owners.get(access.buffer, ()):
+            return UNIT
+        of_pairs = is_of_pairs(access, loop.var, self.kernel.buffers[access.buffer])
+        return OF_PAIRS if of_pairs else stride(access, loop.var)
 
     def blocked(self, loop: For) -> str | None:
         """Return why the loop's iterations cannot be lanes, or None."""

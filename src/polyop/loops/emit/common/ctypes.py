@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...ir.grammar import Type
+from ...ir.grammar import Buffer, Type
 
 # dtype: the element in memory, the element it is computed in
 _ROWS: dict[str, tuple[str, str]] = {
@@ -102,6 +102,11 @@ def size_name(buffer: str, axis: int) -> str:
     'x_n0'
     """
     return f"{buffer}_n{axis}"
+
+
+def extent(buffer: Buffer, axis: int, name: str) -> str:
+    """Return a size in an offset: that of a pair as a number, so that C's compiler knows the stride."""
+    return "2" if axis == len(buffer.outer_shape) else name
 
 
 IDENTITIES = {"+": "0", "*": "1"}

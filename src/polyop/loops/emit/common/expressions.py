@@ -12,7 +12,7 @@ from ...analysis.bounds import Bounds
 from ...analysis.strides import BACK, STRIDED, UNIFORM, UNIT, depends, is_counted, stride
 from ...ir.grammar import Const, Expr, Kernel, Load, Op, Size, Store, Type, Var, walk
 from .c_operators import COMPARE, EXACT, INFIX, OF_NO_LIBM, SHIFTS
-from .ctypes import NARROW, SIZES, computed, identifier, memory, signed, size_name, word
+from .ctypes import NARROW, SIZES, computed, extent, identifier, memory, signed, size_name, word
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class Expressions:
             return "0"
         text = index[0]
         for axis, i in enumerate(index[1:], 1):
-            text = f"({text}) * {self.size(buffer, axis)} + {i}"
+            text = f"({text}) * {extent(self.kernel.buffers[buffer], axis, self.size(buffer, axis))} + {i}"
         return text
 
     def place(self, buffer: str, index: tuple[str, ...], scope: Scope) -> str:
@@ -258,11 +258,11 @@ class Expressions:
 
     def strides(self, node: Load | Store, lanes: Lanes) -> str:
         """Return the distance of neighbouring lanes' elements, in C."""
-        terms = []
+        own, terms = self.kernel.buffers[node.buffer], list[str]()
         for axis, index in enumerate(node.index):
             step = affine.step(index, lanes.var)
             if step:
-                sizes = [self.size(node.buffer, a) for a in range(axis + 1, len(node.index))]
+                sizes = (extent(own, a, self.size(own.name, a)) for a in range(axis + 1, len(node.index)))
                 terms.append(" * ".join([str(step), *sizes]))
         return " + ".join(terms)
 
