@@ -67,6 +67,7 @@ def _install() -> None:
     ascend(above=2)  # warns once that the CPU runs what is meant for Ascend
     torch.utils.rename_privateuse1_backend("npu")
     torch._register_device_module("npu", npu)  # noqa: SLF001 - how a backend gets its name in torch
+    torch.accelerator.is_available = lambda: False  # else PyTorch's compiler asks the device for its stream
     changed: Any = torch.Tensor
     changed.npu, changed.to = _copy, _to_device
     changed.is_npu = property(lambda tensor: tensor.is_cpu)
