@@ -79,7 +79,9 @@ def test_the_bytes_of_a_tape_are_those_of_explain():
     gradient = kernels.attention.report(*inputs, measure=False).facts.gradient
     taped = sum(kept.bytes for kept in gradient.kept if kept.how == "taped")
     assert f"tapes take {taped} bytes" in explain(kernels.attention, inputs)
-    assert {"weight", "shrink"} <= {kept.name for kept in gradient.kept if kept.how == "recomputed"}
+    names = {how: {kept.name for kept in gradient.kept if kept.how == how} for how in ("recomputed", "saved")}
+    assert "score" in names["recomputed"]
+    assert names["saved"] == {"top", "total"}
 
 
 def test_lines_link_python_passes_c_and_machine_code(softmax):
