@@ -44,7 +44,17 @@ def test_values_beside_plain_python_and_whole_arrays(row, of):
         np.testing.assert_allclose(fourth, other, rtol, rtol)
 
 
-@pytest.mark.parametrize("row", complex_kernels.ROWS, ids=IDS)
+SLOW = ("functions", "rows")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(r, marks=[pytest.mark.exhaustive] * (n in SLOW))
+        for n, r in zip(IDS, complex_kernels.ROWS, strict=True)
+    ],
+    ids=IDS,
+)
 def test_the_gradient_is_the_direction_in_which_a_real_loss_grows(row):
     """The real inner product of gradient and direction is the loss's difference along the direction."""
     op, arrays = operator(row), complex_kernels.inputs(row)
