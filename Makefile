@@ -31,7 +31,8 @@ demo: $(VENV)/ready
 # fails is not). --dist loadgroup cannot replace a process that died, so there it ends the run.
 PYTEST := -m pytest -n $(JOBS) --dist load --reruns 1 --only-rerun "^no exception"
 PYTEST_EXHAUSTIVE := -m pytest -n $(JOBS) --dist loadgroup --max-worker-restart 0
-MINDSPORE_TESTS := tests/contract tests/hosts/mindspore tests/mindspore/test_differential.py src/polyop/hosts/mindspore
+MINDSPORE_TESTS := tests/contract tests/hosts/mindspore tests/mindspore/test_differential.py tests/mindspore/test_custom_ways.py \
+  src/polyop/hosts/mindspore
 
 # For every change.
 test: test-main test-mindspore

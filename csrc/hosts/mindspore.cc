@@ -95,9 +95,9 @@ struct Layout {
   }
 
   bool read(PyObject* tensor) {
-    if (!ms.native) return read_attributes(tensor);
     mindspore_tensors::Facts facts{};
-    if (!mindspore_tensors::read(tensor, &facts) || facts.ndim > kMaxDims) return false;
+    if (!ms.native || !mindspore_tensors::read(tensor, &facts)) return read_attributes(tensor);
+    if (facts.ndim > kMaxDims) return false;
     std::copy(facts.shape, facts.shape + facts.ndim, shape);
     ndim = facts.ndim;
     row = facts.row;

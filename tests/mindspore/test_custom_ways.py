@@ -22,6 +22,7 @@ FOREIGN = ("torch._dynamo", "fake tensors")  # words of PyTorch's compiler
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:.*vmap runs one call per sample"),
+    pytest.mark.filterwarnings("ignore:.*cannot read the gradient rule"),
 ]
 by_name = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 
