@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from . import native, python  # they fill ROWS
+from . import around, native, python
 from .rows import ROWS, Row, World
 
-__all__ = ["ROWS", "native", "outcome", "python", "table"]
+__all__ = ["ROWS", "around", "native", "outcome", "python", "table"]
 
 
 def outcome(world: World, row: Row, graph: bool, jit: Any = None) -> str:
