@@ -40,6 +40,7 @@ INSIDE = {
         "analysis",
         "program",
         "listing",
+        "why_serial",
         "tree",
         "runner",
         "passes",

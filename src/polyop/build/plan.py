@@ -34,7 +34,7 @@ _ASCEND_SOURCE = (
 )
 """Found in sources for Ascend: polyop's pytorch_npu_helper.hpp is included first, not the project's copy."""
 _MODULE = "PYBIND11_MODULE"
-"""Found in the source with the functions for Python; in a project for Ascend, npu/module.h is included first."""
+"""Found in the source of Python's functions; in a project for Ascend, npu/module.h is included first."""
 
 
 class Unit(NamedTuple):
