@@ -44,7 +44,8 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     """Set the variables of the session before anything is collected; all workers inherit them."""
-    stand_in = HERE.parent / "src" / "polyop" / "providers" / "npu" / "stand_in"  # importing it changes PyTorch
+    # importing it changes PyTorch
+    stand_in = HERE.parent / "src" / "polyop" / "providers" / "npu" / "stand_in"
     tree = HERE / "sources" / "npu_wheel"  # a project with tests of its own
     config.option.ignore_glob = [*(config.option.ignore_glob or []), f"{stand_in}/*", f"{tree}/*"]
     for name in ("jax", "mindspore", "paddle", "dask", "xarray"):

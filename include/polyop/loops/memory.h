@@ -138,54 +138,54 @@ typedef int polyop_slid4 __attribute__((vector_size(64)));
 
 /* Not inlined: they run once at the end of a loop, and inlined they would be most of the code. */
 #define POLYOP_CALLED static __attribute__((noinline, unused))
-#define POLYOP_ROW(E, W, S, U)                                                      \
-  POLYOP_FN E##v##W load_##E##v##W(const E* p) { return *(const E##v##W##_mem*)p; } \
-  POLYOP_FN void store_##E##v##W(E* p, E##v##W v) { *(E##v##W##_mem*)p = v; }       \
-  POLYOP_FN E##v##W load_n_##E##v##W(const E* p, long n) {                          \
-    E##v##W v = {0};                                                                \
-    polyop_load_n(&v, p, n, POLYOP_LANES(W), sizeof(E));                            \
-    return v;                                                                       \
-  }                                                                                 \
+#define POLYOP_ROW(E, W, S, U)                                                                        \
+  POLYOP_FN E##v##W load_##E##v##W(const E* p) { return *(const E##v##W##_mem*)p; }                   \
+  POLYOP_FN void store_##E##v##W(E* p, E##v##W v) { *(E##v##W##_mem*)p = v; }                         \
+  POLYOP_FN E##v##W load_n_##E##v##W(const E* p, long n) {                                            \
+    E##v##W v = {0};                                                                                  \
+    polyop_load_n(&v, p, n, POLYOP_LANES(W), sizeof(E));                                              \
+    return v;                                                                                         \
+  }                                                                                                   \
   /* p[0], p[2], ...: the second load starts one element early, so that none is read past the last */ \
-  POLYOP_FN E##v##W every_second_##E##v##W(const E* p) {                            \
-    const E##v##W a = load_##E##v##W(p), b = load_##E##v##W(p + POLYOP_LANES(W) - 1); \
-    S##v##W from;                                                                   \
-    POLYOP_UNROLL for (int i = 0; i < POLYOP_LANES(W); i++) {                       \
-      from[i] = 2 * i + (i >= POLYOP_LANES(W) / 2);                                 \
-    }                                                                               \
-    return POLYOP_SECOND(a, b, from);                                               \
-  }                                                                                 \
-  POLYOP_FN void store_n_##E##v##W(E* p, E##v##W v, long n) {                       \
-    polyop_store_n(p, &v, n, POLYOP_LANES(W), sizeof(E));                           \
-  }                                                                                 \
-  POLYOP_FN E##v##W gather_##E##v##W(const E* p, long stride) {                     \
-    if (POLYOP_KNOWN(stride == 2)) return every_second_##E##v##W(p);                \
-    E t[POLYOP_LANES(W)];                                                           \
-    POLYOP_UNROLL for (long i = 0; i < POLYOP_LANES(W); i++) t[i] = p[i * stride];  \
-    return load_##E##v##W(t);                                                       \
-  }                                                                                 \
-  POLYOP_CALLED E##v##W gather_n_##E##v##W(const E* p, long stride, long n) {       \
-    E t[POLYOP_LANES(W)] = {0};                                                     \
-    for (long i = 0; i < POLYOP_LANES(W) && i < n; i++) t[i] = p[i * stride];       \
-    return load_##E##v##W(t);                                                       \
-  }                                                                                 \
-  POLYOP_FN void scatter_##E##v##W(E* p, long stride, E##v##W v) {                  \
-    POLYOP_UNROLL for (long i = 0; i < POLYOP_LANES(W); i++) p[i * stride] = v[i];  \
-  }                                                                                 \
-  POLYOP_CALLED void scatter_n_##E##v##W(E* p, long stride, E##v##W v, long n) {    \
-    E t[POLYOP_LANES(W)];                                                           \
-    store_##E##v##W(t, v);                                                          \
-    for (long i = 0; i < POLYOP_LANES(W) && i < n; i++) p[i * stride] = t[i];       \
-  }                                                                                 \
-  POLYOP_FN E##v##W gatherx_##E##v##W(const E* p, const i64* idx) {                 \
-    E t[POLYOP_LANES(W)];                                                           \
-    POLYOP_UNROLL for (long i = 0; i < POLYOP_LANES(W); i++) t[i] = p[idx[i]];      \
-    return load_##E##v##W(t);                                                       \
-  }                                                                                 \
-  POLYOP_CALLED E##v##W gatherx_n_##E##v##W(const E* p, const i64* idx, long n) {   \
-    E t[POLYOP_LANES(W)] = {0};                                                     \
-    for (long i = 0; i < POLYOP_LANES(W) && i < n; i++) t[i] = p[idx[i]];           \
-    return load_##E##v##W(t);                                                       \
+  POLYOP_FN E##v##W every_second_##E##v##W(const E* p) {                                              \
+    const E##v##W a = load_##E##v##W(p), b = load_##E##v##W(p + POLYOP_LANES(W) - 1);                 \
+    S##v##W from;                                                                                     \
+    POLYOP_UNROLL for (int i = 0; i < POLYOP_LANES(W); i++) {                                         \
+      from[i] = 2 * i + (i >= POLYOP_LANES(W) / 2);                                                   \
+    }                                                                                                 \
+    return POLYOP_SECOND(a, b, from);                                                                 \
+  }                                                                                                   \
+  POLYOP_FN void store_n_##E##v##W(E* p, E##v##W v, long n) {                                         \
+    polyop_store_n(p, &v, n, POLYOP_LANES(W), sizeof(E));                                             \
+  }                                                                                                   \
+  POLYOP_FN E##v##W gather_##E##v##W(const E* p, long stride) {                                       \
+    if (POLYOP_KNOWN(stride == 2)) return every_second_##E##v##W(p);                                  \
+    E t[POLYOP_LANES(W)];                                                                             \
+    POLYOP_UNROLL for (long i = 0; i < POLYOP_LANES(W); i++) t[i] = p[i * stride];                    \
+    return load_##E##v##W(t);                                                                         \
+  }                                                                                                   \
+  POLYOP_CALLED E##v##W gather_n_##E##v##W(const E* p, long stride, long n) {                         \
+    E t[POLYOP_LANES(W)] = {0};                                                                       \
+    for (long i = 0; i < POLYOP_LANES(W) && i < n; i++) t[i] = p[i * stride];                         \
+    return load_##E##v##W(t);                                                                         \
+  }                                                                                                   \
+  POLYOP_FN void scatter_##E##v##W(E* p, long stride, E##v##W v) {                                    \
+    POLYOP_UNROLL for (long i = 0; i < POLYOP_LANES(W); i++) p[i * stride] = v[i];                    \
+  }                                                                                                   \
+  POLYOP_CALLED void scatter_n_##E##v##W(E* p, long stride, E##v##W v, long n) {                      \
+    E t[POLYOP_LANES(W)];                                                                             \
+    store_##E##v##W(t, v);                                                                            \
+    for (long i = 0; i < POLYOP_LANES(W) && i < n; i++) p[i * stride] = t[i];                         \
+  }                                                                                                   \
+  POLYOP_FN E##v##W gatherx_##E##v##W(const E* p, const i64* idx) {                                   \
+    E t[POLYOP_LANES(W)];                                                                             \
+    POLYOP_UNROLL for (long i = 0; i < POLYOP_LANES(W); i++) t[i] = p[idx[i]];                        \
+    return load_##E##v##W(t);                                                                         \
+  }                                                                                                   \
+  POLYOP_CALLED E##v##W gatherx_n_##E##v##W(const E* p, const i64* idx, long n) {                     \
+    E t[POLYOP_LANES(W)] = {0};                                                                       \
+    for (long i = 0; i < POLYOP_LANES(W) && i < n; i++) t[i] = p[idx[i]];                             \
+    return load_##E##v##W(t);                                                                         \
   }
 POLYOP_TYPES(POLYOP_ROW)
 #undef POLYOP_ROW

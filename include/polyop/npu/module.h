@@ -56,14 +56,14 @@ inline void defined(pybind11::module_& module) {
 #ifdef PYBIND11_MODULE_EXEC  // since pybind11 3, which PyTorch has since 2.9
 #undef PYBIND11_MODULE
 #define PYBIND11_MODULE(name, variable, ...) POLYOP_NPU_MODULE(name, variable, ##__VA_ARGS__)
-#define POLYOP_NPU_MODULE(name, variable, ...)                                        \
-  static void PYBIND11_CONCAT(polyop_npu_define_, name)(::pybind11::module_&);        \
-  PYBIND11_MODULE_PYINIT(name, ##__VA_ARGS__)                                         \
-  PYBIND11_MODULE_EXEC(name, polyop_module) {                                         \
-    PYBIND11_CONCAT(polyop_npu_define_, name)(polyop_module);                         \
-    ::polyop::npu::defined(polyop_module);                                            \
-  }                                                                                   \
-  void PYBIND11_CONCAT(polyop_npu_define_, name)([[maybe_unused]] ::pybind11::module_& variable)
+#define POLYOP_NPU_MODULE(name, variable, ...)                                 \
+  static void PYBIND11_CONCAT(polyop_npu_define_, name)(::pybind11::module_&); \
+  PYBIND11_MODULE_PYINIT(name, ##__VA_ARGS__)                                  \
+  PYBIND11_MODULE_EXEC(name, polyop_module) {                                  \
+    PYBIND11_CONCAT(polyop_npu_define_, name)(polyop_module);                  \
+    ::polyop::npu::defined(polyop_module);                                     \
+  }                                                                            \
+  void PYBIND11_CONCAT(polyop_npu_define_, name)([[maybe_unused]] ::pybind11::module_ & variable)
 #endif
 
 #endif

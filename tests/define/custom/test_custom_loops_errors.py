@@ -175,7 +175,9 @@ def test_ranks_are_said_at_the_call():
         polyop.PolyopError, match=r"x has 1 dimension and needs as many indices, but got 2 in x\[i, 0\]"
     ):
         Custom(first_column, func_type="hybrid")(np.ones(2))
-    with pytest.raises(polyop.PolyopError, match="the dtype of x must be one of bool, .* but got float8_e5m2fnuz"):
+    with pytest.raises(
+        polyop.PolyopError, match="the dtype of x must be one of bool, .* but got float8_e5m2fnuz"
+    ):
         Custom(copied, func_type="hybrid")(X.astype(polyop.dtype("float8_e5m2fnuz").numpy))
 
 

@@ -35,9 +35,7 @@ def asked_by_mindspore(text: str, dtypes: str, shapes: list[list[int]]) -> list[
     except Exception as problem:  # noqa: BLE001 - MindSpore shows the text alone
         if not is_unknown(given):
             return f"{type(problem).__name__}: {problem}"
-        outputs = [
-            UNKNOWN_RANK
-        ] * launch.output_count  # Launch.__infer__ is next: its error is whole
+        outputs = [UNKNOWN_RANK] * launch.output_count  # Launch.__infer__ is next: its error is whole
     return outputs
 
 

@@ -224,7 +224,7 @@ class Planner:
         return total, chosen
 
     def _cost(self, body: Sequence[Stmt], loop: For, weight: float, known: Mapping[Load, float]) -> float:
-        """Return the cost of statements for one vector of iterations of ``loop``; ``known``: costs of loads."""
+        """Return the cost of statements for one vector of iterations; ``known`` has costs of loads."""
         total = 0.0
         for node in body:
             if isinstance(node, For):
