@@ -34,6 +34,24 @@ def bias_gelu(x, bias, residual):
     return y
 
 
+def transpose(x):
+    y = output_tensor((x.shape[1], x.shape[0]), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[j, i] = x[i, j]
+    return y
+
+
+def permute_0213(x):
+    y = output_tensor((x.shape[0], x.shape[2], x.shape[1], x.shape[3]), x.dtype)
+    for b in range(x.shape[0]):
+        for s in range(x.shape[1]):
+            for h in range(x.shape[2]):
+                for d in range(x.shape[3]):
+                    y[b, h, s, d] = x[b, s, h, d]
+    return y
+
+
 def gather(x, index):
     y = output_tensor((index.shape[0], x.shape[1]), x.dtype)
     for i in range(index.shape[0]):

@@ -104,6 +104,7 @@ def test_graph_says_what_is_in_the_file(tmp_path, capsys):
     assert "--json: needs -o OUT" in capsys.readouterr().err
 
 
+@pytest.mark.exhaustive  # every framework is imported
 def test_demo_calls_each_framework_that_is_here():
     done = subprocess.run(
         [sys.executable, "-m", "polyop", "demo", "--json"], capture_output=True, text=True, check=False

@@ -68,8 +68,8 @@ def drawn(nodes: Sequence[LoopNode], before: str = "") -> list[str]:
     >>> inner = LoopNode("j", 3, "for j in range(n):", ("vector",), "", ())
     >>> outer = LoopNode("i", 2, "for i in range(m):", ("serial",), "it adds up s, in order", (inner,))
     >>> print(*drawn([outer]), sep=chr(10))
-    `- i  serial: it adds up s, in order  2: for i in range(m):
-       `- j  vector                       3: for j in range(n):
+    `- i  serial: it adds up s, in order   2: for i in range(m):
+       `- j  vector                        3: for j in range(n):
     """
     rows = list(_rows(nodes, before))
     width = max((len(text) for text, _ in rows), default=0)

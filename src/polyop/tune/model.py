@@ -49,7 +49,8 @@ def estimate(
     >>> kernel = doc_transposed.operator.kernels[0].typed([spec], {})
     >>> blocks = polyop.Schedule().tile("i", 16).tile("j", 16)
     >>> blocks = blocks.interchange("i.outer", "j.outer", "i.inner", "j.inner")
-    >>> costs = [estimate(schedule(kernel, steps=s), [spec], {}, 2, 32) for s in (polyop.Schedule(), blocks)]
+    >>> columns = polyop.Schedule().parallel("i")
+    >>> costs = [estimate(schedule(kernel, steps=s), [spec], {}, 2, 32) for s in (columns, blocks)]
     >>> costs[0] > costs[1]
     True
     """

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ... import _core
 from ...core.spec import Spec
 from ...loops.derive.rows import InRows, Rows, in_rows
-from ...loops.ir.grammar import Assign, Kernel, Store, statements
+from ...loops.ir.grammar import INT, Assign, Const, For, Kernel, Load, Size, Store, Var, statements, walk
 from ...loops.library import shipped
 from ..base import flatten
 from .kernel import LoopKernel, tensors_of
@@ -39,8 +39,9 @@ def launch(
     dense = loops.launch(inputs, outputs, attributes)
     kernel = loops.typed(inputs, attributes)
     names, specs = tensors_of(kernel), list(flatten(tuple(inputs)))
-    tensors = {names[one.number]: one for one in found if can_read(kernel, names[one.number], one)}
     shapes = {name: spec.shape for name, spec in zip(names, specs, strict=True) if spec is not None}
+    near = ((names[one.number], one) for one in found)
+    tensors = {name: one for name, one in near if can_read(kernel, name, one, shapes[name])}
     if not tensors or adds_up(kernel) or shipped.lists(kernel) or loops.options.checked:
         return dense, True
     how = {name: rows_of(one, shapes[name]) for name, one in tensors.items()}
@@ -62,7 +63,7 @@ def describe(loops: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, 
     if shipped.lists(kernel):
         yield "tensors in rows are copied: what was compiled ahead of time reads dense memory"
     compiled: dict[Any, None] = loops.once(("compiled in rows", id(kernel)), dict)
-    for how in compiled:
+    for how in tuple(compiled):  # a call on another thread may add one
         shown = ", ".join(f"{name}[{', '.join(map(str, rows.order))}]" for name, rows in how)
         yield f"compiled for rows that are read where they lie, with these dimensions: {shown}"
 
@@ -73,13 +74,28 @@ def adds_up(kernel: Kernel) -> bool:
     return any(node.op in ("+", "*") for node in stores)
 
 
-def can_read(kernel: Kernel, name: str, one: Found) -> bool:
+def can_read(kernel: Kernel, name: str, one: Found, shape: Sequence[int]) -> bool:
     """Whether a tensor can be read where it lies: it is not written, and its dimensions are the kernel's.
 
-    A complex tensor has one more in the kernel.
+    A complex tensor has one more in the kernel. Where the memory has longer rows than the author's tensor, a
+    check of an index and an index from the end would take the wrong size. So each index there must be the
+    variable of a loop over that dimension of that tensor.
     """
     buffer = kernel.buffers[name]
-    return buffer.role == "input" and len(buffer.shape) == len(one.order)
+    if buffer.role != "input" or len(buffer.shape) != len(one.order):
+        return False
+    gaps = [axis for axis, gap in zip(one.order, rows_of(one, shape).has_gap, strict=True) if gap]
+    return all(_stays_inside(kernel, name, axis) for axis in gaps)
+
+
+def _stays_inside(kernel: Kernel, name: str, axis: int) -> bool:
+    """Whether each index of an axis is the variable of ``for k in range(tensor.shape[axis])``."""
+    loops = [node for node in statements(kernel.body) if isinstance(node, For)]
+    over = {loop.var for loop in loops if loop.lo == Const(0, INT) and loop.hi == Size(name, axis)}
+    others = {loop.var for loop in loops if loop.hi != Size(name, axis) or loop.lo != Const(0, INT)}
+    inside = {Var(var, INT) for var in over - others}
+    loads = (e for node in statements(kernel.body) for e in walk(node) if isinstance(e, Load))
+    return all(load.index[axis] in inside for load in loads if load.buffer == name)
 
 
 def rows_of(one: Found, shape: Sequence[int]) -> Rows:

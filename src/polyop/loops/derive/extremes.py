@@ -113,6 +113,8 @@ def extreme_at(before: Sequence[Stmt], rest: Sequence[Stmt]) -> Extreme | None:
     """Return the maximum whose updates ``rest`` begins with; ``before`` are the statements before them."""
     loops = tuple(perfect(rest[0])) if isinstance(rest[0], For) else ()
     run = loops[-1].body if loops else rest
+    if not run:
+        return None
     updated = _updated(run[0])
     if updated is None or (isinstance(run[0], If) and (not loops or len(run) > 1)):
         return None

@@ -63,7 +63,7 @@ def product(a: Pair, b: Pair, share: Share) -> Pair:
 
 
 def quotient(a: Pair, b: Pair, share: Share) -> Pair:
-    """Return ``a / b`` by Smith's method, which NumPy uses: no intermediate result overflows."""
+    """Return ``a / b`` by Smith's method, as NumPy does: no part is squared, so none overflows by that."""
     if _is(b.im, 0):
         divisor = share(b.re)
         return Pair(op("/", a.re, divisor), a.im if _is(a.im, 0) else op("/", a.im, divisor))

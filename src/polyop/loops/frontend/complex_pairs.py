@@ -98,6 +98,7 @@ class _Lowering:
                 index = tuple(map(self.real, node.index))
                 if node.value.type.dtype not in PARTS:
                     return [replace(node, index=index, value=self.real(node.value))]
+                index = tuple(self.bound(i) if _reads(i, node.buffer) else i for i in index)
                 part = part_of(node.value.type)
                 target = Pair(*(Load(node.buffer, (*index, k), part, node.line) for k in (RE, IM)))
                 op_, value = self._updated(node.op, target, node.value)
@@ -221,6 +222,10 @@ class _Lowering:
         value = lower(node)
         self.is_lazy = outside
         return value
+
+
+def _reads(expr: Expr, buffer: str) -> bool:
+    return any(isinstance(e, Load) and e.buffer == buffer for e in walk(expr))
 
 
 def _cast(value: Expr, to: Type) -> Expr:

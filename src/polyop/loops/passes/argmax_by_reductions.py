@@ -111,7 +111,8 @@ class _Argmax:
     def _search(self, top: Var, taken: set[str]) -> tuple[Stmt, ...]:
         """Return the search for the element that equals ``top``, and what is remembered of it."""
         line, is_first = self.loop.line, len(self.comparison) == 1
-        none = Const(MOST if is_first else -1, self._position)
+        most = MOST if self._position.dtype == "int32" else 2**63 - 1
+        none = Const(most if is_first else -1, self._position)
         at = Var(unused("at", taken), self._position)
 
         def found(element: Expr, var: Var) -> Stmt:
@@ -154,6 +155,7 @@ def _argmax(loop: For) -> _Argmax | None:
             and stride(element, loop.var) == UNIT
             and not depends(element, targets)
             and all(not depends(s.value, targets) for s in remember if isinstance(s, (Store, Assign)))
+            and not any(depends(i, targets) for s in remember if isinstance(s, Store) for i in s.index)
             and _is_remembered(greatest, element, loop.var, remember)
         ):
             return _Argmax(loop, element, comparison, greatest, remember)

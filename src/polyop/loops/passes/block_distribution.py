@@ -12,7 +12,8 @@
 
 What an iteration keeps for itself is in the way of loop_distribution. Here it gets a place for each iteration
 of a block (scalar expansion). The contractions become products of matrices, which are tiled in registers. A
-block is small enough for a cache, and so large that what all its iterations read is packed for many of them.
+block has 48 iterations, so that what all of them read is packed once for many. Each thread has a block, whose
+memory grows with the length of an iteration's row.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from ..analysis.strides import depends
 from ..ir.grammar import (
+    INT,
     Assign,
     Expr,
     For,
@@ -156,6 +157,8 @@ class _Reader:
     def _store(self, node: Store, loops: tuple[For, ...]) -> None:
         """Read a store into a sum."""
         _require(not any(self._is_inner(i) for i in node.index) and node.buffer not in self.updates)
+        # an element that several iterations of the inner loops update would be rescaled once for all of them
+        _require(all(Var(loop.var, INT) in node.index for loop in loops))
         type_ = Type(self.kernel.buffers[node.buffer].dtype)
         old = Load(node.buffer, node.index, type_, node.line)
         value = self._value(node.value)

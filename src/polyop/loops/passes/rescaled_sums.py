@@ -282,21 +282,26 @@ class _Steps:
         return isinstance(last, Assign) and not last.op and _is_zero(last.value)
 
     def _is_untouched(self, target: Load) -> bool:
-        """Whether each iteration of the loop around has elements of its own, which are still zeros."""
+        """Whether each iteration of the loops around has elements of its own, which are still zeros."""
         kernel, around = self.owner.kernel, self.loops[-1]
-        counts_up = isinstance(around.lo, Const) and around.lo.value >= 0  # no index counts from the end
+        # no index counts from the end
+        counts_up = all(isinstance(loop.lo, Const) and loop.lo.value >= 0 for loop in self.loops)
         if kernel.buffers[target.buffer].role not in ("output", "local") or not counts_up:
             return False
         everywhere = [s for s in statements(kernel.body) if _indices(s, target.buffer)]
         inside = list(statements(around.body))
         before = inside[: next(k for k, s in enumerate(inside) if s is self.found.loop)]
-        own = Var(around.var, INT)
-        axes = [k for k, i in enumerate(target.index) if i == own]
         indices = [index for s in inside for index in _indices(s, target.buffer)]
         return (
             all(any(s is other for other in inside) for s in everywhere)
             and not any(_indices(s, target.buffer) for s in before)
-            and any(all(index[axis] == own for index in indices) for axis in axes)
+            and all(
+                any(
+                    all(index[axis] == Var(loop.var, INT) for index in indices)
+                    for axis in range(len(target.index))
+                )
+                for loop in self.loops
+            )
         )
 
 
