@@ -182,7 +182,9 @@ def test_a_kernel_is_compiled_for_rows_after_some_calls(layout):
     for call in range(COPIED + 3):
         np.testing.assert_array_equal(f(x, np.ascontiguousarray(x)), 3 * x)
         text = explain(f, (Spec(x.shape, dtype(x.dtype)),) * 2)
-        assert ("where they lie" in text) == (layout in ROWS and call >= COPIED)
+        assert ("where they lie" in text) == (
+            layout in ROWS and call > COPIED
+        )  # the first call counts as none
     np.testing.assert_array_equal(f(x, x), 3 * x)
 
 

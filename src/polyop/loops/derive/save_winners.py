@@ -10,8 +10,8 @@
                                            top = with_gradient(top_found, taken, 1.0)
 
 ``return_temporaries`` returns the winner. The last of equal elements wins, as in ``reverse``; where the
-result is a NaN, the first value has the gradient. In ``if x[i, j] > top: top = x[i, j]`` the element wins that
-is stored last.
+result is a NaN, the first value has the gradient. In ``if x[i, j] > top: top = x[i, j]`` the element wins
+that is stored last.
 """
 
 from __future__ import annotations
