@@ -62,6 +62,27 @@ def test_an_unknown_rank():
     assert shapes_for([(-2,), (3,)], lambda given: [given[0], given[1]]) == [(-2,), (3,)]
 
 
+def convolved(given):
+    (n, _, h, w), (out, _, kh, kw) = given
+    return [(n, out, h - kh + 1, w - kw + 1)]
+
+
+def odd_ones(given):
+    if given[0][0] % 2 == 0:
+        raise InferError("ms_unknown::odd_ones", "must have an odd size")
+    return given
+
+
+@pytest.mark.parametrize(("infer", "shapes", "expected"), [
+    (convolved, [(-1,) * 4, (-1,) * 4], (-1,) * 4),  # too many combinations to ask
+    (convolved, [(-1,) * 4, (8, 3, 3, 3)], (-1, 8, -1, -1)),
+    (lambda given: [(max(given[0][0], 256),)], [(-1,)], (-1,)),
+    (odd_ones, [(-1,)], (-1,)),
+])  # fmt: skip
+def test_a_size_that_differs_is_not_called_known(infer, shapes, expected):
+    assert shapes_for(shapes, infer) == [expected]
+
+
 def test_sizes_that_fit_none():
     with pytest.raises(InferError, match=r"ms_unknown::matmul.*j"):
         shapes_for([(-1, 4), (3, 5)], infer(MATMUL))

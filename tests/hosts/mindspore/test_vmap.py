@@ -4,6 +4,8 @@ Python kernels count their calls, as each call of one is a call of the operator.
 """
 # ruff: noqa: F821 - the words of the loop language
 
+import math
+
 import mindspore as ms
 import numpy as np
 import pytest
@@ -297,6 +299,35 @@ def test_a_rule_that_cannot_run_while_mindspore_compiles(context):
     with pytest.warns(polyop.FallbackWarning, match="hard_.*: the batch rule cannot run while"):
         check(ms.vmap(hard), (x,), [x + 1])
     assert len(CALLS) == 4
+
+
+def doubled_where_zero(dims, xs):
+    return SCALED(xs[0], 1.0) + 10.0 * SCALED(xs[0] == 0, 1.0), dims[0]
+
+
+def at_most_infinity(dims, xs):
+    return SCALED(xs[0], 1.0) - SCALED(xs[0], 1.0) + math.inf, dims[0]
+
+
+def branches(dims, xs):
+    return (xs[0] * 100.0 if xs[0] > 1e9 else xs[0]), dims[0]
+
+
+@pytest.mark.parametrize(("rule", "expected"), [
+    (doubled_where_zero, lambda x: x + 10 * (x == 0)),
+    (at_most_infinity, lambda x: x + np.inf),
+    (branches, lambda x: x),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*branches.*the batch rule cannot run while:polyop.FallbackWarning")
+def test_what_a_rule_asks_of_a_tensor(rule, expected, context):
+    name = f"ms_vmap::{rule.__name__}_{context}"
+    op = polyop.operator(f"{name}(Tensor x) -> Tensor", counted(expected), infer="x", batch=rule)
+
+    def call(x):
+        return op(x)
+
+    x = np.float32([[0, 1], [2, 0], [3, 4]])
+    check(ms.vmap(call), (x,), [expected(x)])
 
 
 def test_a_wrong_rule(context):

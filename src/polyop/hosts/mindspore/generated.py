@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import linecache
+import math
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,15 @@ _numbers = itertools.count()
 @functools.cache
 def _folder() -> Any:
     return tempfile.TemporaryDirectory(prefix="polyop_mindspore_")
+
+
+def literal(value: Any) -> str:
+    """Return a constant as text that MindSpore's compiler reads.
+
+    >>> literal(2.0), literal(float("-inf"))
+    ('2.0', 'float("-inf")')
+    """
+    return repr(value) if not isinstance(value, float) or math.isfinite(value) else f'float("{value}")'
 
 
 def make_function(name: str, text: str, **outside: Any) -> Any:

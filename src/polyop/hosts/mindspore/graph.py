@@ -2,15 +2,14 @@
 
 The compiler reads the Python text of what is called. An operator gives it :func:`method`, which
 sorts the arguments into tensors and constants. The constants choose a launch while the graph is
-compiled, and the tensors are passed to it. A launch is MindSpore's own ``ops.Custom`` of type aot,
-whose function is a slot of a table in the native core (csrc/hosts/mindspore_slots.cc):
+compiled, and the tensors are passed to it. A launch is MindSpore's own ``ops.Custom`` of type aot. All have
+one function of the native core, which reads the call from an attribute (csrc/hosts/mindspore_extra.cc):
 
     op(x, 2.0)   ->   choose((mark, 2.0))(x)   ->   launch(x)
 """
 
 from __future__ import annotations
 
-import math
 import secrets
 import types
 import weakref
@@ -28,7 +27,7 @@ from ...call.prepare import normalise
 from ...core.arguments import bind
 from ...core.errors import UnsupportedError
 from ...core.schema import MISSING
-from .generated import make_function
+from .generated import literal, make_function
 from .launch import Launch
 from .unknown_sizes import is_known
 
@@ -83,7 +82,7 @@ def _generate(bound: Any) -> Any:
     arguments = () if bound.by_signature else bound.schema.arguments
     names = {a.name: f"{a.name}_" if a.name == "self" else a.name for a in arguments}
     parameters = ", ".join(
-        names[a.name] if a.default is MISSING else f"{names[a.name]}={_literal(a.default)}" for a in arguments
+        names[a.name] if a.default is MISSING else f"{names[a.name]}={literal(a.default)}" for a in arguments
     )
     lines = [
         f"def call{{n}}(self, {parameters if arguments else '*args'}):",
@@ -110,10 +109,6 @@ def _generate(bound: Any) -> Any:
         return runs[key]
 
     return make_function("call", text, choose=constexpr(choose), Tensor=mindspore.Tensor, mark=_MARK)
-
-
-def _literal(value: Any) -> str:
-    return repr(value) if not isinstance(value, float) or math.isfinite(value) else f'float("{value}")'
 
 
 def _run_for(bound: Any, constants: tuple[Any, ...]) -> Any:

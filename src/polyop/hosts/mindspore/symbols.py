@@ -25,7 +25,7 @@ from ...core.dtypes import dtype
 from ...core.errors import UnsupportedError
 from ...core.spec import Spec
 from . import tensors
-from .generated import make_function
+from .generated import literal, make_function
 
 _thread = threading.local()
 
@@ -60,6 +60,13 @@ class Symbol:
         """Return the negative."""
         return cast("Any", self) * -1
 
+    def __bool__(self) -> bool:
+        """Raise: its value is known only when the graph runs."""
+        text = "a tensor of a graph has no truth value while MindSpore compiles; use where(...)"
+        raise TypeError(text)
+
+    __hash__ = object.__hash__
+
 
 def _infix(name: str, sign: str, swapped: bool) -> Any:
     compute = getattr(operator, name)
@@ -76,7 +83,7 @@ def _infix(name: str, sign: str, swapped: bool) -> Any:
 for _name, _sign in (("add", "+"), ("sub", "-"), ("mul", "*"), ("truediv", "/"), ("pow", "**")):
     setattr(Symbol, f"__{_name}__", _infix(_name, _sign, swapped=False))
     setattr(Symbol, f"__r{_name}__", _infix(_name, _sign, swapped=True))
-for _name, _sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
+for _name, _sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("eq", "=="), ("ne", "!=")):
     setattr(Symbol, f"__{_name}__", _infix(_name, _sign, swapped=False))
 
 
@@ -147,10 +154,13 @@ class Recording:
         if isinstance(value, Symbol):
             if value.recording is self:
                 return value.text
-            self.captured += [] if value in self.captured else [value]
-            return f"c{self.captured.index(value)}"
+            places = [k for k, one in enumerate(self.captured) if one is value]
+            self.captured += [] if places else [value]
+            return f"c{(places or [len(self.captured) - 1])[0]}"
+        if isinstance(value, np.generic):
+            return self.text(value.item())
         if value is None or isinstance(value, (bool, int, float, str)):
-            return repr(value)
+            return literal(value)
         if isinstance(value, (tuple, list)):
             return f"({''.join(f'{self.text(item)}, ' for item in value)})"
         return self._name(value)

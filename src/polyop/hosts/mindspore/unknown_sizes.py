@@ -1,6 +1,7 @@
 """Shapes of outputs where sizes of inputs are unknown: -1 for a size, (-2,) for the number of dimensions.
 
-The infer rule is asked with numbers in their place. What is the same for all that it accepts is known.
+The infer rule is asked with numbers in their place. What is the same for all that it accepts is known. Where
+there are too many combinations to ask, no size of the outputs is.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from ...core.errors import PolyopError
 
 Shape = tuple[int, ...]
 UNKNOWN_RANK = (-2,)
-_SIZES = (120, 240, 1)  # many numbers divide the first two; 1 is special where a rule broadcasts
+_SIZES = (120, 240, 1, 315, 983_040)  # many divisors; 1 broadcasts; an odd one; one beyond what rules clip at
 _RANKS = (1, 2, 3, 4)
 _launches: dict[tuple[str, str], Any] = {}  # by the text of a call and the names of its dtypes
-_MOST = 256  # questions, which take some 50 us each while a graph is compiled
+_MOST = 2500  # questions, which take some 50 us each while a graph is compiled
 
 
 def register(text: str, dtypes: str, launch: Any) -> None:
@@ -62,23 +63,29 @@ def shapes_for(shapes: Sequence[Shape], infer: Callable[[list[Shape]], list[Shap
             problems.append(problem)
             return None
 
-    found = []
+    found, is_asked_all = [], True
     for rank in _RANKS if UNKNOWN_RANK in shapes else (0,):
         ranked = [(-1,) * rank if shape == UNKNOWN_RANK else shape for shape in shapes]
-        found += [outputs for outputs in map(attempt, _filled(ranked)) if outputs is not None]
+        questions, are_all = _filled(ranked)
+        is_asked_all = is_asked_all and are_all
+        found += [outputs for outputs in map(attempt, questions) if outputs is not None]
     if not found:
         raise problems[0]
-    return [_common(column) for column in zip(*found, strict=True)]
+    common = [_common(column) for column in zip(*found, strict=True)]
+    return common if is_asked_all else [s if s == UNKNOWN_RANK else (-1,) * len(s) for s in common]
 
 
-def _filled(shapes: Sequence[Shape]) -> Iterator[list[Shape]]:
-    """Yield the shapes with numbers: each combination of them, or where these are too many, one for all."""
+def _filled(shapes: Sequence[Shape]) -> tuple[Iterator[list[Shape]], bool]:
+    """Return the shapes with each combination of numbers, and True; if too many, with one number for all."""
     sizes = dict.fromkeys([*_SIZES, *(size for shape in shapes for size in shape if size >= 0)])
     count = sum(size < 0 for shape in shapes for size in shape)
-    same = ((size,) * count for size in sizes)
-    for numbers in same if len(sizes) ** count > _MOST else itertools.product(sizes, repeat=count):
-        remaining = iter(numbers)
-        yield [tuple(size if size >= 0 else next(remaining) for size in shape) for shape in shapes]
+    are_all = len(sizes) ** count <= _MOST
+    numbers = itertools.product(sizes, repeat=count) if are_all else ((size,) * count for size in sizes)
+    return (_with_numbers(shapes, iter(row)) for row in numbers), are_all
+
+
+def _with_numbers(shapes: Sequence[Shape], numbers: Iterator[int]) -> list[Shape]:
+    return [tuple(size if size >= 0 else next(numbers) for size in shape) for shape in shapes]
 
 
 def _common(shapes: Sequence[Shape]) -> Shape:
