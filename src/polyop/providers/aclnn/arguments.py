@@ -44,9 +44,7 @@ def match(row: Row, args: Sequence[Any], *, outputs: bool = True) -> list[Any]:
             return [values[i] for i in range(len(values))]
     if not fitting:
         counts = " or ".join(map(str, sorted({len(order) for order in orders}, reverse=True)))
-        raise ArgumentTypeError(
-            row.name, f"takes {counts} arguments", len(args), hint=f"its prototype: {row.schema}"
-        )
+        raise ArgumentTypeError(row.name, f"takes {counts} arguments", len(args), hint=row.shown)
     raise _mismatch(row, fitting, args)
 
 
@@ -132,9 +130,7 @@ def _mismatch(row: Row, orders: Sequence[tuple[int, ...]], args: Sequence[Any]) 
         if argument.type.base == "ScalarType"
         else f"must be {argument.type}"
     )
-    return ArgumentTypeError(
-        f"{row.name}: argument {argument.name}", rule, seen, hint=f"its prototype: {row.schema}"
-    )
+    return ArgumentTypeError(f"{row.name}: argument {argument.name}", rule, seen, hint=row.shown)
 
 
 def _described(value: Any) -> str:

@@ -106,7 +106,7 @@ def _tensors(row: Row, tensors: Sequence[Any]) -> dict[int, Any]:
     matched = positions if len(tensors) == len(positions) else needed
     if len(tensors) != len(matched):
         rule = f"takes {len(positions)} tensors" + (f", or {len(needed)}" if needed != positions else "")
-        raise ArgumentTypeError(row.name, rule, len(tensors), hint=f"its prototype: {row.schema}")
+        raise ArgumentTypeError(row.name, rule, len(tensors), hint=row.shown)
     return dict(zip(matched, tensors, strict=True))
 
 
@@ -118,7 +118,7 @@ def _outputs(row: Row, outputs: Sequence[Any]) -> dict[int, Any]:
     needed = [i for i in positions if not row.schema.arguments[i].type.is_optional]
     if not len(needed) <= len(outputs) <= len(positions):
         rule = f"writes {len(positions)} outputs"
-        raise ArgumentTypeError(row.name, rule, len(outputs), hint=f"its prototype: {row.schema}")
+        raise ArgumentTypeError(row.name, rule, len(outputs), hint=row.shown)
     return dict(
         zip(positions if len(outputs) == len(positions) else positions[: len(outputs)], outputs, strict=True)
     )
@@ -142,7 +142,7 @@ def _attributes(
     if len(unnamed) > len(rest):
         rule = f"takes {len(positions)} attributes"
         seen = len(unnamed) + len(values)
-        raise ArgumentTypeError(row.name, rule, seen, hint=f"its prototype: {row.schema}")
+        raise ArgumentTypeError(row.name, rule, seen, hint=row.shown)
     values.update(zip(rest, unnamed, strict=False))
     return values
 
@@ -151,7 +151,7 @@ def _checked(row: Row, position: int | None, key: str) -> int:
     if position is None:
         names = ", ".join(a.name for _, a in row.schema.attributes()) or "none"
         rule = f"has no attribute {key!r}; its attributes are {names}"
-        raise ArgumentValueError(row.name, rule, hint=f"its prototype: {row.schema}")
+        raise ArgumentValueError(row.name, rule, hint=row.shown)
     return position
 
 
@@ -164,6 +164,6 @@ def _fill_missing(row: Row, by_position: dict[int, Any]) -> None:
         if by_position[i] is None and not argument.type.is_optional:
             if argument.name not in DEFAULTS:
                 rule = f"needs the attribute {argument.name!r}"
-                hint = f"add_prim_attr({argument.name!r}, value); its prototype: {row.schema}"
+                hint = f"add_prim_attr({argument.name!r}, value); {row.shown}"
                 raise ArgumentTypeError(row.name, rule, hint=hint)
             by_position[i] = DEFAULTS[argument.name]

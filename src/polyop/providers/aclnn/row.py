@@ -29,6 +29,7 @@ class Row:
     ``reads``     written arguments that are inputs too; so is one whose name ends in ``Ref``
     ``where``     the origin of an author's operator; None for polyop's own
     ``direct``    replaces ``function``: takes all arguments in order and writes the outputs itself
+    ``of_pytorch``  whether the prototype follows PyTorch's schema: CANN's may be another
     """
 
     prototype: str
@@ -38,6 +39,7 @@ class Row:
     reads: tuple[str, ...] = ()
     where: Origin | None = None
     direct: Callable[[Sequence[Any]], None] | None = None
+    of_pytorch: bool = False
 
     @property
     def name(self) -> str:
@@ -48,6 +50,12 @@ class Row:
     def schema(self) -> Schema:
         """The parsed prototype; raises ``SchemaError``."""
         return parse(self.prototype)
+
+    @property
+    def shown(self) -> str:
+        """The prototype, as errors show it."""
+        note = "\n  it follows PyTorch's schema; CANN's prototype may have other arguments"
+        return f"its prototype: {self.schema}{note * self.of_pytorch}"
 
     @cached_property
     def written(self) -> tuple[int, ...]:

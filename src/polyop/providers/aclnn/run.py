@@ -102,7 +102,7 @@ def call(row: Row, xp: Any, inputs: Sequence[Any]) -> list[Any]:
             raise  # an author's function: its own traceback is most useful
         seen = ", ".join(map(shown, tensors(inputs)))
         rule = f"cannot take these arguments: {problem}"
-        raise ArgumentValueError(row.name, rule, seen, hint=f"its prototype: {row.schema}") from problem
+        raise ArgumentValueError(row.name, rule, seen, hint=row.shown) from problem
     results = list(returned) if isinstance(returned, tuple) else [returned]
     if len(results) != len(row.written):
         rule = f"must return {len(row.written)} values, one for each written argument"
@@ -188,7 +188,7 @@ def _write(row: Row, argument: Argument, out: Any, result: Any) -> None:
 def _check_shape(row: Row, name: str, out: Any, result: Any) -> None:
     if tuple(out.shape) != tuple(result.shape):
         rule = f"the result has shape {tuple(result.shape)}"
-        hint = f"its prototype: {row.schema}"
+        hint = row.shown
         raise ArgumentValueError(
             f"{row.name}: argument {name}", rule, f"an output of {tuple(out.shape)}", hint=hint
         )

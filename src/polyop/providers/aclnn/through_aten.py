@@ -61,7 +61,7 @@ def _row(name: str, operator: Any) -> Row | None:
         return operator(*values[:first], **dict(zip(names, values[first:], strict=True)))
 
     alone = outputs == ["out"] and not schema.returns[0].type.is_list and parts[0].startswith("Tensor self")
-    return Row(f"{name}({', '.join(parts)}) -> ()", function, inplace=alone)
+    return Row(f"{name}({', '.join(parts)}) -> ()", function, inplace=alone, of_pytorch=True)
 
 
 def _is_left_out(argument: Argument) -> bool:
