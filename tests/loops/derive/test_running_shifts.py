@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from derive_samples import differences
+from loop_samples.running_maxima import prefixes, rescaled_one_step_late
 from polyop import Custom
 from polyop.call.explain import explain
 from polyop.core.dtypes import dtype
@@ -62,19 +63,6 @@ def causal(x):
     return y
 
 
-def prefixes(x):
-    y = output_tensor(x.shape, x.dtype)
-    for i in range(x.shape[0]):
-        t = -math.inf
-        s = 0.0
-        for j in range(x.shape[1]):
-            before = t
-            t = max(t, x[i, j])
-            s = s * exp(before - t) + exp(x[i, j] - t)
-            y[i, j] = exp(x[i, j] - t) / s
-    return y
-
-
 def two_in_turn(x):
     y = output_tensor((x.shape[0],), x.dtype)
     for i in range(x.shape[0]):
@@ -124,20 +112,6 @@ def some_elements_not_rescaled(x):
             top = new
         for k in range(x.shape[1]):
             y[i, k] = y[i, k] / s
-    return y
-
-
-def rescaled_one_step_late(x):
-    y = output_tensor((x.shape[0],), x.dtype)
-    for i in range(x.shape[0]):
-        t = x[i, 0]
-        before = t
-        s = 0.0
-        for j in range(x.shape[1]):
-            s = s * exp(before - t) + exp(x[i, j] - t)
-            before = t
-            t = max(t, x[i, j])
-        y[i] = t + log(s)
     return y
 
 

@@ -1,17 +1,14 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
 """Block distribution: loops whose contractions get loops of their own block by block, and those that stay."""
 
-import functools
-
 import numpy as np
 import pytest
 
-from polyop.loops.frontend.parse import parse
+from loop_samples.rows_of_products import compiled, scalar_between, scalar_bound, typed
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.verify import violations
 from polyop.loops.passes.block_distribution import ROWS
 from polyop.loops.pipeline import schedule
-from polyop.loops.targets import isa
 
 
 def row_between(q, k):
@@ -25,18 +22,6 @@ def row_between(q, k):
         for j in range(k.shape[0]):
             for d in range(k.shape[1]):
                 y[i, d] += p[j] * k[j, d]
-    return y
-
-
-def scalar_between(q, k):
-    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
-    for i in range(q.shape[0]):
-        m = 0.0
-        for j in range(k.shape[0]):
-            m = max(m, k[j, 0] * q[i, 0])
-        for j in range(k.shape[0]):
-            for d in range(k.shape[1]):
-                y[i, d] += (q[i, j] - m) * k[j, d]
     return y
 
 
@@ -138,18 +123,6 @@ def carried_scalar(q, k):
     return y
 
 
-def scalar_bound(q, k):
-    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
-    z = output_tensor((q.shape[0],), q.dtype)
-    for i in range(q.shape[0]):
-        n = i % 2 + 1
-        z[i] = n
-        for j in range(min(n, k.shape[0])):
-            for d in range(k.shape[1]):
-                y[i, d] += q[i, j] * k[j, d]
-    return y, z
-
-
 def fed_back(q, k):
     y = output_tensor((q.shape[0] + 1, k.shape[1]), q.dtype)
     p = allocate((k.shape[0],), q.dtype)
@@ -189,22 +162,9 @@ SIZES = (
 )
 
 
-@functools.cache
-def typed(function, dtype="float64"):
-    return parse(function, [(dtype, 2), (dtype, 2)], {})
-
-
 @pytest.fixture(scope="module")
-def compiled(batch):
-    """Return a function from a kernel and a dtype to its operator; threads are used for any size."""
-    path = batch.build(batch.text([typed(*c) for c in CASES], isa.available()[0]), "-DPOLYOP_GRAIN=1")
-
-    @functools.cache
-    def of(function, dtype):
-        tensors = [(dtype, ["n", "c"], ""), (dtype, ["m", "d"], "")]
-        return batch.bound(function, tensors, {}, path, CASES.index((function, dtype)))
-
-    return of
+def operators(batch):
+    return compiled(batch, CASES)
 
 
 def arrays(n, m, d, dtype):
@@ -216,14 +176,14 @@ def arrays(n, m, d, dtype):
 
 @pytest.mark.parametrize(("function", "dtype"), CASES)
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_results_are_the_authors(function, dtype, size, compiled, batch):
+def test_results_are_the_authors(function, dtype, size, operators, batch):
     if 0 in size[1:] and function in (scalar_between, fed_back):
         pytest.skip("the kernel reads the first column")
     inputs = arrays(*size, dtype)
     expected = interpret(typed(function, dtype), inputs, {})
     for threads in (1, 3):
         with batch.threads(threads):
-            results = compiled(function, dtype)(*inputs)
+            results = operators(function, dtype)(*inputs)
         for one, other in zip(expected, results, strict=True):
             np.testing.assert_allclose(np.float64(other), np.float64(one), rtol=1e-12)
 

@@ -1,19 +1,16 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
 """Loop distribution: contractions that it moves into separate loops, and those that must stay."""
 
-import functools
-
 import ml_dtypes
 import numpy as np
 import pytest
 
+from loop_samples.rows_of_products import compiled, scalar_between, scalar_bound, typed
 from loop_samples.variants import variant
 from polyop.core.errors import KernelError
-from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.verify import violations
 from polyop.loops.pipeline import schedule
-from polyop.loops.targets import isa
 
 
 def attention(q, k):
@@ -75,30 +72,6 @@ def triangle(q, k):
         for j in range(min(i, k.shape[0])):
             p[i, j] = p[i, j] + 1
     return y, p
-
-
-def scalar_between(q, k):
-    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
-    for i in range(q.shape[0]):
-        m = 0.0
-        for j in range(k.shape[0]):
-            m = max(m, k[j, 0] * q[i, 0])
-        for j in range(k.shape[0]):
-            for d in range(k.shape[1]):
-                y[i, d] += (q[i, j] - m) * k[j, d]
-    return y
-
-
-def scalar_bound(q, k):
-    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
-    z = output_tensor((q.shape[0],), q.dtype)
-    for i in range(q.shape[0]):
-        n = i % 2 + 1
-        z[i] = n
-        for j in range(min(n, k.shape[0])):
-            for d in range(k.shape[1]):
-                y[i, d] += q[i, j] * k[j, d]
-    return y, z
 
 
 def own_scalar(q, k):
@@ -322,22 +295,9 @@ CASES = [
 SIZES = ((0, 3, 4), (4, 0, 3), (3, 4, 0), (1, 1, 1), (5, 3, 4), (9, 17, 20), (2, 33, 7), (40, 24, 70))
 
 
-@functools.cache
-def typed(function, dtype="float64"):
-    return parse(function, [(dtype, 2), (dtype, 2)], {})
-
-
 @pytest.fixture(scope="module")
-def compiled(batch):
-    """Return a function from a kernel and a dtype to its operator; threads are used for any size."""
-    path = batch.build(batch.text([typed(*c) for c in CASES], isa.available()[0]), "-DPOLYOP_GRAIN=1")
-
-    @functools.cache
-    def of(function, dtype):
-        tensors = [(dtype, ["n", "c"], ""), (dtype, ["m", "d"], "")]
-        return batch.bound(function, tensors, {}, path, CASES.index((function, dtype)))
-
-    return of
+def operators(batch):
+    return compiled(batch, CASES)
 
 
 def arrays(n, m, d, dtype):
@@ -349,7 +309,7 @@ def arrays(n, m, d, dtype):
 
 @pytest.mark.parametrize(("function", "dtype"), CASES)
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_results_are_the_authors(function, dtype, size, compiled, batch):
+def test_results_are_the_authors(function, dtype, size, operators, batch):
     inputs = arrays(*size, dtype)
     try:
         expected = interpret(typed(function, dtype), [a.copy() for a in inputs], {})
@@ -357,7 +317,7 @@ def test_results_are_the_authors(function, dtype, size, compiled, batch):
         expected = None  # an index is out of range for these sizes
     for threads in (1, 3):
         with batch.threads(threads):
-            call = compiled(function, dtype)
+            call = operators(function, dtype)
             if expected is None:
                 with pytest.raises(KernelError):
                     call(*(a.copy() for a in inputs))

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from loop_samples.running_maxima import prefixes, rescaled_one_step_late
 from polyop import Custom
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
@@ -111,19 +112,6 @@ def whole_tensor(x):
 PLAIN = (log_sum, before_is_kept, starts_with_a_number, attention, triangle, whole_tensor)
 
 
-def prefixes(x):
-    y = output_tensor(x.shape, x.dtype)
-    for i in range(x.shape[0]):
-        t = -math.inf
-        s = 0.0
-        for j in range(x.shape[1]):
-            before = t
-            t = max(t, x[i, j])
-            s = s * exp(before - t) + exp(x[i, j] - t)
-            y[i, j] = exp(x[i, j] - t) / s
-    return y
-
-
 def one_sum_not_rescaled(x):
     y = output_tensor((x.shape[0],), x.dtype)
     for i in range(x.shape[0]):
@@ -136,20 +124,6 @@ def one_sum_not_rescaled(x):
             r = r + exp(x[i, j] - new)
             top = new
         y[i] = r / s
-    return y
-
-
-def rescaled_one_step_late(x):
-    y = output_tensor((x.shape[0],), x.dtype)
-    for i in range(x.shape[0]):
-        t = x[i, 0]
-        before = t
-        s = 0.0
-        for j in range(x.shape[1]):
-            s = s * exp(before - t) + exp(x[i, j] - t)
-            before = t
-            t = max(t, x[i, j])
-        y[i] = t + log(s)
     return y
 
 
