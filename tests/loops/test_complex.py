@@ -216,3 +216,27 @@ def test_dimensions_are_those_that_callers_see():
     lines = kernel.explain_dims(specs, {})
     assert lines[0] == "x[j], w[i, j] -> y[i]"
     assert "parallel i" in lines
+
+
+def lazy_power(z):
+    y = output_tensor(z.shape, "int32")
+    for i in range(z.shape[0]):
+        y[i] = 0
+        if real(z[i]) > 0 and abs(z[i] ** 31) > 1:
+            y[i] = 1
+    return y
+
+
+def named_power(z):
+    y = output_tensor(z.shape, "int32")
+    for i in range(z.shape[0]):
+        p = z[i] ** 31
+        y[i] = 1 if real(z[i]) > 0 and abs(p) > 1 else 0
+    return y
+
+
+def test_a_large_power_that_may_not_be_computed_has_a_line_of_its_own():
+    z = np.array([2, -2, 0.5 + 0.1j])
+    with pytest.raises(polyop.PolyopError, match=r"is at most 8(.|\n)*a line of its own"):
+        polyop.kernel(lazy_power)(z)
+    np.testing.assert_array_equal(polyop.kernel(named_power)(z), [1, 0, 0])

@@ -96,3 +96,28 @@ def pair_at_a_place_it_holds(y, z):
 def test_the_place_of_a_complex_number_is_found_once():
     y, z = np.zeros(5, complex), np.array([0, 3 + 4j])
     np.testing.assert_array_equal(polyop.kernel(pair_at_a_place_it_holds)(y, z), [3 + 4j, 0, 0, 0, 0])
+
+
+def counts_from_the_end(s, v):
+    """Each element is visited twice: at d - 3 and at d."""
+    out = output_tensor((3,), s.dtype)
+    for d in range(3):
+        out[d] = 0.0
+    top = 0.0
+    for j in range(s.shape[2]):
+        new = max(top, s[0, 0, j])
+        for d in range(-3, 3):
+            out[d] = out[d] * exp(top - new) + exp(s[0, 0, j] - new) * v[d, j]
+        top = new
+    return out
+
+
+def test_elements_that_are_visited_twice():
+    expected, top = np.zeros(3), 0.0
+    for j in range(5):
+        new = max(top, SCORES[0, 0, j])
+        for d in range(-3, 3):
+            expected[d] = expected[d] * np.exp(top - new) + np.exp(SCORES[0, 0, j] - new) * VALUES[d, j]
+        top = new
+    found = polyop.kernel(counts_from_the_end)(SCORES, VALUES)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

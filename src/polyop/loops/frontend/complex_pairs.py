@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from ...core.errors import UnsupportedError
 from ..ir.complex_numbers import part_of
 from ..ir.grammar import (
     INT,
@@ -37,6 +38,8 @@ from ..ir.grammar import (
 from .complex_functions import FUNCTIONS, Pair, chosen, op, product, quotient
 
 RE, IM = Const(0, INT), Const(1, INT)
+LAZY_POWER = 8
+"""The largest power where products cannot be kept in variables: each doubles the size of the code."""
 
 
 def as_pairs(kernel: Kernel) -> Kernel:
@@ -61,7 +64,7 @@ class _Lowering:
     """Rewrites the statements of one kernel; ``before`` are those that the current one needs first."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self.taken = names_of(kernel)
+        self.kernel, self.taken = kernel, names_of(kernel)
         self.names: dict[str, tuple[str, str]] = {}
         self.before: list[Stmt] = []
         self.line = 0
@@ -139,8 +142,12 @@ class _Lowering:
         return Var(name, value.type)
 
     def shared(self, value: Expr) -> Expr:
-        """Return a value that is read several times: a variable for one that takes computing."""
-        return self.bound(value) if isinstance(value, Op) and not self.is_lazy else value
+        """Return a value that is read several times: a variable for one that takes computing.
+
+        Where it is not always computed, only if it reads no tensor: an index may be outside then.
+        """
+        is_free = not self.is_lazy or not any(isinstance(e, Load) for e in walk(value))
+        return self.bound(value) if isinstance(value, Op) and is_free else value
 
     def pair(self, node: Expr) -> Pair:
         """Return the two parts of a complex number."""
@@ -171,6 +178,13 @@ class _Lowering:
         raise TypeError(type(node).__name__)
 
     def _power(self, base: Pair, exponent: int, part: Type) -> Pair:
+        if self.is_lazy and abs(exponent) > LAZY_POWER:
+            rule = f"a complex power after 'and', 'or' or 'if' in an expression is at most {LAZY_POWER}"
+            where = self.kernel.where(self.line)
+            hint = "assign the power to a name in a line of its own"
+            raise UnsupportedError(
+                f"loop kernel {self.kernel.name}", rule, str(exponent), where=where, hint=hint
+            )
         one = Pair(Const(1.0, part), Const(0.0, part))
         base = Pair(*map(self.shared, base))
         result, left = one, abs(exponent)

@@ -19,6 +19,7 @@ from ..analysis.strides import depends
 from ..ir.grammar import (
     INT,
     Assign,
+    Const,
     Expr,
     For,
     If,
@@ -157,8 +158,9 @@ class _Reader:
     def _store(self, node: Store, loops: tuple[For, ...]) -> None:
         """Read a store into a sum."""
         _require(not any(self._is_inner(i) for i in node.index) and node.buffer not in self.updates)
-        # an element that several iterations of the inner loops update would be rescaled once for all of them
-        _require(all(Var(loop.var, INT) in node.index for loop in loops))
+        # an element that several iterations of the inner loops update would be rescaled once for all of them;
+        # indices below 0 count from the end
+        _require(all(Var(loop.var, INT) in node.index and counts_up(loop) for loop in loops))
         type_ = Type(self.kernel.buffers[node.buffer].dtype)
         old = Load(node.buffer, node.index, type_, node.line)
         value = self._value(node.value)
@@ -295,3 +297,8 @@ def _occurrences(body: Sequence[Stmt]) -> Counter[str]:
     nodes = list(statements(tuple(body)))
     assigned = Counter(s.name for s in nodes if isinstance(s, Assign))
     return assigned + Counter(e.name for s in nodes for e in walk(s) if isinstance(e, Var))
+
+
+def counts_up(loop: For) -> bool:
+    """Whether the variable of a loop is never below 0, where an index counts from the end."""
+    return isinstance(loop.lo, Const) and loop.lo.value >= 0

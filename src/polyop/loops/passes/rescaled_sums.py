@@ -48,7 +48,7 @@ from ..ir.grammar import (
 from ..ir.note import Note
 from ..ir.operate import operate
 from ..program import AnyProgram
-from .recurrences import WEIGHT, Recurrence, Sum, recurrence
+from .recurrences import WEIGHT, Recurrence, Sum, counts_up, recurrence
 
 
 def rescaled_sums(program: AnyProgram) -> AnyProgram:
@@ -284,9 +284,9 @@ class _Steps:
     def _is_untouched(self, target: Load) -> bool:
         """Whether each iteration of the loops around has elements of its own, which are still zeros."""
         kernel, around = self.owner.kernel, self.loops[-1]
-        # no index counts from the end
-        counts_up = all(isinstance(loop.lo, Const) and loop.lo.value >= 0 for loop in self.loops)
-        if kernel.buffers[target.buffer].role not in ("output", "local") or not counts_up:
+        if kernel.buffers[target.buffer].role not in ("output", "local") or not all(
+            map(counts_up, self.loops)
+        ):
             return False
         everywhere = [s for s in statements(kernel.body) if _indices(s, target.buffer)]
         inside = list(statements(around.body))
