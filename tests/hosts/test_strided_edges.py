@@ -24,6 +24,13 @@ def from_the_end(x):
     return y
 
 
+def on_the_diagonal(x):
+    y = output_tensor((400,), x.dtype)
+    for i in range(400):
+        y[i] = x[i, i - x.shape[1]]
+    return y
+
+
 def too_far(x, n):
     y = output_tensor((x.shape[0], n.shape[0]), x.dtype)
     for i in range(x.shape[0]):
@@ -38,6 +45,12 @@ def test_indices_from_the_end(function):
     more = [np.full(900, -1)] if function is picked else []
     for _ in range(8):
         np.testing.assert_array_equal(kernel(COLUMNS, *more), COLUMNS[:, -1])
+
+
+def test_an_index_of_the_size_from_the_end():
+    kernel = polyop.kernel(on_the_diagonal)
+    for _ in range(8):
+        np.testing.assert_array_equal(kernel(COLUMNS), np.diagonal(COLUMNS))
 
 
 def test_an_index_outside_stays_an_error():

@@ -10,6 +10,7 @@ import pytest
 
 import polyop
 from polyop import Schedule
+from polyop.call.explain import explain
 from polyop.cli.main import main
 from polyop.core.errors import ArgumentValueError, ScheduleError, UnsupportedError
 from polyop.core.spec import Spec
@@ -280,6 +281,17 @@ def test_gradients_are_subjects_of_their_own(file):
     assert (gradient.typed.name, gradient.inputs) == ("transposed__backward", "- - float32[32,64]")
     call = gradient.with_schedule(Schedule())
     np.testing.assert_array_equal(gradient.results(call)[0], np.full((64, 32), 2, np.float32))
+
+
+def test_a_tuned_schedule_is_for_dense_memory(file):
+    operator = loaded(file).transposed
+    kept(operator, [Spec((512, 512), "float32")], BLOCKS)
+    x = np.arange(512 * 600, dtype=np.float32).reshape(512, 600)[:, :512]  # large enough to be read in place
+    for _ in range(8):
+        np.testing.assert_array_equal(operator(x), 2 * x.T)
+    text = explain(operator, (Spec((512, 512), "float32"),))
+    assert "in rows are copied: the schedule that was tuned" in text
+    assert "where they lie" not in text
 
 
 def test_what_is_written_in_place_has_its_first_values_again(tmp_path):

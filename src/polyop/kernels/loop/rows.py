@@ -44,6 +44,8 @@ def launch(
     tensors = {name: one for name, one in near if can_read(kernel, name, one, shapes[name])}
     if not tensors or adds_up(kernel) or shipped.lists(kernel) or loops.options.checked:
         return dense, True
+    if loops.tuned(kernel, inputs) is not None:  # its schedule is for dense memory
+        return dense, True
     how = {name: rows_of(one, shapes[name]) for name, one in tensors.items()}
     key = ("in rows", id(kernel), tuple(how.items()))
     if not _is_worth(loops, key):
@@ -62,6 +64,9 @@ def describe(loops: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, 
     kernel = loops.typed(inputs, attributes)
     if shipped.lists(kernel):
         yield "tensors in rows are copied: what was compiled ahead of time reads dense memory"
+    if loops.tuned(kernel, inputs) is not None:
+        yield "tensors in rows are copied: the schedule that was tuned for these sizes is for dense memory"
+        return
     compiled: dict[Any, None] = loops.once(("compiled in rows", id(kernel)), dict)
     for how in tuple(compiled):  # a call on another thread may add one
         shown = ", ".join(f"{name}[{', '.join(map(str, rows.order))}]" for name, rows in how)
