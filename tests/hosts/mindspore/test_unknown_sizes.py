@@ -1,4 +1,5 @@
 """Graphs whose sizes are known only when they run."""
+# ruff: noqa: F821 - the words of the loop language
 
 import mindspore as ms
 import numpy as np
@@ -125,3 +126,22 @@ def test_an_argument_that_is_written():
         UnsupportedError, match="sizes that are known(.|\n)*where the operator writes an argument"
     ):
         call(Tensor(X))
+
+
+def squared(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+    return y
+
+
+def test_the_gradient_of_a_loop_kernel():
+    square = polyop.kernel(squared, name="ms_unknown::squared")
+
+    @ms.jit
+    def loss(x):
+        return square(ops.gather(x, ops.nonzero(x).reshape(-1), 0)).sum()
+
+    assert loss(Tensor(X)).asnumpy() == 10
+    with pytest.raises(UnsupportedError, match=r"sizes that are known(.|\n)*the gradient of a loop kernel"):
+        ms.jit(ms.grad(loss))(Tensor(X))

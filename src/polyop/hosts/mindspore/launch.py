@@ -188,13 +188,16 @@ class Launch(ops.Custom):  # type: ignore[misc]
         prepared = prepare(bound.operator, arguments, infer=True)
         return [*prepared.outputs, *written_tensors(bound.schema, arguments)]
 
-    def spec_of(self, number: int, sizes: Sequence[int], kind: Any) -> Spec:
+    def spec_of(self, number: int, sizes: Any, kind: Any) -> Spec:
         """Return the spec of a tensor that the compiler describes; raises for an unknown size or dtype."""
-        if any(size < 0 for size in sizes):
+        if not unknown_sizes.is_known(sizes):
             rule = "must have sizes that are known when the graph is compiled"
-            hint = "where the operator writes an argument, has no outputs, or runs under ms.vmap"
+            hint = (
+                "where the operator writes an argument, has no outputs, or runs under ms.vmap, "
+                "and in the gradient of a loop kernel or of a C++ module"
+            )
             subject, where = f"{self.bound.name}: tensor {number}", self.bound.operator.origin
-            raise UnsupportedError(subject, rule, str(tuple(sizes)), where=where, hint=hint)
+            raise UnsupportedError(subject, rule, str(sizes), where=where, hint=hint)
         return Spec(tuple(sizes), self.dtype_of(number, kind), "cpu")
 
     def dtype_of(self, number: int, kind: Any) -> Any:
