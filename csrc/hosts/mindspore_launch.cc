@@ -1,32 +1,13 @@
 // Calls from MindSpore's graphs, which enter at mindspore_extra.cc.
-#include <cstdlib>
 #include <stdexcept>
 
+#include "../host_memory.h"
 #include "../target.h"
 #include "mindspore_extra.h"
 
 namespace polyop {
 
 namespace {
-
-class HostMemory : public Scratch {
- public:
-  HostMemory() = default;
-  HostMemory(const HostMemory&) = delete;
-  HostMemory& operator=(const HostMemory&) = delete;
-  ~HostMemory() override {
-    for (void* block : blocks_) std::free(block);
-  }
-  void* allocate(size_t bytes) override {
-    constexpr size_t kAlign = 64;
-    void* block = std::aligned_alloc(kAlign, (bytes / kAlign + 1) * kAlign);
-    if (block != nullptr) blocks_.push(block);
-    return block;
-  }
-
- private:
-  Small<void*, 4> blocks_;
-};
 
 int32_t row_of(const char* name) {
   for (size_t row = 0; row < dtypes().size(); ++row) {
@@ -87,7 +68,8 @@ void mindspore_shapes(const char* text, const char* dtypes, size_t inputs, const
                          : PyObject_CallMethod(module, "asked_by_mindspore", "ssO", text, dtypes, given);
   // a list of shapes, or the text of an error
   std::string error = "polyop: the shapes of an operator could not be asked for";
-  if (answer != nullptr && PyUnicode_Check(answer)) error = PyUnicode_AsUTF8(answer);
+  const char* said = answer != nullptr && PyUnicode_Check(answer) ? PyUnicode_AsUTF8(answer) : nullptr;
+  if (said != nullptr) error = said;  // null: a path in it is no valid text
   if (answer != nullptr && PyList_Check(answer)) {
     error.clear();
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(answer); ++i) {

@@ -1,13 +1,13 @@
 #include "onnx_node.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "../host_memory.h"
 #include "../key.h"
 #include "../target.h"
 
@@ -33,26 +33,6 @@ struct Result {
   int32_t dtype;
 };
 using Results = std::vector<Result>;
-
-// Memory on the host for workspaces, and for results that the graph does not use.
-class HostMemory : public Scratch {
- public:
-  HostMemory() = default;
-  HostMemory(const HostMemory&) = delete;
-  HostMemory& operator=(const HostMemory&) = delete;
-  ~HostMemory() override {
-    for (void* block : blocks_) std::free(block);
-  }
-  void* allocate(size_t bytes) override {
-    constexpr size_t kAlign = 64;
-    void* block = std::aligned_alloc(kAlign, (bytes / kAlign + 1) * kAlign);
-    if (block != nullptr) blocks_.push(block);
-    return block;
-  }
-
- private:
-  Small<void*, 4> blocks_;
-};
 
 // The kernel of one node. The shapes of its results are asked of Python once for each set of input shapes;
 // the last kMaxEntries sets are remembered.
