@@ -72,12 +72,19 @@ def is_error(line: Line) -> bool:
 
 def without_rows(lines: Iterable[Line], known: Iterable[KnownMiss]) -> list[str]:
     """Return lines of text on the known misses that a whole run has no row for."""
-    names = {_key(line) for line in lines}
+    names = {key for line in lines for key in _keys(line)}
     return [f"listed, and no row of this run: {miss.name}" for miss in known if _key(miss) not in names]
 
 
 def _listed(line: Line, known: Iterable[KnownMiss]) -> KnownMiss | None:
-    return next((miss for miss in known if _key(miss) == _key(line)), None)
+    listed = {_key(miss): miss for miss in known}
+    return next((listed[key] for key in _keys(line) if key in listed), None)
+
+
+def _keys(line: Line) -> list[tuple[str, str]]:
+    """Return what a row may be listed as. On a machine with AVX2 only, all titles end in ``, avx2``."""
+    name, beside = _key(line)
+    return [(name, beside), (name.removesuffix(", avx2"), beside)]
 
 
 def _key(row: Line | KnownMiss) -> tuple[str, str]:

@@ -94,13 +94,18 @@ def beside(ours: Timed, peer: Timed) -> Callable[[Settings], Measured]:
 
 def fresh_process(code: str, *arguments: str, env: Mapping[str, str] | None = None) -> float:
     """Return the number that ``code`` prints in a new interpreter, which has bytecode files as after pip."""
+    return float(output_of(code, *arguments, env=env))
+
+
+def output_of(code: str, *arguments: str, env: Mapping[str, str] | None = None) -> str:
+    """Return what ``code`` prints in such an interpreter."""
     variables = {**(os.environ if env is None else env), "PYTHONPYCACHEPREFIX": str(BYTECODE)}
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{code!r} failed:\n{done.stderr}")
-    return float(done.stdout)
+    return done.stdout
 
 
 def settle(run: Callable[[], Any]) -> None:

@@ -26,7 +26,6 @@ from polyop.bench.machine import machine  # noqa: E402 - same
 from polyop.bench.table import time_text  # noqa: E402 - same
 from polyop.kernels.loop.kernel import LoopKernel  # noqa: E402 - same
 from polyop.loops.frontend.parse import outline  # noqa: E402 - same
-from polyop.loops.targets import isa  # noqa: E402 - same
 from polyop.tune.search import Outcome, search  # noqa: E402 - same
 from polyop.tune.variants import Subject  # noqa: E402 - same
 
@@ -98,7 +97,7 @@ def main() -> None:
     options = parser.parse_args()
     keep_memory()
     about = machine()
-    print(f"{about['processor']}, {isa.available()[0]}, {about['cores']} cores, load {about['load']}\n")
+    print(f"{about['processor']}, {about['cores']} cores, load {about['load']}\n")
     for row in (HEAD, ("---",) * len(HEAD)):
         print(f"| {' | '.join(row)} |", flush=True)
     names = options.names or KERNELS

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from loops.compare import NARROW, OURS, Times, has_narrow
+from loops.compare import Times
 from measure import settle
 
 from . import contestants
@@ -28,8 +28,6 @@ def beside_frameworks(program: Gradient, turns: int) -> Times:
         "polyop": contestants.through_torch(program, arguments, ours=True),
         "PyTorch": contestants.through_torch(program, arguments, ours=False),
     }
-    if has_narrow():
-        runs[OURS[1]] = contestants.through_torch(program, arguments, ours=True, instructions=NARROW)
     try:
         runs["JAX"] = contestants.through_jax(program, arguments)
     except ImportError:
@@ -48,8 +46,6 @@ def both_ways(program: Gradient, turns: int) -> Times:
         "polyop": contestants.both_ways(program, arguments, ours=True),
         "PyTorch": contestants.both_ways(program, arguments, ours=False),
     }
-    if has_narrow():
-        runs[OURS[1]] = contestants.both_ways(program, arguments, ours=True, instructions=NARROW)
     results = {who: [np.asarray(x) for x in run()] for who, run in runs.items()}
     for who, gradients in results.items():
         agree(program, who, gradients, results["PyTorch"])
@@ -73,6 +69,17 @@ def beside_written(program: Gradient, turns: int) -> Times:
     times = Times(program.name, 0.0, "")
     times.seconds.update(in_turn({"polyop": ours, "C": written}, turns))
     return times
+
+
+KINDS = {"frameworks": beside_frameworks, "both ways": both_ways, "written": beside_written}
+"""What a gradient is timed beside: functions of a program and the number of turns."""
+
+
+def compare_program(name: str, kind: str, turns: int) -> Times:
+    """Return the times of the program of this name."""
+    from . import PROGRAMS
+
+    return KINDS[kind](PROGRAMS[name], turns)
 
 
 def agree(program: Gradient, who: str, gradients: list[Any], expected: list[Any]) -> None:

@@ -26,55 +26,47 @@ from .table import Gradient, incoming
 Run = Callable[[], tuple[Any, ...]]
 
 
-def operator(program: Gradient, instructions: str = "") -> Any:
-    """Return the operator of a program's kernel, one for each instruction set."""
-    return _operator(program.kernel, instructions)
+def operator(program: Gradient) -> Any:
+    """Return the operator of a program's kernel."""
+    return _operator(program.kernel)
 
 
 @functools.cache
-def _operator(kernel: Callable[..., Any], instructions: str) -> Any:
-    del instructions
+def _operator(kernel: Callable[..., Any]) -> Any:
     return polyop.Custom(kernel, func_type="hybrid")
 
 
-def through_torch(
-    program: Gradient, arguments: tuple[Any, ...], *, ours: bool, instructions: str = ""
-) -> Run:
-    """Return the gradient by ``torch.autograd.grad``: of polyop's operator, or of PyTorch's own.
-
-    ``instructions``: the instruction set of polyop's kernels, if not the best.
-    """
+def through_torch(program: Gradient, arguments: tuple[Any, ...], *, ours: bool) -> Run:
+    """Return the gradient by ``torch.autograd.grad``: of polyop's operator, or of PyTorch's own."""
     import torch
 
-    function, tensors, leaves = _torch_call(program, arguments, ours=ours, instructions=instructions)
-    with comparison.compiled_for(instructions):
-        output = function(*tensors)
-        cotangent = torch.from_numpy(incoming(tuple(output.shape), arguments[0].dtype))
-        torch.autograd.grad(output, leaves, cotangent, retain_graph=True)  # compiles
+    function, tensors, leaves = _torch_call(program, arguments, ours=ours)
+    output = function(*tensors)
+    cotangent = torch.from_numpy(incoming(tuple(output.shape), arguments[0].dtype))
+    torch.autograd.grad(output, leaves, cotangent, retain_graph=True)  # compiles
     return lambda: torch.autograd.grad(output, leaves, cotangent, retain_graph=True)
 
 
-def both_ways(program: Gradient, arguments: tuple[Any, ...], *, ours: bool, instructions: str = "") -> Run:
+def both_ways(program: Gradient, arguments: tuple[Any, ...], *, ours: bool) -> Run:
     """Return the call and its gradient in PyTorch, as :func:`through_torch`."""
     import torch
 
-    function, tensors, leaves = _torch_call(program, arguments, ours=ours, instructions=instructions)
-    with comparison.compiled_for(instructions):
-        output = function(*tensors)
-        cotangent = torch.from_numpy(incoming(tuple(output.shape), arguments[0].dtype))
-        torch.autograd.grad(output, leaves, cotangent)
+    function, tensors, leaves = _torch_call(program, arguments, ours=ours)
+    output = function(*tensors)
+    cotangent = torch.from_numpy(incoming(tuple(output.shape), arguments[0].dtype))
+    torch.autograd.grad(output, leaves, cotangent)
     return lambda: torch.autograd.grad(function(*tensors), leaves, cotangent)
 
 
 def _torch_call(
-    program: Gradient, arguments: tuple[Any, ...], *, ours: bool, instructions: str
+    program: Gradient, arguments: tuple[Any, ...], *, ours: bool
 ) -> tuple[Callable[..., Any], list[Any], list[Any]]:
     """Return the function, its tensors, and those that get a gradient."""
     import torch
 
     smooth = program.smooth(arguments)
     tensors = [torch.from_numpy(a.copy()).requires_grad_(i in smooth) for i, a in enumerate(arguments)]
-    function = operator(program, instructions) if ours else program.torch
+    function = operator(program) if ours else program.torch
     return function, tensors, [tensors[i] for i in smooth]
 
 

@@ -6,12 +6,10 @@ arrays.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,40 +21,11 @@ from polyop.bench.roofline import bandwidth, measure_roofs
 from polyop.core.spec import Spec
 from polyop.kernels.loop.kernel import LoopKernel
 from polyop.loops.frontend.parse import outline
-from polyop.loops.targets import isa
 
 from . import peers
 from .table import Row, results
 
 ATTRIBUTE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-
-
-NARROW = "avx2"
-"""The instruction set that most machines have; it is measured too where a machine has a better one."""
-OURS = ("polyop", f"polyop, {NARROW}")
-"""polyop as a contestant: for the best instruction set, and for ``NARROW``."""
-
-
-def has_narrow() -> bool:
-    """Whether this machine has ``NARROW`` and a better instruction set."""
-    return NARROW in isa.available()[1:]
-
-
-@contextlib.contextmanager
-def compiled_for(name: str) -> Iterator[None]:
-    """Compile the loop kernels that are first called inside for an instruction set; "" for the best."""
-    if not name:
-        yield
-        return
-    before = os.environ.get("POLYOP_LOOPS_ISA")
-    os.environ["POLYOP_LOOPS_ISA"] = name
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["POLYOP_LOOPS_ISA"]
-        else:
-            os.environ["POLYOP_LOOPS_ISA"] = before
 
 
 class _Value(ctypes.Structure):
@@ -141,7 +110,14 @@ class Times:
 
     def best_peer(self) -> str:
         """Return the fastest peer."""
-        return min((w for w in self.seconds if w not in OURS), key=self.median)
+        return min((w for w in self.seconds if w != "polyop"), key=self.median)
+
+
+def compare_program(name: str, torch: bool) -> Times:
+    """Return :func:`compare` of the program of this name."""
+    from . import npbench
+
+    return compare(npbench.ROWS[name], torch=torch)
 
 
 def compare(row: Row, *, torch: bool = True, turns: int = 9) -> Times:
@@ -162,7 +138,7 @@ def compare(row: Row, *, torch: bool = True, turns: int = 9) -> Times:
     for who, run in contestants.items():
         reset()
         run()  # compiles, warms up
-        if who in OURS:
+        if who == "polyop":
             _agree(row, arguments, run, expected, new)
         times.seconds[who] = []
     for turn in range(turns):
@@ -180,9 +156,6 @@ def _contestants(
     row: Row, arguments: tuple[Any, ...], spare: list[Any], times: Times, *, torch: bool
 ) -> dict[str, Callable[[], Any]]:
     contestants: dict[str, Callable[[], Any]] = {"polyop": Direct(row, arguments)}
-    if has_narrow():
-        with compiled_for(NARROW):
-            contestants[OURS[1]] = Direct(row, arguments)
     contestants["NumPy"] = lambda: row.numpy(*arguments)
     try:
         jitted = peers.jit(row.numba)

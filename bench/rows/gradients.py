@@ -4,12 +4,12 @@ import functools
 import os
 import tempfile
 import warnings
-from collections.abc import Callable
 
 import gradients
-from gradients import compare as comparison
+import narrow
+from gradients.compare import compare_program
 from kernels import FOLDER, need_torch
-from loops.compare import NARROW, OURS, Times, has_narrow
+from loops.compare import Times
 from measure import Measured, Missing, Row, Settings, fresh_process, seconds, summary
 
 TURNS = 15
@@ -31,26 +31,24 @@ print(time.perf_counter() - start)
 
 
 @functools.cache
-def times(name: str, turns: int, kind: Callable[..., Times]) -> Times:
+def times(name: str, kind: str, turns: int, narrowed: bool) -> Times:
     need_torch()
+    if narrowed:
+        return Times(**narrow.call("gradients.compare", "compare_program", name, kind, turns))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return kind(gradients.PROGRAMS[name], turns)
+        return compare_program(name, kind, turns)
 
 
 def beside(
-    name: str,
-    peer: str,
-    settings: Settings,
-    kind: Callable[..., Times] = comparison.beside_frameworks,
-    ours: str = "polyop",
+    name: str, peer: str, settings: Settings, *, kind: str = "frameworks", narrowed: bool = False
 ) -> Measured:
     """Measure beside a peer, or beside the best peer if none is named."""
-    measured = times(name, min(TURNS, settings.rounds // 3), kind)
+    measured = times(name, kind, min(TURNS, settings.rounds // 3), narrowed)
     peer = peer or measured.best_peer()
     if peer in measured.missing:
         raise Missing(f"{peer} is {measured.missing[peer]}")
-    return summary(measured.seconds[ours], measured.seconds[peer])
+    return summary(measured.seconds["polyop"], measured.seconds[peer])
 
 
 def compile_cold(name: str, settings: Settings) -> Measured:
@@ -67,28 +65,25 @@ def compile_cold(name: str, settings: Settings) -> Measured:
 
 def rows_of(name: str) -> list[Row]:
     title = f"gradients: {name}"
+    alone, both = map(narrow.title, (title, f"{title}, forward + backward"))
     table = [
-        Row(title, "the best of PyTorch and JAX", 1.0, functools.partial(beside, name, "")),
-        Row(title, "PyTorch's own", None, functools.partial(beside, name, "PyTorch")),
-        Row(title, "JAX's own, jitted", None, functools.partial(beside, name, "JAX")),
+        Row(alone, "the best of PyTorch and JAX", 1.0, functools.partial(beside, name, "")),
+        Row(alone, "PyTorch's own", None, functools.partial(beside, name, "PyTorch")),
+        Row(alone, "JAX's own, jitted", None, functools.partial(beside, name, "JAX")),
     ]
-    narrow, bar = OURS[1], gradients.PROGRAMS[name].both_ways
-    if has_narrow():
-        measure = functools.partial(beside, name, "", ours=narrow)
-        table.append(Row(f"{title}, {NARROW}", "the best of PyTorch and JAX", 1.0, measure))
+    bar = gradients.PROGRAMS[name].both_ways
+    if narrow.available():
+        measure = functools.partial(beside, name, "", narrowed=True)
+        table.append(Row(f"{title}, {narrow.NAME}", "the best of PyTorch and JAX", 1.0, measure))
     if bar:
-        measure = functools.partial(beside, name, "PyTorch", kind=comparison.both_ways)
-        table.append(Row(f"{title}, forward + backward", "PyTorch's own", bar, measure))
-    if bar and has_narrow():
-        measure = functools.partial(beside, name, "PyTorch", kind=comparison.both_ways, ours=narrow)
-        table.append(Row(f"{title}, forward + backward, {NARROW}", "PyTorch's own", bar, measure))
+        measure = functools.partial(beside, name, "PyTorch", kind="both ways")
+        table.append(Row(both, "PyTorch's own", bar, measure))
+    if bar and narrow.available():
+        measure = functools.partial(beside, name, "PyTorch", kind="both ways", narrowed=True)
+        table.append(Row(f"{title}, forward + backward, {narrow.NAME}", "PyTorch's own", bar, measure))
     if gradients.PROGRAMS[name].written:
-        kind = comparison.beside_written
-        table.append(
-            Row(
-                f"{title}, kernel", "C written by hand", 1.25, functools.partial(beside, name, "C", kind=kind)
-            )
-        )
+        measure = functools.partial(beside, name, "C", kind="written")
+        table.append(Row(narrow.title(f"{title}, kernel"), "C written by hand", 1.25, measure))
     return [*table, Row(f"{title}, compile cold", "", 1.0, functools.partial(compile_cold, name), "s")]
 
 

@@ -1,11 +1,13 @@
 """Loop kernels beside the best of NumPy, Numba and torch.compile, and beside the roof of the machine."""
 
 import functools
+import importlib.util
 import os
 import statistics
 import tempfile
 import warnings
 
+import narrow
 from loops import compare as comparison
 from loops import npbench
 from loops.table import Row as Program
@@ -28,17 +30,13 @@ print(time.perf_counter() - start)
 
 
 @functools.cache
-def times(name: str) -> comparison.Times:
-    program = npbench.ROWS[name]
-    try:
-        import torch  # noqa: F401
-
-        with_torch = True
-    except ImportError:
-        with_torch = False
+def times(name: str, narrowed: bool = False) -> comparison.Times:
+    with_torch = importlib.util.find_spec("torch") is not None
+    if narrowed:
+        return comparison.Times(**narrow.call("loops.compare", "compare_program", name, with_torch))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return comparison.compare(program, torch=with_torch)
+        return comparison.compare_program(name, with_torch)
 
 
 def ratio(ours: list[float], other: list[float]) -> Measured:
@@ -53,10 +51,10 @@ def ratio(ours: list[float], other: list[float]) -> Measured:
     )
 
 
-def beside_peers(name: str, settings: Settings, *, ours: str = "polyop") -> Measured:
+def beside_peers(name: str, settings: Settings, *, narrowed: bool = False) -> Measured:
     del settings
-    measured = times(name)
-    return ratio(measured.seconds[ours], measured.seconds[measured.best_peer()])
+    measured = times(name, narrowed)
+    return ratio(measured.seconds["polyop"], measured.seconds[measured.best_peer()])
 
 
 def beside_bound(name: str, settings: Settings) -> Measured:
@@ -89,24 +87,23 @@ def rows_of(program: Program) -> list[Row]:
     name = program.name
     table = [
         Row(
-            f"loops: {name}",
+            narrow.title(f"loops: {name}"),
             "the best of NumPy, Numba, torch.compile",
             1.0,
             functools.partial(beside_peers, name),
         )
     ]
-    if comparison.has_narrow():
-        narrow = functools.partial(beside_peers, name, ours=comparison.OURS[1])
-        title = f"loops: {name}, {comparison.NARROW}"
-        table.append(Row(title, "the best of NumPy, Numba, torch.compile", 1.0, narrow))
+    if narrow.available():
+        measure = functools.partial(beside_peers, name, narrowed=True)
+        title = f"loops: {name}, {narrow.NAME}"
+        table.append(Row(title, "the best of NumPy, Numba, torch.compile", 1.0, measure))
     if name in BLAS:
-        table.append(
-            Row(f"loops: {name}, contraction", "NumPy's OpenBLAS", 1.5, functools.partial(beside_blas, name))
-        )
+        title, measure = narrow.title(f"loops: {name}, contraction"), functools.partial(beside_blas, name)
+        table.append(Row(title, "NumPy's OpenBLAS", 1.5, measure))
     bar = 1.25 if any(b.unit == "bytes" for b in program.bounds) and name not in BLAS else None
     table.append(
         Row(
-            f"loops: {name}, bound",
+            narrow.title(f"loops: {name}, bound"),
             "the roof measured in this run",
             bar,
             functools.partial(beside_bound, name),

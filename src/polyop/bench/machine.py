@@ -8,6 +8,8 @@ import platform
 from pathlib import Path
 from typing import Any
 
+from ..loops.targets import isa
+
 PACKAGES = ("numpy", "torch", "jax", "mindspore")
 
 
@@ -36,10 +38,10 @@ def _version(name: str) -> str | None:
 
 
 def _processor() -> str:
+    """Return the model and the best instruction set that loop kernels are compiled for."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         lines = []
-    return next(
-        (line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine()
-    )
+    models = (line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    return f"{next(models, platform.machine())} ({isa.available()[0]})"
