@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 from ..kernels import described
 from . import registry
@@ -17,6 +18,22 @@ def digest(operator: Operator) -> str:
     by its code, defaults and closure (see :mod:`polyop.kernels.described`). Variables of modules that a
     function reads do not count.
     """
+    hasher = _hasher(operator)
+    return hasher.hexdigest()[:16]
+
+
+def definition_digest(operator: Operator) -> str:
+    """Return 16 hexadecimal digits of all that decides a compiled program: :func:`digest` and the rules.
+
+    A rule counts by its code and what it reads of its own module: other functions, numbers, tuples.
+    """
+    hasher = _hasher(operator)
+    for part in described.rule((operator.infer, *operator.rules, str(operator.dims), operator.autocast)):
+        hasher.update(b"%d:" % len(part) + part)
+    return hasher.hexdigest()[:16]
+
+
+def _hasher(operator: Operator) -> Any:
     hasher = hashlib.sha256()
     constants = [(i.target, [(c.name, c.value) for c in i.constants]) for i in operator.information]
     fixed = (str(operator.schema), sorted(operator.attributes.items()), constants, operator.target)
@@ -27,4 +44,4 @@ def digest(operator: Operator) -> str:
     for kernel in (*operator.kernels, *(owner.operator.kernels if owner else ())):
         for part in (type(kernel).__name__.encode(), kernel.device.encode(), *kernel.content()):
             hasher.update(b"%d:" % len(part) + part)
-    return hasher.hexdigest()[:16]
+    return hasher

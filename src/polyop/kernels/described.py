@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import dataclasses
 import enum
 import functools
 import hashlib
@@ -17,6 +18,8 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
+
+from ..core.origin import Origin
 
 MAX_DEPTH = 24
 """The depth to which values inside values are followed; deeper ones are represented by their types."""
@@ -28,6 +31,14 @@ _CONSTANTS = (bool, int, float, complex, np.generic, tuple, list)
 def value(item: Any) -> Parts:
     """Yield the bytes of a value; a function is represented by its code, defaults and closure."""
     yield from _value(item, _Walk())
+
+
+def rule(item: Any) -> Parts:
+    """Yield the bytes of a rule: also of the functions and constants of its module that it reads by name.
+
+    Of a rule that polyop made from an author's function, these are the bytes of that function.
+    """
+    yield from _value(item, _Walk(rules=True))
 
 
 def loop_kernel(function: Callable[..., Any], callers: tuple[Any, ...] = ()) -> Parts:
@@ -79,9 +90,10 @@ def globals_of(function: Callable[..., Any]) -> Parts:
 
 
 class _Walk:
-    """The values visited so far, and the depth of the current one."""
+    """The values visited so far, and the depth of the current one. ``rules``: see :func:`rule`."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: bool = False) -> None:
+        self.rules = rules
         # by address; the value is kept alive, so that no other one gets its address
         self.visited: dict[int, tuple[int, Any]] = {}
         self.depth = 0
@@ -147,6 +159,23 @@ def _function(item: Any, walk: _Walk) -> Parts:
     for part in (item.__defaults__, sorted((item.__kwdefaults__ or {}).items()), cells):
         yield from _value(part, walk)
     yield from _wrapped(item, walk)
+    if walk.rules and _package(item) not in _OPAQUE:
+        for name in sorted(_names(item.__code__)):
+            part = item.__globals__.get(name)
+            own = isinstance(part, types.FunctionType) and part.__globals__ is item.__globals__
+            if own or isinstance(part, _CONSTANTS) or _package(type(part)) == "polyop":
+                yield name.encode()
+                yield from _value(part, walk)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Return the names that a function reads, and those that the functions inside it read."""
+    inner = [part for part in code.co_consts if isinstance(part, types.CodeType)]
+    return {*code.co_names}.union(*map(_names, inner))
+
+
+def _package(item: Any) -> str:
+    return (item.__module__ or "").partition(".")[0]
 
 
 def _wrapped(item: Any, walk: _Walk) -> Parts:
@@ -199,13 +228,34 @@ def _class(item: Any, walk: _Walk) -> Parts:
 def _object(item: Any, walk: _Walk) -> Parts:
     """Yield the class and the attributes of an object of a Python class; of others, what they wrap."""
     kind = type(item)
-    if kind.__flags__ & _HEAP and kind.__module__.partition(".")[0] not in _OPAQUE:
+    if walk.rules and _package(kind) == "polyop":
+        yield from _of_polyop(item, walk)
+    elif kind.__flags__ & _HEAP and _package(kind) not in _OPAQUE:
         yield from _class(kind, walk)
         names = [n for one in kind.__mro__ for n in _slots(one)]
         attributes = {**{n: getattr(item, n, None) for n in names}, **getattr(item, "__dict__", {})}
         yield from _dict(dict(sorted(attributes.items())), walk)
     elif not isinstance(item, type):
         yield from _wrapped(item, walk)
+
+
+def _of_polyop(item: Any, walk: _Walk) -> Parts:
+    """Yield what an object of polyop was made from: functions of the author, an operator, a kernel."""
+    if isinstance(item, Origin):  # a line number, which an edit above it changes
+        return
+    if hasattr(item, "content"):
+        yield from item.content()
+    elif hasattr(item, "operator"):
+        yield from _value(item.operator, walk)
+    elif dataclasses.is_dataclass(item):
+        yield from _dict({f.name: getattr(item, f.name, None) for f in dataclasses.fields(item)}, walk)
+    else:  # no numbers: some are addresses
+        own = {
+            n: v
+            for n, v in getattr(item, "__dict__", {}).items()
+            if isinstance(v, (str, tuple)) or callable(v)
+        }
+        yield from _dict(own, walk)
 
 
 def _slots(kind: type) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from ...core.untraced import exclude_with
 from ...rules.module.recorded import Recorded
 from ...sharding.of_call import is_splittable
 from . import direct, register, tensors
+from .compile_cache import definitions
 from .compiling import adapt
 from .layout import Layout
 
@@ -61,8 +62,10 @@ class TorchHost:
         return tensors.spec(tensor)
 
     def attach(self, bound: BoundOperator) -> None:
-        """Give the native call its gradient."""
+        """Give the native call its gradient; what PyTorch keeps of an older definition is not found again."""
         direct.attach(bound)
+        if "torch_overload" in bound.__dict__:
+            definitions.note(bound)
 
     def offer(self, bound: BoundOperator) -> None:
         """Put the operator into ``torch.ops``, unless PyTorch refuses its schema: a call of it says so."""

@@ -29,6 +29,7 @@ from ...core.spec import Spec
 from ...core.untraced import untraced
 from ...kernels.base import KernelBase
 from . import batch, function, recorded, tensors
+from .compile_cache import definitions
 from .distributed.offer import offer
 from .flops import count_flops, forget
 from .run import run
@@ -73,6 +74,7 @@ def _register(bound: BoundOperator) -> Any:
     bound.__dict__["torch_library"] = library
     _implement(bound, library, overload)
     bound.__dict__["torch_overload"] = overload
+    definitions.note(bound)
     offer(bound)
     count_flops(bound, packet)
     rule = bound.operator.gradient
@@ -85,6 +87,7 @@ def _register(bound: BoundOperator) -> Any:
 def unregister(bound: BoundOperator) -> None:
     """Take an operator out of ``torch.ops``; what was compiled with it cannot run any more."""
     with _lock:
+        definitions.forget(bound)
         overload = bound.__dict__.pop("torch_overload", None)
         if overload is not None:
             forget(overload.overloadpacket)

@@ -1,0 +1,82 @@
+"""The digest of a definition: it changes with all that decides a compiled program, and with nothing else."""
+
+import importlib.util
+
+import pytest
+
+from polyop.call import registry
+from polyop.call.content import definition_digest
+
+MODULE = """
+import dataclasses
+import polyop
+from polyop.core.spec import Spec
+
+RATE, UNREAD, LATER = 2.0, 1.0, 3
+WEIGHTS = (1.0, 2.0)
+
+def scaled(dout):
+    return dout * RATE + sum(w * dout for w in WEIGHTS)
+
+def gradient(x, out, dout):
+    return (scaled(dout) + other(x),)
+
+def unread(x):
+    return x
+
+def specs(x):
+    return Spec(x.shape, "float32")
+
+def jvp(x, out, tangent):
+    return tangent * 4
+
+@dataclasses.dataclass
+class Batched:
+    axis: int = 0
+
+    def __call__(self, in_dims, inputs):
+        return op(*inputs), self.axis
+
+other = polyop.operator("edited::other(Tensor x) -> Tensor", lambda x: x * 5, infer="x")
+op = polyop.operator(
+    "edited::op(Tensor x) -> Tensor", lambda x: x * 6, infer=specs, gradient=gradient, jvp=jvp, batch=Batched()
+)
+"""
+
+EDITS = [
+    # what an author edits, the old text, the new one, whether a compiled program has to be compiled again
+    ("the kernel", "x * 6", "x * 7", True),
+    ("the gradient rule", "+ other(x)", "- other(x)", True),
+    ("a function that it calls", "dout * RATE +", "dout / RATE +", True),
+    ("a number that this one reads", "RATE, UNREAD, LATER = 2.0", "RATE, UNREAD, LATER = 4.0", True),
+    ("a tuple that a generator in it reads", "(1.0, 2.0)", "(1.0, 3.0)", True),
+    ("an operator that it calls", "x * 5", "x * 8", True),
+    ("the dtype of the result", '"float32"', '"float64"', True),
+    ("the forward mode", "tangent * 4", "tangent * 5", True),
+    ("a value in a batch rule", "axis: int = 0", "axis: int = 1", True),
+    ("the schema", "op(Tensor x)", "op(Tensor a)", True),
+    ("a line above", "import polyop\n", "import polyop\n\n\n# a comment\n", False),
+    ("a function that no rule calls", "    return x\n", "    return -x\n", False),
+    ("a number that no rule reads", "UNREAD, LATER = 2.0, 1.0", "UNREAD, LATER = 2.0, 5.0", False),
+]
+
+
+def digest_of(text, path):
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    digest = definition_digest(module.op.operator)
+    for bound in (module.op, module.other):
+        registry.discard(bound)
+    return digest
+
+
+@pytest.mark.parametrize(("old", "new", "counts"), [row[1:] for row in EDITS], ids=[row[0] for row in EDITS])
+def test_edits(tmp_path, old, new, counts):
+    assert MODULE.count(old) == 1
+    first = digest_of(MODULE, tmp_path / "edited.py")
+    again = digest_of(MODULE, tmp_path / "edited.py")
+    edited = digest_of(MODULE.replace(old, new), tmp_path / "edited.py")
+    assert first == again
+    assert (first != edited) is counts
