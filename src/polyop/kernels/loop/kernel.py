@@ -234,7 +234,10 @@ class LoopKernel(LoopKernelBase):
         """
         kernel = self.typed(inputs, attributes)
         self._check(kernel, inputs, outputs, attributes)
-        large = self._is_large(kernel, inputs, attributes)
+        large = self.is_large(kernel, inputs, attributes)
+        if large:
+            text = "sizes or attributes beyond 2**42: loops stay in order, and every index is checked"
+            warnings.warn(FallbackWarning(f"{self}: {text}"), stacklevel=2)
 
         def built(options: Options, found: Found | None) -> LibraryKernel:
             return self._built(kernel, options) if found else self.library(kernel)
@@ -299,16 +302,10 @@ class LoopKernel(LoopKernelBase):
             CUDA.name if self.device == "cuda" else isa.chosen(), self.precise, debug, self.schedule
         )
 
-    def _is_large(self, kernel: Kernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> bool:
-        """Whether 64 bits may be too few to compute an index; warns if so."""
+    def is_large(self, kernel: Kernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> bool:
+        """Whether 64 bits may be too few to compute an index."""
         specs = dict(zip(tensors_of(kernel), flatten(tuple(inputs)), strict=True))
-        large = is_large(kernel, specs, self._numbers(attributes))
-        if large:
-            text = (
-                f"{self}: sizes or attributes beyond 2**42: loops stay in order, and every index is checked"
-            )
-            warnings.warn(FallbackWarning(text), stacklevel=2)
-        return large
+        return is_large(kernel, specs, self._numbers(attributes))
 
     def source(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> str:
         """Return the C that is compiled for these specs; without specs, for those typed last."""

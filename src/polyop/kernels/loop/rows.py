@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ... import _core
 from ...core.spec import Spec
+from ...loops.analysis.sizes import MAX_PROVED
 from ...loops.derive.rows import InRows, Rows, in_rows
 from ...loops.ir.grammar import INT, Assign, Const, For, Kernel, Load, Size, Store, Var, statements, walk
 from ...loops.library import shipped
@@ -46,6 +47,9 @@ def launch(
         return dense, True
     if loops.tuned(kernel, inputs) is not None:  # its schedule is for dense memory
         return dense, True
+    longest = max(size for one in tensors.values() for size in one.sizes)
+    if longest > MAX_PROVED or loops.is_large(kernel, inputs, attributes):  # only copies are checked
+        return dense, True
     how = {name: rows_of(one, shapes[name]) for name, one in tensors.items()}
     key = ("in rows", id(kernel), tuple(how.items()))
     if not _is_worth(loops, key):
@@ -66,6 +70,9 @@ def describe(loops: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, 
         yield "tensors in rows are copied: what was compiled ahead of time reads dense memory"
     if loops.tuned(kernel, inputs) is not None:
         yield "tensors in rows are copied: the schedule that was tuned for these sizes is for dense memory"
+        return
+    if loops.is_large(kernel, inputs, attributes):
+        yield "tensors in rows are copied: sizes or attributes are beyond 2**42"
         return
     compiled: dict[Any, None] = loops.once(("compiled in rows", id(kernel)), dict)
     for how in tuple(compiled):  # a call on another thread may add one
