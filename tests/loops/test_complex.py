@@ -12,6 +12,7 @@ from polyop.loops.frontend.parse import parse
 from polyop.loops.frontend.plain import plain
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.verify import violations
+from polyop.loops.pipeline import schedule
 
 IDS = [row.kernel.__name__ for row in complex_kernels.ROWS]
 TOLERANCE = {"complex64": 2e-5, "complex128": 1e-12}
@@ -176,19 +177,42 @@ def refused(text):
     return scope["kernel"]
 
 
+PARTS_ALONE = "with_gradient takes real numbers, but got complex128"
+EACH_PART = r"give each part its own: complex\(with_gradient\(z.real, x, slope\), with_gradient\(z.imag"
 REFUSED = [
     ("y[0] = 1 if z[0] < z[1] else 0", "< of complex numbers is not compiled.*compare abs"),
     ("y[0] = abs(max(z[0], z[1]))", "max of complex numbers is not compiled.*compare abs"),
     ("y[0] = abs(floor(z[0]))", "floor of complex numbers is not compiled"),
     ("y[0] = abs(z[0] // 2)", "// of complex numbers is not compiled"),
-    ("y[0] = abs(z[0] ** 0.5)", "pow of complex numbers is not compiled.*exp.w . log.z"),
+    ("y[0] = abs(z[0] ** 2.5)", "exponent is a constant int of at most 64, but got 2.5.*:4.*exp.w . log.z"),
+    (
+        "y[0] = abs(z[0] ** 2.0)",
+        r"exponent is a constant int of at most 64, but got 2.0.*:4.*write z \*\* 2$",
+    ),
+    ("y[0] = abs(z[0] ** -3.0)", r"exponent is a constant int of at most 64, but got -3.0.*write z \*\* -3$"),
+    ("y[0] = abs(z[0] ** np.float64(0.5))", r"constant int of at most 64, but got 0.5.*write sqrt\(z\)$"),
+    ("y[0] = abs(z[0] ** -0.5)", r"constant int of at most 64, but got -0.5.*write 1 / sqrt\(z\)$"),
+    ("y[0] = abs(z[0] ** 65)", "constant int of at most 64, but got 65.*exp.w . log.z"),
+    ("y[0] = abs(z[0] ** k)", "constant int of at most 64, but got int.*exp.w . log.z"),
+    ("y[0] = abs(2.0 ** z[0])", "constant int of at most 64, but got complex128.*exp.w . log.z"),
     ("y[0] = abs(tanh(z[0]))", "tanh of complex numbers is not compiled.*sinh.z. / cosh"),
     ("y[0] = z[0]", "a complex number is not converted to float64.*real.z"),
     ("y[0] = float(z[0])", "a complex number is not converted to float.*real.z"),
     ("y[0] = x[int(z[0])]", "a complex number is not converted to int.*real.z"),
     ("y[0] = 1j", "a complex number is not converted to float64.*real.z"),
     ("y[0] = abs(complex(z[0], 1))", "complex takes real numbers"),
-    ("y[0] = abs(with_gradient(z[0], z[0], 1j))", "must be floating"),
+    ("y[0] = abs(with_gradient(z[0], x[0], 1.0))", f"{PARTS_ALONE}.*:4.*{EACH_PART}"),
+    ("y[0] = with_gradient(x[0], z[0], 1.0)", f"{PARTS_ALONE}.*:4.*{EACH_PART}"),
+    (
+        "y[0] = with_gradient(x[0], x[0], 1j)",
+        f"with_gradient takes real numbers, but got complex.*{EACH_PART}",
+    ),
+    ("y[0] = z.real[0]", r"real\(z\) is not a tensor and has no elements.*:4.*write z\[0\]\.real$"),
+    ("y[0] = np.imag(z)[n - 1]", r"imag\(z\) is not a tensor.*write z\[n - 1\]\.imag$"),
+    ("y[0] = abs(z.conj()[0])", r"conj\(z\) is not a tensor.*write z\[0\]\.conj\(\)$"),
+    ("y[0] = np.exp(x)[0]", r"exp\(x\) is not a tensor.*write exp\(x\[0\]\)$"),
+    ("z.real[0] = 1.0", r"is not a tensor.*the whole number: z\[0\] = complex\(re, z\[0\]\.imag\)$"),
+    ("z[0].imag = 1.0", r"can be assigned.*the whole number: z\[0\] = complex\(z\[0\]\.real, im\)$"),
 ]
 
 
@@ -216,6 +240,11 @@ def test_dimensions_are_those_that_callers_see():
     lines = kernel.explain_dims(specs, {})
     assert lines[0] == "x[j], w[i, j] -> y[i]"
     assert "parallel i" in lines
+
+
+def test_both_parts_of_a_sum_in_memory_are_scalars_so_that_it_has_vector_lanes():
+    program = schedule(parse(complex_kernels.product, [("complex64", 1), ("complex64", 2)], {}))
+    assert program.plan.vector == {"j"}
 
 
 def lazy_power(z):

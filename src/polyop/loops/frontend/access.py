@@ -20,6 +20,7 @@ from .language import DTYPES, WORDS
 from .names import Scopes
 from .rows import Row, Value
 from .source import Source
+from .suggestions import suggestion_for_elements
 
 
 @dataclass
@@ -141,7 +142,9 @@ class Access(ABC):
             value = value.value
         if not isinstance(value, ast.Name) or self.scopes.names.get(value) not in self.buffers:
             attribute = isinstance(value, ast.Name) and self.scopes.names.get(value) in self.attributes
-            hint = "an attribute is a number" if attribute else None
+            hint = (
+                "an attribute is a number" if attribute else suggestion_for_elements(value, parts, node.ctx)
+            )
             if self.tuple_of(value) is not None:
                 hint = "it is a tuple, which cannot be written: a tensor of allocate can"
             self.fail(f"{ast.unparse(value)} is not a tensor and has no elements", node, hint=hint)

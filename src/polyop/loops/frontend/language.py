@@ -145,7 +145,12 @@ def _rsqrt(x: Any) -> Any:
 
 
 def _complex(re: Any, im: Any = 0) -> Any:
-    return re + 1j * im
+    typed = [np.asarray(x).dtype for x in (re, im) if not is_python(x)]
+    is_whole = all(one.kind in "biu" for one in typed)  # so are no dtypes at all: Python numbers
+    of = np.complex128 if is_whole else np.result_type(*(np.result_type(one, np.complex64) for one in typed))
+    whole = np.zeros(np.broadcast_shapes(np.shape(re), np.shape(im)), of)
+    whole.real, whole.imag = re, im  # re + 1j * im would lose -0.0 and infinities
+    return whole[()]
 
 
 def _sign(x: Any) -> Any:

@@ -57,11 +57,13 @@ def _check(function: Callable[..., Any], choices: Choices | None = None) -> tupl
     """Return the source and scopes of a function for some choices; without any, for the first of them."""
     source = read(function)
     known = _checked.setdefault(source.function(), {})
-    key = None if choices is None else tuple(choices.items())
+    chosen = read_choices(source)
+    if choices is None:
+        choices = chosen.first(source.defaults)
+    key = tuple(sorted(choices.items()))
     if key not in known:
         check_limits(source)
-        chosen = read_choices(source)
-        lowered = desugar(source, chosen, chosen.first(source.defaults) if choices is None else choices)
+        lowered = desugar(source, chosen, choices)
         check_syntax(lowered)
         known[key] = (lowered, resolve(lowered))
     return known[key]

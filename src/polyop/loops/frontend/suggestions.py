@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+from collections.abc import Sequence
 
 from .language import WORDS
 
@@ -185,9 +186,30 @@ def _is_number(node: ast.expr) -> bool:
 
 def suggestion_for_target(node: ast.expr) -> str | None:
     """Return what to write for the left side of an assignment that is neither a name nor an element."""
+    if isinstance(node, ast.Attribute) and node.attr in ("real", "imag"):
+        return _whole(ast.unparse(node.value), node.attr)
     if isinstance(node, ast.Attribute):
         return "the shape and dtype of a tensor are given once, by output_tensor(shape, dtype)"
     return "write a, b = x[0], x[1]: one name for each value" if isinstance(node, ast.Starred) else None
+
+
+def suggestion_for_elements(value: ast.expr, index: Sequence[ast.expr], use: ast.expr_context) -> str | None:
+    """Return what to write for elements of what a word makes of a tensor: ``z.real[i]``, ``exp(x)[i]``."""
+    match value:
+        case ast.Call(func=ast.Name(id=word), args=[ast.Name(id=tensor)]) if word in WORDS:
+            element = f"{tensor}[{', '.join(map(ast.unparse, index))}]"
+            if word not in ("real", "imag", "conj"):
+                return f"write {word}({element})"
+            if isinstance(use, ast.Store):
+                return _whole(element, word)
+            return f"write {element}.{word}{'()' * (word == 'conj')}"
+    return None
+
+
+def _whole(element: str, part: str) -> str:
+    """Return what to write to store one part of a complex number."""
+    parts = {"real": f"re, {element}.imag", "imag": f"{element}.real, im"}.get(part, "re, im")
+    return f"store the whole number: {element} = complex({parts})"
 
 
 def suggestion_for_attribute(node: ast.Attribute) -> str:

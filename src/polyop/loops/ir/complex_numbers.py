@@ -23,7 +23,6 @@ RESULTS = {
 _ORDER = "compare abs(z) or real(z)"
 _HINTS = {
     **dict.fromkeys(("<", "<=", ">", ">=", "max", "min"), _ORDER),
-    "pow": f"write a constant whole power of at most {MOST}, or exp(w * log(z))",
     "tan": "write sin(z) / cos(z)",
     "tanh": "write sinh(z) / cosh(z)",
     "sign": "write z / abs(z)",
@@ -38,11 +37,31 @@ def operate_complex(name: str, arguments: tuple[Expr, ...]) -> Expr:
     common_type = common(arguments)
     if name == "pow" and _is_small_power(arguments):
         return Op("pow", (arguments[0], arguments[1]), arguments[0].type)
+    if name == "pow":
+        raise _no_power(arguments[1])
     if name not in RESULTS:
         hint = _HINTS.get(name, "write it for real(z) and imag(z)")
         raise Refusal(f"{name} of complex numbers is not compiled", common_type, hint)
     result = {"same": common_type, "part": part_of(common_type), "bool": BOOL}[RESULTS[name]]
     return Op(name, tuple(cast(a, common_type) for a in arguments), result)
+
+
+def _no_power(exponent: Expr) -> Refusal:
+    """Return the error about a power with this exponent, with the shortest form of what it means."""
+    hint, seen = "write exp(w * log(z)) for z ** w", str(exponent.type)
+    if isinstance(exponent, Const):
+        seen = str(exponent.value)
+        roots = {"0.5": "sqrt(z)", "-0.5": "1 / sqrt(z)"}
+        is_whole = exponent.type.dtype not in PARTS and seen.endswith(".0") and abs(exponent.value) <= MOST
+        hint = (
+            f"write z ** {int(exponent.value)}"
+            if is_whole
+            else f"write {roots[seen]}"
+            if seen in roots
+            else hint
+        )
+    rule = f"a power of a complex number is compiled only if the exponent is a constant int of at most {MOST}"
+    return Refusal(rule, seen, hint)
 
 
 def _is_small_power(arguments: tuple[Expr, ...]) -> bool:

@@ -173,8 +173,13 @@ def _sum(expression: Op, args: tuple[Expr, ...]) -> Expr:
 def with_gradient(value: Expr, *pairs: Expr) -> Expr:
     """Return the value with the author's derivatives, in the value's type; a Python number takes the others'.
 
-    ``pairs`` alternate: an expression, the derivative with respect to it. Raises ``Refusal`` for integers.
+    ``pairs`` alternate: an expression, the derivative with respect to it. Raises ``Refusal`` for integers and
+    complex numbers.
     """
+    seen = next((operand.type for operand in (value, *pairs) if operand.type.dtype in PARTS), None)
+    if seen is not None:
+        parts = "complex(with_gradient(z.real, x, slope), with_gradient(z.imag, x, slope))"
+        raise Refusal("with_gradient takes real numbers", seen, f"give each part its own: {parts}")
     for position, operand in enumerate((value, *pairs)):
         if kind(operand.type) != "f" and not (operand.type.weak and position % 2 == 0):
             role = "slope" if position % 2 == 0 else "expression to differentiate by"

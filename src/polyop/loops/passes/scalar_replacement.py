@@ -110,14 +110,14 @@ class _Accumulators:
                 return name
 
     def _candidates(self, loop: For, loops: tuple[str, ...]) -> list[tuple[str, Index]]:
-        """Return the elements, at most one for each buffer, that a scalar can replace in a loop."""
+        """Return the elements that a scalar can replace in a loop: the two parts of a complex sum are two."""
         inside = [s for s in statements((loop,)) if isinstance(s, (Store, Assign))]
         changing = {s.name for s in inside if isinstance(s, Assign)}
         changing |= {s.var for s in statements((loop,)) if isinstance(s, For)}
-        chosen: dict[str, Index] = {}
+        chosen: list[tuple[str, Index]] = []
         always = _unconditional(loop.body, changing)  # others may never be touched, and may not exist
         for store in inside:
-            if not isinstance(store, Store) or store.buffer in chosen or store not in always:
+            if not isinstance(store, Store) or store not in always or (store.buffer, store.index) in chosen:
                 continue
             if loop.var in self.model.owners.get(store.buffer, ()):
                 continue  # the buffer is private to an iteration: outside the loop there is none
@@ -126,8 +126,8 @@ class _Accumulators:
                 isinstance(e, Load) for i in store.index for e in walk(i)
             )
             if fixed and self._has_no_alias(store.buffer, store.index, loop, loops):
-                chosen[store.buffer] = store.index
-        return list(chosen.items())
+                chosen.append((store.buffer, store.index))
+        return chosen
 
     def _has_no_alias(self, buffer: str, index: Index, loop: For, loops: tuple[str, ...]) -> bool:
         """Whether no other access in the loop can be of the same element."""
