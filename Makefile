@@ -17,9 +17,13 @@ TESTS ?= tests src
 COVERED ?= src/polyop
 
 # For `make sweep`: the same SEED gives the same random kernels. It ends after COUNT of them, or after MINUTES.
+# PRODUCTS=no leaves out the whole of what other tests try in parts (tests/support/parts.py).
 SEED ?= $(shell date +%Y%m%d)
 COUNT ?= 1000000
 MINUTES ?= 240
+PRODUCTS ?= yes
+PRODUCTS_OF := tests/hosts/torch/distributed/test_table.py tests/hosts/jax/test_meshes.py \
+  tests/loops/dims/test_slicing.py tests/mindspore/test_custom_ways.py
 
 .PHONY: demo wheel test test-main test-mindspore test-all exhaustive-main exhaustive-mindspore sweep packages lint coverage \
   docs bench compare clang sanitize sanitize-address sanitize-thread format golden chromium clean
@@ -28,9 +32,10 @@ demo: $(VENV)/ready
 	$(BIN)/python -m polyop demo
 
 # A test whose process dies is run once more, and counted as "rerun" (the pattern matches no exception: a test that
-# fails is not). --dist loadgroup cannot replace a process that died, so there it ends the run.
+# fails is not). --dist loadfile cannot replace a process that died, so there it ends the run. Which tests run on
+# one worker, and which come first: tests/support/turns.py.
 PYTEST := -m pytest -n $(JOBS) --dist load --reruns 1 --only-rerun "^no exception"
-PYTEST_EXHAUSTIVE := -m pytest -n $(JOBS) --dist loadgroup --max-worker-restart 0
+PYTEST_EXHAUSTIVE := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 MINDSPORE_TESTS := tests/contract tests/hosts/mindspore tests/mindspore/test_differential.py tests/mindspore/test_custom_ways.py \
   src/polyop/hosts/mindspore
 
@@ -76,9 +81,11 @@ test-mindspore exhaustive-mindspore:
 endif
 
 # Every entry of PyTorch's test database through polyop.aten, compared with PyTorch and with the table of what is
-# refused; then, for hours, values and gradients of random loop kernels, compared with exact dual numbers.
+# refused; the whole of what other tests try in parts; then, for hours, values and gradients of random loop kernels,
+# compared with exact dual numbers.
 sweep: $(VENV)/test-tools
 	$(BIN)/python tests/support/opinfo/sweep.py
+	$(if $(filter yes,$(PRODUCTS)),POLYOP_PRODUCTS=1 $(BIN)/python $(PYTEST) $(PRODUCTS_OF))
 	$(BIN)/python tests/loops/fuzz.py --seed $(SEED) --count $(COUNT) --minutes $(MINUTES) --jobs $(JOBS)
 
 # Real extensions of PyTorch from the package index: built beside cpp_extension, called in each host. Prints a table.

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import tiers
+import turns
 
 # how long an example takes depends on what else the machine does
 settings.register_profile("polyop", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -58,6 +59,7 @@ def pytest_configure(config):
     config.temporary_folders = {}
     set_to_temporary_folder(config, "POLYOP_CACHE_DIR")  # shared: PyTorch's headers are precompiled once
     set_to_temporary_folder(config, "MS_OM_PATH")  # MindSpore writes rank_0/ into it when a compilation fails
+    set_to_temporary_folder(config, "TORCHINDUCTOR_CACHE_DIR")  # no graph that an earlier run compiled
 
 
 def set_to_temporary_folder(config, variable):
@@ -66,10 +68,19 @@ def set_to_temporary_folder(config, variable):
         os.environ[variable] = config.temporary_folders[variable] = tempfile.mkdtemp(prefix="polyop-tests-")
 
 
-@pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks
-def pytest_collection_modifyitems(items):
-    """Mark the cases that only the exhaustive tests run."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # before cases are chosen by their marks, and after that
+def pytest_collection_modifyitems(config, items):
+    """Mark the cases that only the exhaustive tests run; in a worker of xdist, put long files first."""
     tiers.mark(items)
+    yield
+    if hasattr(config, "workerinput"):
+        turns.sort(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give workers the tests of a file together, and those of files that share their fixtures."""
+    return turns.Scheduler(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_runtest_setup(item):

@@ -62,7 +62,6 @@ def test_the_plate_on_four_devices_is_that_of_one_process(command):
     assert output.endswith("as in one process\n")
 
 
-@pytest.mark.xdist_group("libtorch")
 def test_the_aten_project_as_its_readme_says(tmp_path):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     folder = tmp_path / "aten"

@@ -48,7 +48,6 @@ def copy(folder):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.xdist_group("libtorch")
 def test_the_site_of_a_clean_copy(tmp_path):
     for name in ("sphinx", "myst_nb", "furo", "sklearn"):
         pytest.importorskip(name, reason="not run: docs/requirements.txt is not installed")
@@ -76,7 +75,6 @@ def test_the_site_of_a_clean_copy(tmp_path):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.xdist_group("libtorch")
 @pytest.mark.parametrize("path", HALVES, ids=lambda path: path.stem)
 def test_both_halves_of_a_coming_from_page(path):
     if path.stem in NEEDED:

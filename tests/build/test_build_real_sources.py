@@ -10,8 +10,6 @@ import polyop
 from polyop.build import build
 from polyop.core.errors import BuildError
 
-pytestmark = pytest.mark.xdist_group("libtorch")
-
 
 def test_an_extension_of_pytorch_with_a_library_and_a_module(sources, tmp_path):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")

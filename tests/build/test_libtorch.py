@@ -16,7 +16,6 @@ from polyop.core.dtypes import DTYPES
 from polyop.core.errors import BuildError
 
 # one worker if the tests run in several, so that the headers are precompiled once
-pytestmark = pytest.mark.xdist_group("libtorch")
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "05_aten"
 

@@ -63,7 +63,6 @@ def headers(cache):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.xdist_group("libtorch")
 def test_a_killed_build_keeps_the_headers_that_it_made(tmp_path):
     """Killed while the headers are made, then after that, and then not at all."""
     pytest.importorskip("torch", reason="PyTorch is not installed")

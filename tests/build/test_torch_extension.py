@@ -18,8 +18,6 @@ from polyop.build.sources import Source
 from polyop.core.errors import BuildError
 from polyop.providers.aclnn import exec_npu, launch, registry
 
-pytestmark = pytest.mark.xdist_group("libtorch")
-
 SOURCES = pathlib.Path(__file__).parents[1] / "sources"
 
 # the project's own copy of the header, which includes headers that are not installed

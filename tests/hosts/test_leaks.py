@@ -31,7 +31,7 @@ pytestmark = [] if SANITIZED else [pytest.mark.exhaustive]
 SLACK = 384 << 10
 """Allowed growth of the heap in bytes, for any number of calls: caches of 128 keys vary by this much."""
 PER_CALL = 1
-"""Allowed growth in bytes per call; malloc's smallest block has 32."""
+"""Allowed growth in bytes per call; malloc's smallest block has 32. In 200,000 calls one block in nine is seen."""
 RESIDENT_SLACK = 32 << 20
 """Allowed growth of resident memory in bytes. It also counts memory mapped without malloc, by pages.
 
@@ -187,13 +187,13 @@ def errors(x: object, call: Callable[..., object], times: int) -> Rows:
 def eager(x: object, narrow: Callable[[int, int], object]) -> Rows:
     """Calls of every kind of kernel and of arguments; new keys; errors."""
     for kind, op in squares().items():
-        yield kind, 50_000 if kind == PYTHON else 1_000_000, calls(op, x)
+        yield kind, 50_000 if kind == PYTHON else 200_000, calls(op, x)
     two = "leaks::two(Tensor x, Tensor y) -> (Tensor, Tensor)"
     every = "leaks::every(Tensor[] xs) -> Tensor"
-    yield "two outputs", 300_000, calls(polyop.operator(two, source("sum_and_difference"), infer="x"), x, x)
+    yield "two outputs", 100_000, calls(polyop.operator(two, source("sum_and_difference"), infer="x"), x, x)
     add_all = polyop.operator(every, source("add_all"), infer=lambda xs: xs[0])
-    yield "a list", 300_000, calls(add_all, [x] * 20)
-    yield "attributes and a workspace", 300_000, calls(workspace(), x, x, 0.25)
+    yield "a list", 100_000, calls(add_all, [x] * 20)
+    yield "attributes and a workspace", 100_000, calls(workspace(), x, x, 0.25)
     yield from keys(x, narrow)
     yield from errors(x, fails(), 100_000)
 
@@ -228,7 +228,7 @@ def torch_rows() -> Rows:
     for kind, op in squares().items():
         few = 10_000 if kind == PYTHON else 100_000
         yield f"{kind}, backward", few, calls(both_ways, op)
-        yield f"{kind}, torch.ops", 50_000 if kind == PYTHON else 1_000_000, calls(op.torch, x)
+        yield f"{kind}, torch.ops", 50_000 if kind == PYTHON else 200_000, calls(op.torch, x)
         yield f"{kind}, torch.ops, backward", few // 4, calls(both_ways, op.torch)
 
 
@@ -249,7 +249,7 @@ def jax_rows() -> Rows:
     for kind, op in squares().items():
         few = 10_000 if kind == PYTHON else 100_000
         gradient = jax.grad(lambda x, op=op: op(x).sum() / 2)
-        yield f"{kind}, in a program", 1_000_000 if few == 100_000 else 50_000, inside(op)
+        yield f"{kind}, in a program", 200_000 if few == 100_000 else 50_000, inside(op)
         yield f"{kind}, backward", few, inside(gradient)
         yield f"{kind}, jit", few, until_ready(jax.jit(op))
         yield f"{kind}, eager", few // 5, until_ready(op)
@@ -286,7 +286,7 @@ def onnx_rows() -> Rows:
 
     x, large = np.ones(8, np.float32), np.ones(400 * 400, np.float32)
     for name, op in squares().items():
-        yield name, 100_000 if name == PYTHON else 1_000_000, chain(session(op))
+        yield name, 100_000 if name == PYTHON else 200_000, chain(session(op))
     one = session(squares()["C kernel"], 1)
     sizes = all_sizes()
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import polyop
+from loop_samples.reference import expected, typed
 from polyop.core.errors import KernelError
 from polyop.kernels.loop.kernel import LoopKernel
 from polyop.loops.frontend.parse import parse
@@ -19,18 +20,6 @@ from polyop.loops.targets import isa
 BEST = isa.available()[0]
 MODES = {name: {"isa": name} for name in isa.available()}
 MODES |= {"checked": {"isa": BEST, "checked": True}, "precise": {"isa": BEST, "precise": True}}
-
-
-@functools.cache
-def typed(program):
-    tensors = [(dtype, len(axes)) for dtype, axes, _ in program.rows]
-    return parse(program.function, tensors, program.attributes)
-
-
-@functools.cache
-def expected(program, index):
-    arrays = program.arrays(program.sizes()[index])
-    return interpret(typed(program), arrays, program.attributes)
 
 
 @pytest.fixture(scope="session")
@@ -78,11 +67,11 @@ def test_compiled_is_interpreted(program, mode, compiled, batch):
 def test_under_pytorch(program, compiled):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     run = compiled(program, BEST)
-    for index in (3, -1):
+    for index in (3, len(program.sizes()) - 1):
         arrays = program.arrays(program.sizes()[index])
         if any(a.dtype.name in ("bfloat16", "uint32", "uint64", *FLOAT8) for a in arrays):
             continue  # torch.from_numpy takes none of these
-        reference = interpret(typed(program), arrays, program.attributes)
+        reference = expected(program, index)
         results = run(*(torch.from_numpy(a.copy()) for a in arrays))
         for one, other in zip(reference, results, strict=True):
             assert isinstance(other, torch.Tensor)

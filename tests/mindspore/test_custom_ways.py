@@ -13,6 +13,7 @@ import pytest
 import polyop
 from mindspore_custom.rows import World
 from mindspore_custom.ways import ROWS, outcome, table
+from parts import one_in
 from polyop.core.errors import PolyopError
 
 REAL = importlib.util.find_spec("mindspore") is not None
@@ -68,8 +69,9 @@ def test_graph(world, row):
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(REAL, reason="the same as test_graph")
-@by_name
+@pytest.mark.parametrize("row", one_in(3, ROWS, kind=lambda row: row.group), ids=lambda row: row.name)
 def test_graph_mode(world, row):
+    """With C++ compiled by PyTorch: a third of the programs of each group, all with `make sweep`."""
     check(world, row, graph=True)
 
 

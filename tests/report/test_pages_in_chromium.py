@@ -22,7 +22,6 @@ import report_kernels as kernels  # noqa: E402 - in tests/support
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = [
     pytest.mark.exhaustive,
-    pytest.mark.xdist_group("chromium"),
     pytest.mark.skipif(
         not (CHROMIUM and DRIVER),
         reason="not run: chromium and chromedriver are not installed (apt-get install chromium chromium-driver)",

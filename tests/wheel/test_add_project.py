@@ -13,7 +13,6 @@ from polyop_wheels import HERE, outside, pip, polyop_wheel
 from wheel_tools import build, run
 
 PROJECT = pathlib.Path(__file__).parents[2] / "examples" / "14_add_wheel"
-in_a_row = pytest.mark.xdist_group("wheels")  # polyop's wheel is built in build/wheels
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +36,6 @@ def fresh(project, tmp_path_factory):
     return new
 
 
-@in_a_row
 def test_numpy_pytorch_and_jax_call_it(fresh, project, without_compilers):
     for name in ("torch", "jax"):
         pytest.importorskip(name, reason=f"not run: {name} is not installed")
@@ -46,7 +44,6 @@ def test_numpy_pytorch_and_jax_call_it(fresh, project, without_compilers):
     assert "3 passed" in printed and "skipped" not in printed, printed
 
 
-@in_a_row
 def test_only_the_wheels_are_used(fresh, project, without_compilers):
     program = (
         "import custom_ops, polyop, json, sys; lib = custom_ops.custom_ops_lib\n"
@@ -59,7 +56,6 @@ def test_only_the_wheels_are_used(fresh, project, without_compilers):
     assert not {"torch", "jax", "mindspore", "setuptools"} & set(modules)
 
 
-@in_a_row
 def test_graph_mode(fresh, project, without_compilers):
     for name in ("torch", "jax"):
         pytest.importorskip(name, reason=f"not run: {name} is not installed")
@@ -93,7 +89,6 @@ def failures(results):
     return [tuple(one) for one in results if one[2] == "failed"]
 
 
-@in_a_row
 def test_check_passes(fresh, project):
     pytest.importorskip("torch", reason="not run: PyTorch is not installed")
     [site] = fresh.parents[1].glob("lib/python*/site-packages")
@@ -167,7 +162,6 @@ def test_check_reports_the_printed_form_in_a_library(tmp_path):
     assert not failures(checked("printed", "printed.lib.my_op", tmp_path))
 
 
-@pytest.mark.xdist_group("libtorch")
 def test_check_reports_the_printed_form_in_rehearsal(tmp_path):
     pytest.importorskip("torch", reason="not run: PyTorch is not installed")
     (tmp_path / "extension_add.cpp").write_text(FOR_PYTORCH)

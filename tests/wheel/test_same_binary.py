@@ -14,8 +14,7 @@ import pytest
 from polyop_wheels import outside, pip, polyop_wheel
 from wheel_tools import contents, run
 
-PYTHONS = ("3.10", "3.11", "3.12", "3.13")
-pytestmark = pytest.mark.xdist_group("wheels")  # they share build/wheels
+PYTHONS = ("3.10", "3.11", "3.13")  # the oldest, that of the tests, the newest: a core is compiled for each
 
 IN_NUMPY = """
 import hashlib, json, pathlib, sys

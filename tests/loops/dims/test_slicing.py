@@ -10,6 +10,7 @@ from loop_samples import generate
 from loop_samples.programs import PROGRAMS
 from loop_samples.sliced import CASES, neighbours_summed, running_sum
 from loop_samples.slices import Trial
+from parts import whole
 from polyop.core.dims.dims import Dims
 from polyop.core.errors import GradientError
 from polyop.core.parse import parse as parse_schema
@@ -135,7 +136,8 @@ def test_claims_of_the_programs_are_tried():
 
 
 @pytest.mark.parametrize(
-    ("seed", "count"), [(1, 60), *(pytest.param(k, 300, marks=pytest.mark.exhaustive) for k in range(2, 8))]
+    ("seed", "count"),
+    [(1, 60), *(pytest.param(k, 300, marks=pytest.mark.exhaustive) for k in range(2, 8 if whole() else 4))],
 )
 def test_it_is_true_of_random_kernels(seed, count):
     tried = 0

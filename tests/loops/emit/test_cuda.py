@@ -4,7 +4,6 @@ No GPU is used: what is emitted is compiled, not run on hardware.
 """
 # ruff: noqa: F821 - the words of the language
 
-import functools
 import random
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from loop_samples.reference import expected, typed
 from polyop.core.errors import KernelError
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
@@ -19,13 +19,6 @@ from polyop.loops.ir.interpret import interpret
 ORDERS = (1, 2, 3)
 EACH = 25
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
-
-
-@functools.cache
-def typed(program):
-    return parse(
-        program.function, [(dtype, len(axes)) for dtype, axes, _ in program.rows], program.attributes
-    )
 
 
 @pytest.fixture(scope="session")
@@ -40,26 +33,24 @@ def checked_table(emulate, programs):
     return emulate.build(emulate.text(map(typed, programs.PROGRAMS), checked=True))
 
 
-def close(expected, actual, rough, where):
-    assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype), where
+def close(reference, actual, rough, where):
+    assert (actual.shape, actual.dtype) == (reference.shape, reference.dtype), where
     if rough:
-        expected, actual = expected.astype(np.float64), actual.astype(np.float64)
-        np.testing.assert_allclose(actual, expected, rough, rough, err_msg=where)
+        reference, actual = reference.astype(np.float64), actual.astype(np.float64)
+        np.testing.assert_allclose(actual, reference, rough, rough, err_msg=where)
     else:
-        np.testing.assert_array_equal(actual, expected, err_msg=where)
+        np.testing.assert_array_equal(actual, reference, err_msg=where)
 
 
 def test_emulated_is_interpreted(program, table, emulate, batch, programs):
     number = programs.PROGRAMS.index(program)
     run = batch.bound(program.function, program.rows, program.attributes, table, number)
-    for sizes in program.sizes():
-        arrays = program.arrays(sizes)
-        expected = interpret(typed(program), arrays, program.attributes)
-        bits = set()
+    for index, sizes in enumerate(program.sizes()):
+        arrays, bits = program.arrays(sizes), set()
         for order in ORDERS:
             with emulate.order(order):
                 results = run(*(a.copy() for a in arrays))
-            for one, other in zip(expected, results, strict=True):
+            for one, other in zip(expected(program, index), results, strict=True):
                 close(one, other, program.rough, f"{sizes}, order {order}")
             bits.add(b"".join(a.tobytes() for a in results))
         assert len(bits) == 1, f"{sizes}: the order of threads changes the result"
@@ -85,10 +76,9 @@ def test_the_sign_of_minus_zero_is_plus_zero(dtype, emulate, batch, programs):
 def test_checked_is_interpreted(program, checked_table, batch, programs):
     number = programs.PROGRAMS.index(program)
     run = batch.bound(program.function, program.rows, program.attributes, checked_table, number)
-    for sizes in program.sizes()[:-3]:
-        arrays = program.arrays(sizes)
-        expected = interpret(typed(program), arrays, program.attributes)
-        for one, other in zip(expected, run(*(a.copy() for a in arrays)), strict=True):
+    for index, sizes in enumerate(program.sizes()[:-3]):
+        results = run(*program.arrays(sizes))
+        for one, other in zip(expected(program, index), results, strict=True):
             close(one, other, program.rough, str(sizes))
 
 
@@ -103,17 +93,17 @@ def test_random_programs(generate, emulate, batch):
         for ragged in (False, False, True):
             arrays = program.arrays(ragged=ragged)
             try:
-                expected = interpret(kernel, arrays)
+                wanted = interpret(kernel, arrays)
             except IndexError:
                 with pytest.raises(KernelError, match="which has size"):
                     run(*(a.copy() for a in arrays))
                 continue
-            if not generate.exact(expected, program.dtype):
+            if not generate.exact(wanted, program.dtype):
                 continue
             for order in ORDERS:
                 with emulate.order(order):
                     results = run(*(a.copy() for a in arrays))
-                for one, other in zip(expected, results, strict=True):
+                for one, other in zip(wanted, results, strict=True):
                     np.testing.assert_array_equal(one, other, err_msg=program.text)
             compared += 1
     assert compared > EACH

@@ -1,7 +1,9 @@
-"""Twelve operators, every placement of every input, two shapes of meshes: values, gradients, collectives."""
+"""Twelve operators, placements of their inputs, two shapes of meshes: values, gradients, collectives.
+
+Each pair of placements is tried, of two inputs or of one on two axes; `make sweep` tries all combinations.
+"""
 
 import itertools
-import random
 
 import pytest
 import torch
@@ -9,6 +11,7 @@ from torch.distributed.tensor import Replicate, distribute_tensor, init_device_m
 from torch.distributed.tensor.debug import CommDebugMode
 
 from dtensor_layouts import as_tuple, laid_out, placements_of, whole
+from parts import every_pair
 from polyop.call.prepare import normalise
 from polyop.core.arguments import bind
 from polyop.hosts.torch import tensors
@@ -29,14 +32,12 @@ BLOCK = 16
 
 
 def layouts_of(name, mesh):
-    """All layouts of the operator's inputs, in a random order."""
+    """Layouts of the operator's inputs, in a random order."""
     options = [
         list(itertools.product(placements_of(torch.from_numpy(x)), repeat=len(MESHES[mesh])))
         for x in SAMPLES[name].inputs
     ]
-    rows = list(itertools.product(*options))
-    random.Random(len(rows)).shuffle(rows)
-    return rows
+    return every_pair(itertools.product(*options), choices=lambda layouts: sum(layouts, ()))
 
 
 def blocks():
