@@ -11,6 +11,8 @@ MAX_DEPTH = 64
 """How deeply lists and mappings may be nested."""
 MAX_ITEMS = 1_000_000
 """How many items the lists and mappings of one value may have together."""
+MAX_BLOCK_BYTES = 16 << 20
+"""How much memory of its own a thread of a loop kernel gets to run iterations in blocks."""
 _SHOWN = 200
 """Characters of a value in an error."""
 

@@ -202,3 +202,48 @@ def test_an_index_that_is_outside_is_an_error_as_before():
     with pytest.raises(KernelError, match=r"dimension 1 of x, which has size 20"):
         op(x, np.array([3, 20]))
     assert op(x[:, :0], np.array([3, 20])).tolist() == [3, 20]
+
+
+def in_order(x):
+    y = output_tensor((x.shape[0],), "int64")
+    for i in range(x.shape[0]):
+        best = 0
+        for j in serial(1, x.shape[1]):
+            if x[i, j] > x[i, best]:
+                best = j
+        y[i] = best
+    return y
+
+
+DONE = "done by two reductions, which have vector lanes"
+NOTES = [
+    (first_greatest, f"loop j: a search for the greatest element, {DONE}"),
+    (last_greatest, f"loop j: a search for the greatest element, {DONE}"),
+    (first_least_and_its_place, f"loop j: a search for the least element, {DONE}"),
+    (
+        of_each_column,
+        "loop i: a search for the greatest element, left as it is: its elements are not adjacent in memory",
+    ),
+    (
+        shortest_few,
+        "loop j: a search for the greatest element, left as it is: it has fewer than 16 iterations",
+    ),
+    (in_order, "loop j: a search for the greatest element, left as it is: serial() asks for its order"),
+    (counts_the_records, None),
+    (keeps_another, None),
+]
+
+
+def notes_of(function, steps=None):
+    program = schedule(parse(function, [("float32", 2)], {}), steps=steps or Schedule())
+    return [note.text for note in program.notes if note.kind == "argmax_by_reductions"]
+
+
+@pytest.mark.parametrize(("function", "text"), NOTES)
+def test_what_becomes_of_a_search_is_said(function, text):
+    assert notes_of(function) == ([] if text is None else [text])
+
+
+def test_a_search_that_the_schedule_names_is_said_to_stay():
+    (text,) = notes_of(first_greatest, Schedule().tile("j", 8))
+    assert text == "loop j: a search for the greatest element, left as it is: the schedule names it"

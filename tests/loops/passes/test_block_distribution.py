@@ -1,10 +1,19 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
 """Block distribution: loops whose contractions get loops of their own block by block, and those that stay."""
 
+import math
+import os
+import pathlib
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
+import polyop
 from loop_samples.rows_of_products import compiled, scalar_between, scalar_bound, typed
+from polyop.core.limits import MAX_BLOCK_BYTES
+from polyop.loops.ir.grammar import If
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.verify import violations
 from polyop.loops.passes.block_distribution import ROWS
@@ -201,3 +210,167 @@ def test_a_loop_that_the_schedule_names_stays():
 
     program = schedule(typed(row_between), steps=Schedule().parallel("i"))
     assert not any(note.kind == "block_distribution" for note in program.notes)
+
+
+# the memory of a block
+
+pytestmark = pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")
+
+
+def online_attention(q, k):
+    y = output_tensor(q.shape, q.dtype)
+    for i in range(q.shape[0]):
+        top = -math.inf
+        total = 0.0
+        for j in range(k.shape[0]):
+            score = dot(q[i], k[j])
+            new = max(top, score)
+            total = total * exp(top - new) + exp(score - new)
+            y[i] = y[i] * exp(top - new) + exp(score - new) * k[j]
+            top = new
+        y[i] = y[i] / total
+    return y
+
+
+def in_numpy(q, k):
+    scores = np.float64(q) @ np.float64(k).T
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    return weights @ k / weights.sum(1, keepdims=True)
+
+
+def longest_row(kernel):
+    """Return how many keys the rows of a block can have."""
+    (choice,) = (node for node in schedule(kernel).kernel.body if isinstance(node, If))
+    return choice.condition.args[1].value
+
+
+def test_rows_that_would_make_a_block_too_large_are_not_in_blocks():
+    """A block has two rows for each of its iterations, of scores and of weights, and two numbers."""
+    longest = longest_row(typed(online_attention, "float32"))
+    assert longest == (MAX_BLOCK_BYTES - 2 * 4 * ROWS) // (2 * 4 * ROWS)
+    op = polyop.kernel(online_attention)
+    random = np.random.default_rng(0)
+    for keys in (1, 1000, longest, longest + 1):
+        for rows in (1, ROWS, ROWS + 2):
+            q, k = (random.normal(size=(n, 3)).astype(np.float32) for n in (rows, keys))
+            np.testing.assert_allclose(op(q, k), in_numpy(q, k), 2e-4, 2e-5)
+
+
+def two_sizes(q, k):
+    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
+    p = allocate((k.shape[0], 5), q.dtype)
+    r = allocate((k.shape[0], k.shape[1]), q.dtype)
+    for i in range(q.shape[0]):
+        for j in range(k.shape[0]):
+            for d in range(k.shape[1]):
+                r[j, d] = k[j, d] * q[i, 0]
+            for a in range(5):
+                p[j, a] = 0
+                for d in range(k.shape[1]):
+                    p[j, a] += r[j, d] * k[j, d]
+        for j in range(k.shape[0]):
+            for a in range(5):
+                for d in range(k.shape[1]):
+                    y[i, d] += p[j, a] * r[j, d]
+    return y
+
+
+def test_each_of_several_sizes_has_a_limit():
+    kernel = typed(two_sizes, "float32")
+    (choice,) = (node for node in schedule(kernel).kernel.body if isinstance(node, If))
+    limits = [test.args[1].value for test in choice.condition.args]
+    assert [test.name for test in choice.condition.args] == ["<=", "<="]
+    blocks = ROWS * 4 * limits[0] * (5 + limits[1])
+    assert MAX_BLOCK_BYTES / 8 < blocks <= MAX_BLOCK_BYTES
+    op = polyop.kernel(two_sizes)
+    for keys, features in ((limits[0], 2), (limits[0] + 1, 2), (2, limits[1]), (2, limits[1] + 1)):
+        q, k = arrays(ROWS + 1, keys, features, "float32")
+        r = k * q[:, :1, None]
+        p = 5 * np.einsum("ijd,jd->ij", r, k)
+        np.testing.assert_array_equal(op(q, k), np.einsum("ij,ijd->id", p, r))
+
+
+GROWTH = """
+import pathlib, numpy, polyop
+from test_block_distribution import online_attention
+
+def peak():
+    # getrusage would count the process that started this one
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) >> 10  # MiB
+
+op = polyop.kernel(online_attention)
+keys = numpy.linspace(-1, 1, {keys} * 2, dtype=numpy.float32).reshape({keys}, 2)
+op(keys[:96], keys[:3])
+pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+before = peak()
+op(keys[:96], keys)
+print(peak() - before)
+"""
+
+
+def test_an_online_softmax_of_many_keys_has_little_memory_of_its_own():
+    """In blocks of rows, two threads had 147 MiB of their own."""
+    found = run(GROWTH.format(keys=200_000), threads=2)
+    assert int(found) <= 16
+    assert int(run(GROWTH.format(keys=40_000), threads=2)) > 16  # here are blocks, so the measure sees memory
+
+
+def run(script, threads):
+    here = pathlib.Path(__file__).parent
+    path = os.pathsep.join([str(here), *filter(None, sys.path)])
+    env = os.environ | {"PYTHONPATH": path, "POLYOP_NUM_THREADS": str(threads)}
+    return subprocess.run(
+        [sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True, timeout=300
+    ).stdout
+
+
+# the rows of scalars
+
+
+def spread(q, k):
+    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
+    z = output_tensor(k.shape, q.dtype)
+    p = allocate((k.shape[0],), q.dtype)
+    for i in range(q.shape[0]):
+        for j in range(k.shape[0]):
+            p[j] = 0
+            for d in range(k.shape[1]):
+                p[j] += q[i, d] * k[j, d]
+        for j in range(k.shape[0]):
+            t = p[j] * 2
+            for d in range(k.shape[1]):
+                y[i, d] += t * k[j, d]
+            for d in range(k.shape[1]):
+                z[j, d] += t * q[i, d]
+    return y, z
+
+
+def spread_halves(q, k):
+    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
+    z = output_tensor(k.shape, q.dtype)
+    p = allocate((k.shape[0],), q.dtype)
+    for i in range(q.shape[0]):
+        for j in range(k.shape[0]):
+            p[j] = 0
+            for d in range(k.shape[1]):
+                p[j] += q[i, d] * k[j, d]
+        for j in range(k.shape[0]):
+            t = float16(p[j])
+            for d in range(k.shape[1]):
+                y[i, d] += t * k[j, d]
+            for d in range(k.shape[1]):
+                z[j, d] += t * q[i, d]
+    return y, z
+
+
+NOTES = [
+    (spread, "loop j_1: a place for t in each iteration, so that the sums have loops of their own"),
+    (spread_halves, "loop j_1: no place for t in each iteration: memory would round float16"),
+]
+
+
+@pytest.mark.parametrize(("function", "text"), NOTES)
+def test_what_becomes_of_scalars_is_said(function, text):
+    notes = schedule(typed(function)).notes
+    assert [note.text for note in notes if note.kind == "rows_of_scalars"] == [text]

@@ -40,6 +40,7 @@ from ..ir.grammar import (
     unused,
     walk,
 )
+from ..ir.note import Note
 from ..ir.operate import operate
 from ..ir.types import cast, kind
 from ..program import Program
@@ -55,23 +56,31 @@ MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 def argmax_by_reductions(program: Program) -> Program:
     """Return the program in which loops that remember their greatest element are reductions."""
     kernel, named = program.kernel, program.named_loops()
-    taken = names_of(kernel)
+    taken, notes = names_of(kernel), list[Note]()
+
+    def loop(node: For) -> Stmt:
+        found = _argmax(node)
+        if found is None:
+            return replace(node, body=tuple(visit(node.body)))
+        why_not = "the schedule names it" if node.var in named else found.obstacle
+        how = f"left as it is: {why_not}" if why_not else "done by two reductions, which have vector lanes"
+        extreme = "greatest" if found.comparison[0] == ">" else "least"
+        text = f"loop {node.var}: a search for the {extreme} element, {how}"
+        notes.append(Note(node.line, text, "argmax_by_reductions"))
+        return node if why_not else found.reduced(taken)
 
     def visit(body: Sequence[Stmt]) -> Iterator[Stmt]:
         for node in body:
             match node:
                 case For():
-                    found = None if node.var in named else _argmax(node)
-                    yield (
-                        replace(node, body=tuple(visit(node.body))) if found is None else found.reduced(taken)
-                    )
+                    yield loop(node)
                 case If():
                     yield replace(node, body=tuple(visit(node.body)), orelse=tuple(visit(node.orelse)))
                 case _:
                     yield node
 
     body = tuple(visit(kernel.body))
-    return program if body == kernel.body else program.with_(kernel=replace(kernel, body=body))
+    return program.with_(*notes, kernel=replace(kernel, body=body)) if notes else program
 
 
 @dataclass(frozen=True)
@@ -83,6 +92,18 @@ class _Argmax:
     comparison: str
     greatest: Expr
     remember: tuple[Stmt, ...]
+
+    @property
+    def obstacle(self) -> str:
+        """Why the loop is not worth two reductions, in words; "" if it is."""
+        count = trips(self.loop)
+        if self.loop.hint == "serial":
+            return "serial() asks for its order"
+        if count is not None and count < FEW:
+            return f"it has fewer than {FEW} iterations"
+        if stride(self.element, self.loop.var) != UNIT:
+            return "its elements are not adjacent in memory"
+        return ""
 
     def reduced(self, taken: set[str]) -> Stmt:
         """Return the two reductions; their names are not in ``taken``."""
@@ -136,15 +157,12 @@ class _Argmax:
 
 
 def _argmax(loop: For) -> _Argmax | None:
-    """Return what a loop compares and remembers; None if it is no search, or not worth it."""
+    """Return what a loop compares and remembers; None if it is no search for one element."""
     match loop.body:
         case (If(condition=Op(name=name, args=(a, b)), body=remember, orelse=()),) if name in MIRRORED:
             pass
         case _:
             return None
-    count = trips(loop)
-    if loop.hint == "serial" or (count is not None and count < FEW):
-        return None
     targets = frozenset(s.buffer if isinstance(s, Store) else s.name for s in _sets(remember, loop.var))
     if len(targets) != len(remember) or any(depends(e, targets) for e in (loop.lo, loop.hi)):
         return None
@@ -152,7 +170,7 @@ def _argmax(loop: For) -> _Argmax | None:
         if (
             isinstance(element, Load)
             and kind(element.type) in "iuf"
-            and stride(element, loop.var) == UNIT
+            and depends(element, frozenset({loop.var}))
             and not depends(element, targets)
             and all(not depends(s.value, targets) for s in remember if isinstance(s, (Store, Assign)))
             and not any(depends(i, targets) for s in remember if isinstance(s, Store) for i in s.index)

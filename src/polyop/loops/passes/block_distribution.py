@@ -12,19 +12,26 @@
 
 What an iteration keeps for itself is in the way of loop_distribution. Here it gets a place for each iteration
 of a block (scalar expansion). The contractions become products of matrices, which are tiled in registers. A
-block has 48 iterations, so that what all of them read is packed once for many. Each thread has a block, whose
-memory grows with the length of an iteration's row.
+block has 48 iterations, so that what all of them read is packed once for many.
+
+Each thread has a block, whose memory grows with the length of an iteration's row. Where it would exceed
+``MAX_BLOCK_BYTES``, the loop runs as it was, with one row for each thread: both are compiled, and the sizes
+of a call choose.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from ...core.dtypes import dtype
+from ...core.limits import MAX_BLOCK_BYTES
 from ..analysis.polyhedra import scalar_owners
 from ..analysis.strides import depends
 from ..analysis.tree import Branch, Loop, Node, Rearrangement, statements_of, tree_of, with_distinct_loops
 from ..ir.grammar import (
+    BOOL,
     INT,
     Assign,
     Buffer,
@@ -34,6 +41,7 @@ from ..ir.grammar import (
     If,
     Kernel,
     Load,
+    Op,
     Stmt,
     Store,
     Type,
@@ -52,10 +60,11 @@ from ..ir.types import NARROW
 from ..program import Program
 from .loop_distribution import has_products, parts_of
 from .rows_of_scalars import with_rows_of_scalars
-from .strip_mine import tiled
+from .strip_mine import Copies, tiled, with_loop_replaced
 
 ROWS = 48
 """Iterations of a block: a multiple of the rows of all register tiles."""
+NEVER, ALWAYS = Const(value=False, type=BOOL), Const(value=True, type=BOOL)
 
 
 def block_distribution(program: Program) -> Program:
@@ -97,9 +106,51 @@ def _blocked(program: Program, path: tuple[For, ...]) -> Program | None:
     inner = next(s for s in statements(blocked.kernel.body) if isinstance(s, For) and s.var == head.var)
     place = operate("-", Var(head.var, INT), inner.lo)
     owners = {name: loops for name, loops in program.owners.items() if name not in shared}
-    return _distributed(
-        blocked.with_(kernel=_expanded(blocked.kernel, shared, place), owners=owners), head, outer
+    blocked = blocked.with_(kernel=_expanded(blocked.kernel, shared, place), owners=owners)
+    fits = _fits(shared)
+    done = None if fits == NEVER else _distributed(blocked, head, outer, fits)
+    if done is None or fits == ALWAYS:
+        return done
+    return _where_it_fits(fits, program, path[0].var, done, outer if len(path) == 1 else path[0].var)
+
+
+def _fits(shared: dict[str, Buffer]) -> Expr:
+    """Return a condition on sizes, for which the memory of a block is within its limit.
+
+    It is affine, so that isl knows it: each tensor gets the same part of the limit, and each of its sizes
+    that is no constant gets the same root of that.
+    """
+    left, varying = MAX_BLOCK_BYTES, list[tuple[int, list[Expr]]]()
+    for buffer in shared.values():
+        bytes_ = dtype(buffer.dtype).itemsize
+        bytes_ *= math.prod(int(size.value) for size in buffer.shape if isinstance(size, Const))
+        sizes = [size for size in buffer.shape if not isinstance(size, Const)]
+        if sizes:
+            varying.append((bytes_, sizes))
+        else:
+            left -= bytes_
+    if left < 0:
+        return NEVER
+    limits: dict[Expr, int] = {}
+    for bytes_, sizes in varying:
+        limit = int((left / len(varying) / max(bytes_, 1)) ** (1 / len(sizes)))
+        limits |= {size: min(limit, limits.get(size, limit)) for size in sizes}
+    tests = tuple(operate("<=", size, Const(limit, INT)) for size, limit in limits.items())
+    return Op("and", tests, BOOL) if len(tests) > 1 else tests[0] if tests else ALWAYS
+
+
+def _where_it_fits(fits: Expr, plain: Program, nest: str, blocked: Program, its_nest: str) -> Program:
+    """Return the program that runs ``its_nest`` of ``blocked`` for such sizes, else ``nest`` of ``plain``."""
+    short, long = (
+        next(s for s in one.kernel.body if isinstance(s, For) and s.var == var)
+        for one, var in ((blocked, its_nest), (plain, nest))
     )
+    copies = Copies(plain, long, names_of(blocked.kernel))
+    choice = If(fits, (short,), (copies.new("_long", None),), long.line)
+    kernel = with_loop_replaced(blocked.kernel, its_nest, (choice,))
+    kernel = replace(kernel, buffers={**copies.buffers, **kernel.buffers})
+    owners = {name: loops for name, loops in copies.owners.items() if name not in plain.owners}
+    return blocked.with_(kernel=kernel, owners={**blocked.owners, **owners})
 
 
 def _in(tree: Sequence[Node], var: str) -> tuple[Loop, ...]:
@@ -117,7 +168,7 @@ def _in(tree: Sequence[Node], var: str) -> tuple[Loop, ...]:
     return next(path for path in visit(tree, ()) if path[-1].var == var)
 
 
-def _distributed(program: Program, head: For, outer: str) -> Program | None:
+def _distributed(program: Program, head: For, outer: str, fits: Expr) -> Program | None:
     loops = Rearrangement(program.model)
     path = _in(loops.tree, head.var)
     around = tuple(other for other in path[:-1] if other.var != outer)
@@ -127,6 +178,7 @@ def _distributed(program: Program, head: For, outer: str) -> Program | None:
     used_names = names_of(program.kernel)
     body = with_distinct_loops(statements_of(loops.tree), lambda name: unused(name, used_names))
     text = f"loop {head.var}: contractions have loops of their own, for {ROWS} of its iterations at a time"
+    text += "" if fits == ALWAYS else f", where that takes a thread at most {MAX_BLOCK_BYTES >> 20} MiB"
     note = Note(head.line, text, "block_distribution")
     return program.with_(note, kernel=replace(program.kernel, body=body))
 

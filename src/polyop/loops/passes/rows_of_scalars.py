@@ -35,6 +35,7 @@ from ..ir.grammar import (
     unused,
     walk,
 )
+from ..ir.note import Note
 from ..ir.operate import operate
 from ..ir.types import NARROW
 from ..program import Program
@@ -55,7 +56,7 @@ def _in_two(program: Program, path: tuple[For, ...], loop: For) -> Program:
     rest = loop.body[len(first) :]
     ranges = {each.var: (each.lo, each.hi) for each in path}
     low, high = extreme(loop.lo, ranges, up=False), extreme(loop.hi, ranges, up=True)
-    if low is None or high is None or not _are_apart(first, rest):
+    if not _are_apart(first, rest):
         return program
     names = {s.name for s in first} & {
         e.name for s in statements(rest) for e in walk(s) if isinstance(e, Var)
@@ -63,14 +64,20 @@ def _in_two(program: Program, path: tuple[For, ...], loop: For) -> Program:
     everywhere = [s.name for s in statements(kernel.body) if isinstance(s, Assign)]
     if not names or any(everywhere.count(name) > 1 for name in names):
         return program
+    listed = ", ".join(sorted(names))
+    if low is None or high is None:
+        why = "the number of iterations depends on values"
+        return program.with_(_note(loop, f"no place for {listed} in each iteration: {why}"))
     taken = names_of(kernel)
     rows = {
         s.name: Buffer(unused(f"{s.name}_row", taken), s.type.dtype, (length(low, high),), "local", s.line)
         for s in first
         if s.name in names
     }
-    if any(row.dtype in (*NARROW, "bool") for row in rows.values()):
-        return program
+    narrow = sorted(row.dtype for row in rows.values() if row.dtype in (*NARROW, "bool"))
+    if narrow:
+        why = f"memory would round {narrow[0]}" if narrow[0] != "bool" else "a bool is no factor"
+        return program.with_(_note(loop, f"no place for {listed} in each iteration: {why}"))
     second = unused(loop.var, taken)
 
     def place(var: str) -> tuple[Expr, ...]:
@@ -97,7 +104,13 @@ def _in_two(program: Program, path: tuple[For, ...], loop: For) -> Program:
     changed = with_loop_replaced(kernel, loop.var, parts)
     buffers = {**kernel.buffers, **{row.name: row for row in rows.values()}}
     owners = dict.fromkeys((row.name for row in rows.values()), tuple(each.var for each in path))
-    return program.with_(kernel=replace(changed, buffers=buffers), owners={**program.owners, **owners})
+    note = _note(loop, f"a place for {listed} in each iteration, so that the sums have loops of their own")
+    kernel = replace(changed, buffers=buffers)
+    return program.with_(note, kernel=kernel, owners={**program.owners, **owners})
+
+
+def _note(loop: For, text: str) -> Note:
+    return Note(loop.line, f"loop {loop.var}: {text}", "rows_of_scalars")
 
 
 def _are_apart(first: Sequence[Assign], rest: Sequence[Stmt]) -> bool:

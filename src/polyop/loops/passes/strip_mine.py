@@ -67,7 +67,7 @@ def unrolled(program: AnyProgram, loop: For, factor: int) -> tuple[AnyProgram, s
     kernel, used_names = program.kernel, names_of(program.kernel)
     count = trips(loop)
     main = "" if count == factor else unused(f"{loop.var}_main", used_names)
-    copies = _Copies(program, loop, used_names)
+    copies = Copies(program, loop, used_names)
     body: list[Stmt] = []
     for number in range(factor):
         place = _at(loop, factor, main, number) if main else operate("+", loop.lo, Const(number, INT))
@@ -87,7 +87,7 @@ def unrolled(program: AnyProgram, loop: For, factor: int) -> tuple[AnyProgram, s
     return program.with_(kernel=kernel, owners=copies.owners), main, rest
 
 
-class _Copies:
+class Copies:
     """Copies of a loop, with variables, scalars and private buffers of their own."""
 
     def __init__(self, program: Program, loop: For, used_names: set[str]) -> None:
