@@ -187,6 +187,16 @@ def test_set_data():
     assert parameter.requires_grad
 
 
+@pytest.mark.parametrize(
+    ("sizes", "shape"), [({}, (-2,)), ({"shape": [None, 3]}, (-1, 3)), ({"shape": (2,)}, (2,))]
+)
+def test_a_tensor_without_data_has_mindspore_s_shape(sizes, shape):
+    stands_for_an_input = Tensor(dtype=ms.float16, **sizes)
+    assert stands_for_an_input.shape == shape
+    assert stands_for_an_input.dtype == ms.float16
+    assert repr(stands_for_an_input).startswith(f"Tensor(shape={list(shape)}, dtype=Float16")
+
+
 def test_parameter_tuple():
     pair = ParameterTuple([Parameter(1.0, "a"), Parameter(2.0, "b")])
     copies = pair.clone("moments", init="zeros")

@@ -20,7 +20,7 @@ if importlib.util.find_spec("torch") is None:
 
 import torch as _torch
 
-from . import common, context, dtype, mint, nn, ops, runtime
+from . import common, context, dtype, nn, ops, runtime
 from .capture import jit
 from .checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
 from .context import GRAPH_MODE, PYNATIVE_MODE, get_context, set_context, set_device
@@ -72,58 +72,14 @@ def jit_class(cls: Any) -> Any:
 
 
 __all__ = [
-    "GRAPH_MODE",
-    "PYNATIVE_MODE",
-    "Parameter",
-    "ParameterTuple",
-    "Tensor",
-    "_Function",
-    "bfloat16",
-    "bool_",
-    "common",
-    "complex64",
-    "complex128",
-    "context",
-    "dtype",
-    "dtype_to_nptype",
-    "float16",
-    "float32",
-    "float64",
-    "get_context",
-    "grad",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "is_tensor",
-    "jacfwd",
-    "jacrev",
-    "jit",
-    "jit_class",
-    "jvp",
-    "load_checkpoint",
-    "load_param_into_net",
-    "mint",
-    "ms_function",
-    "mstype",
-    "mutable",
-    "nn",
-    "ops",
-    "pytype_to_dtype",
-    "runtime",
-    "save_checkpoint",
-    "set_context",
-    "set_device",
-    "set_seed",
-    "tensor",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "value_and_grad",
-    "vjp",
+    "GRAPH_MODE", "PYNATIVE_MODE", "Parameter", "ParameterTuple", "Tensor", "_Function", "bfloat16",
+    "bool_", "common", "complex64", "complex128", "context", "dtype", "dtype_to_nptype", "float16",
+    "float32", "float64", "get_context", "grad", "int8", "int16", "int32", "int64", "is_tensor", "jacfwd",
+    "jacrev", "jit", "jit_class", "jvp", "load_checkpoint", "load_param_into_net", "ms_function",
+    "mstype", "mutable", "nn", "ops", "pytype_to_dtype", "runtime", "save_checkpoint", "set_context",
+    "set_device", "set_seed", "tensor", "uint8", "uint16", "uint32", "uint64", "value_and_grad", "vjp",
     "vmap",
-]
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -28,7 +28,7 @@ SLICE = 1 << 29
 
 # fields of the messages, as (number << 3) | kind of encoding
 _VALUE, _NAME, _TENSOR = 0x0A, 0x0A, 0x12
-_SIZE, _PACKED_SIZES, _DTYPE, _CONTENT = 0x08, 0x0A, 0x12, 0x1A
+_SIZE, _DTYPE, _CONTENT = 0x08, 0x12, 0x1A
 
 
 def save_checkpoint(save_obj: Any, ckpt_file_name: str, append_dict: Mapping[str, Any] | None = None) -> None:
@@ -118,8 +118,6 @@ def _read(key: int, record: Any) -> tuple[str, list[int], str, Any]:
     for field, value in _fields(fields[_TENSOR]):
         if field == _SIZE:
             sizes.append(value)
-        elif field == _PACKED_SIZES:
-            sizes += _packed(value)
         elif field == _DTYPE:
             kind = bytes(value).decode()
         elif field == _CONTENT:
@@ -160,14 +158,6 @@ def _number(data: Any, at: int) -> tuple[int, int]:
         at, shift = at + 1, shift + 7
         if byte < 0x80:
             return number, at
-
-
-def _packed(data: Any) -> list[int]:
-    numbers, at = [], 0
-    while at < len(data):
-        number, at = _number(data, at)
-        numbers.append(number)
-    return numbers
 
 
 def _fields(data: Any) -> Iterator[tuple[int, Any]]:

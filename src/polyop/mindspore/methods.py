@@ -19,25 +19,14 @@ from .reduce import T, promoted, reduce
 
 
 def reduction(name: str) -> Callable[..., Any]:
-    """Return a method ``(axis, keepdims or dtype, ...)`` that calls PyTorch's reduction of this name."""
-    function = getattr(T, name)
+    """Return a method ``(axis, keepdims or dtype, keepdims)`` that calls ``ops``'s function of this name."""
 
-    def method(  # accepts the parameter names of both frameworks
-        self: Any,
-        axis: Any = None,
-        keep: Any = False,
-        keepdims: bool = False,
-        *,
-        keep_dims: bool = False,
-        dtype: Any = None,
-        dim: Any = None,
-        keepdim: bool = False,
-    ) -> Any:
+    def method(self: Any, axis: Any = None, keep: Any = False, keepdims: bool = False, **named: Any) -> Any:
+        from .ops.functions import FUNCTIONS
+
         if not isinstance(keep, bool):  # Tensor.sum(axis, dtype, keepdims)
-            keep, dtype = False, keep if dtype is None else dtype
-        kind = to_torch(dtype)
-        keep_any = keep or keepdims or keep_dims or keepdim
-        return reduce(function, self, dim if axis is None else axis, keep_any, dtype=kind)
+            keep, named = False, {"dtype": keep, **named}
+        return FUNCTIONS[name](self, axis, keepdims=keep or keepdims, **named)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Return the {name} over ``axis``: an int, a tuple, or None for all."

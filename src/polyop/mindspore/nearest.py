@@ -14,7 +14,7 @@ OF_NN = {
     "Parameter": "ms.Parameter",
     "NLLLoss": "ops.nll_loss, a function",
     "BCEWithLogitsLoss": "ops.binary_cross_entropy_with_logits, a function",
-    "functional": "ops, as in ops.relu; mint.nn.functional has PyTorch's names and arguments",
+    "functional": "ops, as in ops.relu",
 }
 OF_ALL = {
     "autograd": "ms.grad, and ms._Function for a gradient of one's own",

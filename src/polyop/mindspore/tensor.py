@@ -29,7 +29,8 @@ class Tensor(Methods, torch.Tensor):  # type: ignore[misc]
     [[2. 4.]
      [6. 8.]]
 
-    With a ``shape`` whose unknown sizes are None, and no data, it stands for an input in ``set_inputs``.
+    Without data it stands for an input in ``set_inputs``: unknown sizes in ``shape`` are None, and without
+    ``shape`` the number of dimensions is unknown too.
 
     Raises ``ArgumentTypeError`` for data other than numbers, or a shape beside data.
     """
@@ -39,7 +40,12 @@ class Tensor(Methods, torch.Tensor):  # type: ignore[misc]
         if input_data is None and dtype is not None:
             sizes = [0 if n is None else n for n in shape or ()]
             data = torch.empty(sizes, dtype=to_torch(dtype), device="meta")
-            return torch.Tensor._make_subclass(cls, data, False)  # noqa: SLF001
+            placeholder = torch.Tensor._make_subclass(cls, data, False)  # noqa: SLF001
+            # -2 is MindSpore's for an unknown number of dimensions
+            placeholder.unknown_shape = (
+                (-2,) if shape is None else tuple(-1 if n is None else n for n in shape)
+            )
+            return placeholder
         if shape is not None:
             rule = "shape is for an input of unknown sizes: Tensor(shape=[None, 3], dtype=...), without data"
             raise ArgumentTypeError("Tensor", rule, shape)
@@ -66,7 +72,7 @@ class Tensor(Methods, torch.Tensor):  # type: ignore[misc]
 
     def _described(self) -> str:
         if _no_data(self):
-            return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value= <uninitialized>)"
+            return f"Tensor(shape={list(_shape(self))}, dtype={self.dtype}, value= <uninitialized>)"
         return printing.describe(self.asnumpy(), str(self.dtype))
 
     def __format__(self, form: str) -> str:
@@ -96,8 +102,9 @@ def _dtype(tensor: Any) -> Type:
 
 
 def _shape(tensor: Any) -> tuple[int, ...]:
+    unknown: tuple[int, ...] | None = getattr(tensor, "unknown_shape", None)
     with plain_attributes():
-        return tuple(tensor.shape)
+        return tuple(tensor.shape) if unknown is None else unknown
 
 
 def _transposed(tensor: Any) -> Any:

@@ -110,18 +110,8 @@ ROWS: list[Row | Program] = [
         "2, 4, 3, group=2, has_bias=True",
         shape="2, 2, 6, 7",
     ),
-    *layers(
-        "nn.Conv1d",
-        "2, 4, 3",
-        "2, 4, 3, stride=2, has_bias=True",
-        "2, 4, 3, pad_mode='valid'",
-        "2, 4, 3, pad_mode='pad', padding=1",
-        shape="2, 2, 7",
-    ),
     *layers("nn.MaxPool2d", *WINDOWS, shape="2, 2, 6, 7"),
     *layers("nn.AvgPool2d", *WINDOWS, shape="2, 2, 6, 7"),
-    *layers("nn.MaxPool1d", "kernel_size=2", "kernel_size=2, stride=2", shape="2, 2, 7"),
-    *layers("nn.AvgPool1d", "kernel_size=2", "kernel_size=2, stride=2", shape="2, 2, 7"),
     *layers("nn.LayerNorm", "(3,)", "[3], epsilon=1e-5", "(2, 3), 1, 1", shape="4, 2, 3"),
     *layers("nn.BatchNorm1d", "3", "3, momentum=0.5, eps=1e-3", shape="4, 3"),
     *layers("nn.BatchNorm2d", "2", "2, affine=True", shape="3, 2, 4, 5"),
@@ -183,13 +173,6 @@ ROWS: list[Row | Program] = [
         "p, [0.1, 0.05, 0.2, 0.01]",
         "p, 0.1, use_nesterov=True",
         "p, 0.1, loss_scale=2.0",
-    ),
-    *optimiser(
-        "nn.AdamWeightDecay",
-        "p",
-        "p, 0.1",
-        "p, 0.1, 0.8, 0.9, 1e-3, 0.1",
-        "p, [0.1, 0.05, 0.2, 0.01], weight_decay=0.1",
     ),
     *programs(
         "nn.TrainOneStepCell",
@@ -392,6 +375,8 @@ result = Double()(values(3)), ms.grad(Double())(values(3))
     ),
     *programs(
         "Tensor",
+        "shapes = [Tensor(dtype=ms.float32).shape, Tensor(shape=[None, 3], dtype=ms.float32).shape]\n"
+        "result = shapes, str(Tensor(dtype=ms.int32).dtype), repr(Tensor(dtype=ms.int32).shape)",
         *(
             f"x = values(2, 3)\nresult = x.{form}"
             for form in (

@@ -95,7 +95,7 @@ if __name__ == "__main__":
         "np": np,
         "Tensor": ms.Tensor,
         "Parameter": ms.Parameter,
-        **{n: importlib.import_module(f"{package}.{n}") for n in ("ops", "nn", "mint")},
+        **{n: importlib.import_module(f"{package}.{n}") for n in ("ops", "nn")},
         "initializer": importlib.import_module(f"{package}.common.initializer").initializer,
     }
     FLOATS = (ms.float16, ms.float32, ms.float64)

@@ -1,6 +1,8 @@
-"""``mindspore.common``: tensors, dtypes and ``jit`` under the path that some scripts import."""
+"""``mindspore.common``: tensors, dtypes and ``jit`` under the paths that some scripts import."""
 
 from __future__ import annotations
+
+import sys
 
 from .. import dtype
 from ..capture import jit
@@ -8,3 +10,6 @@ from ..parameter import Parameter, ParameterTuple
 from ..tensor import Tensor
 
 __all__ = ["Parameter", "ParameterTuple", "Tensor", "dtype", "jit"]
+
+for _path in ("api", "parameter", "tensor"):
+    sys.modules[f"{__name__}.{_path}"] = globals()[_path] = sys.modules[__name__]

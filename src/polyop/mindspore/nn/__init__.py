@@ -8,44 +8,19 @@ from ..cell import Cell
 from ..nearest import OF_NN, missing
 from .activation import ACTIVATIONS
 from .container import CellList, SequentialCell
-from .layers import Conv1d, Conv2d, Dense, Dropout, Embedding, Flatten
+from .layers import Conv2d, Dense, Dropout, Embedding, Flatten
 from .loss import BCELoss, CrossEntropyLoss, L1Loss, MSELoss, SoftmaxCrossEntropyWithLogits
 from .norm import BatchNorm1d, BatchNorm2d, LayerNorm
-from .optim import SGD, Adam, AdamWeightDecay, Momentum, Optimizer
-from .pooling import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
+from .optim import SGD, Adam, Momentum, Optimizer
+from .pooling import AvgPool2d, MaxPool2d
 from .training import TrainOneStepCell, WithLossCell
 
 __all__ = [  # noqa: PLE0604 - with the names of a table
-    "SGD",
-    "Adam",
-    "AdamWeightDecay",
-    "AvgPool1d",
-    "AvgPool2d",
-    "BCELoss",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "Cell",
-    "CellList",
-    "Conv1d",
-    "Conv2d",
-    "CrossEntropyLoss",
-    "Dense",
-    "Dropout",
-    "Embedding",
-    "Flatten",
-    "L1Loss",
-    "LayerNorm",
-    "MSELoss",
-    "MaxPool1d",
-    "MaxPool2d",
-    "Momentum",
-    "Optimizer",
-    "SequentialCell",
-    "SoftmaxCrossEntropyWithLogits",
-    "TrainOneStepCell",
-    "WithLossCell",
-    *sorted(ACTIVATIONS),
-]
+    "SGD", "Adam", "AvgPool2d", "BCELoss", "BatchNorm1d", "BatchNorm2d",
+    "Cell", "CellList", "Conv2d", "CrossEntropyLoss", "Dense", "Dropout", "Embedding", "Flatten",
+    "L1Loss", "LayerNorm", "MSELoss", "MaxPool2d", "Momentum", "Optimizer", "SequentialCell",
+    "SoftmaxCrossEntropyWithLogits", "TrainOneStepCell", "WithLossCell", *sorted(ACTIVATIONS),
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

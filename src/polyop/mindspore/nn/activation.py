@@ -12,6 +12,11 @@ from ...core.errors import ArgumentTypeError
 from ..cell import Cell
 from ..interpose import wrap
 
+
+def _gelu(x: Any, approximate: bool) -> Any:
+    return functional.gelu(x, approximate="tanh" if approximate else "none")
+
+
 # cell: (function, ((constructor's argument, the function's argument, default), ...))
 ROWS: dict[str, tuple[Callable[..., Any], tuple[tuple[str, str, Any], ...]]] = {
     "ReLU": (torch.relu, ()),
@@ -29,6 +34,7 @@ ROWS: dict[str, tuple[Callable[..., Any], tuple[tuple[str, str, Any], ...]]] = {
     "Softmax": (torch.softmax, (("axis", "dim", -1),)),
     "LogSoftmax": (torch.log_softmax, (("axis", "dim", -1),)),
     "Identity": (wrap, ()),
+    "GELU": (_gelu, (("approximate", "approximate", True),)),
 }
 
 
@@ -52,18 +58,6 @@ class Activation(Cell):
         return wrap(self._function(x, **self.settings))
 
 
-class GELU(Cell):
-    """The Gaussian error linear unit; ``approximate`` (the default) uses tanh."""
-
-    def __init__(self, approximate: bool = True) -> None:
-        super().__init__()
-        self.approximate = "tanh" if approximate else "none"
-
-    def construct(self, x: Any) -> Any:
-        """Return the activation of ``x``."""
-        return wrap(functional.gelu(x, approximate=self.approximate))
-
-
 def _make(name: str, function: Any, options: Any) -> type[Activation]:
     body = {
         "_function": staticmethod(function),
@@ -74,7 +68,6 @@ def _make(name: str, function: Any, options: Any) -> type[Activation]:
 
 
 ACTIVATIONS: dict[str, type[Cell]] = {name: _make(name, *row) for name, row in ROWS.items()}
-ACTIVATIONS["GELU"] = GELU
 
 
 def activation(value: Any) -> Any:

@@ -58,8 +58,6 @@ class Dense(Cell):
 class Conv2d(Cell):
     """A convolution over NCHW; ``pad_mode`` "same", "valid" or "pad" (by ``padding``)."""
 
-    _count = 2  # spatial dimensions
-
     def __init__(
         self,
         in_channels: int,
@@ -76,41 +74,29 @@ class Conv2d(Cell):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        count, subject = self._count, f"nn.{type(self).__name__}"
-        self.pad_mode, self.group = check_pad_mode(subject, pad_mode), group
-        self.kernel_size, self.stride, self.dilation = (
-            per_dimension(value, count) for value in (kernel_size, stride, dilation)
-        )
+        self.pad_mode, self.group = check_pad_mode("nn.Conv2d", pad_mode), group
+        self.kernel_size, self.stride, self.dilation = map(per_dimension, (kernel_size, stride, dilation))
         shape = (out_channels, in_channels // group, *self.kernel_size)
         # MindSpore's order: top, bottom, left, right
-        self.padding = (padding,) * (2 * count) if isinstance(padding, int) else tuple(padding)
+        self.padding = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
         if pad_mode != "pad" and any(self.padding):
             rule = f"padding must be 0 with pad_mode {pad_mode!r}"
-            raise ArgumentValueError(subject, rule, padding, hint="pad_mode='pad' takes it")
-        height = (1,) if count == 1 else ()
-        self.weight = _weight(weight_init, (*shape[:2], *height, *shape[2:]), dtype)
+            raise ArgumentValueError("nn.Conv2d", rule, padding, hint="pad_mode='pad' takes it")
+        self.weight = _weight(weight_init, shape, dtype)
         self.bias = _bias(bias_init, out_channels, math.prod(shape[1:]), dtype) if has_bias else None
 
     def construct(self, x: Any) -> Any:
         """Return the convolution."""
-        convolve = functional.conv2d if self._count == 2 else functional.conv1d
         x = functional.pad(x, self._margins(x))
-        weight = self.weight if self._count == 2 else torch.squeeze(self.weight, 2)
-        return wrap(convolve(x, weight, self.bias, self.stride, 0, self.dilation, self.group))
+        settings = (self.stride, 0, self.dilation, self.group)
+        return wrap(functional.conv2d(x, self.weight, self.bias, *settings))
 
     def _margins(self, x: Any) -> tuple[int, ...]:
         if self.pad_mode == "pad":
             return (*self.padding[2:], *self.padding[:2])  # PyTorch begins with the last dimension
         if self.pad_mode == "valid":
-            return (0,) * (2 * self._count)
-        sizes = tuple(x.shape)[-self._count :]
-        return margins(sizes, self.kernel_size, self.stride, self.dilation)
-
-
-class Conv1d(Conv2d):
-    """A convolution over NCL. As MindSpore's, its weight has the shape of a ``Conv2d``'s with height 1."""
-
-    _count = 1
+            return (0, 0, 0, 0)
+        return margins(tuple(x.shape)[-2:], self.kernel_size, self.stride, self.dilation)
 
 
 class Embedding(Cell):

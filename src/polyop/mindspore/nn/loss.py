@@ -14,13 +14,14 @@ from ..ops import losses
 class _Loss(Cell):
     _function: Callable[..., Any]
 
-    def __init__(self, reduction: str = "mean") -> None:
+    def __init__(self, reduction: str = "mean", **settings: Any) -> None:
         super().__init__()
         self.reduction = losses.checked_reduction(f"nn.{type(self).__name__}", reduction)
+        self.settings = settings
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """Return the loss."""
-        return self._function(logits, labels, reduction=self.reduction)
+        return self._function(logits, labels, reduction=self.reduction, **self.settings)
 
 
 class MSELoss(_Loss):
@@ -38,17 +39,16 @@ class L1Loss(_Loss):
 class BCELoss(_Loss):
     """The cross entropy of probabilities of two classes."""
 
-    def __init__(self, weight: Any = None, reduction: str = "mean") -> None:
-        super().__init__(reduction)
-        self.weight = weight
+    _function = staticmethod(losses.binary_cross_entropy)
 
-    def construct(self, logits: Any, labels: Any) -> Any:
-        """Return the loss."""
-        return losses.binary_cross_entropy(logits, labels, self.weight, self.reduction)
+    def __init__(self, weight: Any = None, reduction: str = "mean") -> None:
+        super().__init__(reduction, weight=weight)
 
 
 class CrossEntropyLoss(_Loss):
     """The cross entropy of softmax; labels are class indices of any integer dtype, or probabilities."""
+
+    _function = staticmethod(losses.cross_entropy)
 
     def __init__(
         self,
@@ -57,13 +57,7 @@ class CrossEntropyLoss(_Loss):
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> None:
-        super().__init__(reduction)
-        self.weight, self.ignore_index, self.label_smoothing = weight, ignore_index, label_smoothing
-
-    def construct(self, logits: Any, labels: Any) -> Any:
-        """Return the loss."""
-        settings = (self.weight, self.ignore_index, self.reduction, self.label_smoothing)
-        return losses.cross_entropy(logits, labels, *settings)
+        super().__init__(reduction, weight=weight, ignore_index=ignore_index, label_smoothing=label_smoothing)
 
 
 class SoftmaxCrossEntropyWithLogits(_Loss):

@@ -22,7 +22,6 @@ class Optimizer(Cell):
     """
 
     _is_captured = False  # an update is never captured as a graph
-    _decays = True  # whether weight decay is a part of the gradient
 
     def __init__(
         self, learning_rate: Any, parameters: Any, weight_decay: float = 0.0, loss_scale: float = 1.0
@@ -60,7 +59,7 @@ class Optimizer(Cell):
         with torch.no_grad(), plain_attributes():
             for i, (parameter, gradient) in enumerate(zip(parameters, listed, strict=True)):
                 scaled = gradient
-                if self.weight_decay and self._decays and _may_decay(parameter):
+                if self.weight_decay and _may_decay(parameter):
                     scaled = scaled + self.weight_decay * parameter
                 self.update(i, parameter, scaled / self.loss_scale if self.loss_scale != 1.0 else scaled)
         return True
@@ -165,28 +164,3 @@ class Adam(Optimizer):
         rate = self.rate() * math.sqrt(1 - self.beta2**self.steps) / (1 - self.beta1**self.steps)
         step = self.beta1 * first + (1 - self.beta1) * gradient if self.nesterov else first
         parameter.sub_(rate * step / (second.sqrt() + self.eps))
-
-
-class AdamWeightDecay(Adam):
-    """Adam without bias correction, whose step is ``rate * (m / (sqrt(v) + eps) + weight_decay * p)``."""
-
-    _decays = False
-
-    def __init__(
-        self,
-        params: Any,
-        learning_rate: Any = 1e-3,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        eps: float = 1e-6,
-        weight_decay: float = 0.0,
-    ) -> None:
-        super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay=weight_decay)
-
-    def update(self, number: int, parameter: Any, gradient: Any) -> None:
-        """Write a parameter's new value."""
-        first, second = self.moments(number, gradient)
-        step = first / (second.sqrt() + self.eps)
-        if self.weight_decay and _may_decay(parameter):
-            step = step + self.weight_decay * parameter
-        parameter.sub_(self.rate() * step)

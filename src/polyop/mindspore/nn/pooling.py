@@ -13,8 +13,6 @@ from .windows import check_pad_mode, margins, per_dimension
 
 
 class _Pool(Cell):
-    _count = 2  # spatial dimensions
-
     def __init__(self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid") -> None:
         super().__init__()
         subject = f"nn.{type(self).__name__}"
@@ -24,14 +22,12 @@ class _Pool(Cell):
             raise ArgumentValueError(
                 subject, "pad_mode must be one of same, valid", repr(pad_mode), hint=hint
             )
-        self.kernel_size = per_dimension(kernel_size, self._count)
-        self.stride = per_dimension(stride, self._count)
+        self.kernel_size, self.stride = map(per_dimension, (kernel_size, stride))
 
     def _padded(self, x: Any, value: float) -> Any:
         if self.pad_mode == "valid":
             return x
-        sides = margins(tuple(x.shape)[-self._count :], self.kernel_size, self.stride)
-        return functional.pad(x, sides, value=value)
+        return functional.pad(x, margins(tuple(x.shape)[-2:], self.kernel_size, self.stride), value=value)
 
 
 class MaxPool2d(_Pool):
@@ -39,8 +35,7 @@ class MaxPool2d(_Pool):
 
     def construct(self, x: Any) -> Any:
         """Return the pooled tensor."""
-        pool = functional.max_pool2d if self._count == 2 else functional.max_pool1d
-        return wrap(pool(self._padded(x, -float("inf")), self.kernel_size, self.stride))
+        return wrap(functional.max_pool2d(self._padded(x, -float("inf")), self.kernel_size, self.stride))
 
 
 class AvgPool2d(_Pool):
@@ -48,20 +43,9 @@ class AvgPool2d(_Pool):
 
     def construct(self, x: Any) -> Any:
         """Return the pooled tensor."""
-        pool = functional.avg_pool2d if self._count == 2 else functional.avg_pool1d
-        mean = pool(self._padded(x, 0.0), self.kernel_size, self.stride)
+        mean = functional.avg_pool2d(self._padded(x, 0.0), self.kernel_size, self.stride)
         if self.pad_mode == "same":
-            mean = mean / pool(self._padded(x.detach() * 0 + 1, 0.0), self.kernel_size, self.stride)
+            mean = mean / functional.avg_pool2d(
+                self._padded(x.detach() * 0 + 1, 0.0), self.kernel_size, self.stride
+            )
         return wrap(mean)
-
-
-class MaxPool1d(MaxPool2d):
-    """The largest value of each window of the last dimension."""
-
-    _count = 1
-
-
-class AvgPool1d(AvgPool2d):
-    """The mean of each window of the last dimension."""
-
-    _count = 1

@@ -18,9 +18,9 @@ def check_pad_mode(subject: str, pad_mode: str) -> str:
     return pad_mode
 
 
-def per_dimension(value: Any, count: int) -> tuple[int, ...]:
-    """Return one size for each of ``count`` dimensions."""
-    return (value,) * count if isinstance(value, int) else tuple(value)
+def per_dimension(value: Any) -> tuple[int, ...]:
+    """Return one size for each of two dimensions."""
+    return (value, value) if isinstance(value, int) else tuple(value)
 
 
 def margins(

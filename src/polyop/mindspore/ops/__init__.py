@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from ...core.information.data_types import DataType
@@ -19,24 +20,14 @@ if TYPE_CHECKING:
 
 _NAMES: dict[str, Any] = {**FUNCTIONS, **PRIMITIVES}
 
+for _path in ("composite", "functional", "operations"):  # older scripts import from there
+    sys.modules[f"{__name__}.{_path}"] = globals()[_path] = sys.modules[__name__]
+
 __all__ = [  # noqa: PLE0604 - with the names of tables
-    "Custom",
-    "CustomOpBuilder",
-    "CustomRegOp",
-    "DataType",
-    "GradOperation",
-    "Primitive",
-    "custom_info_register",
-    "grad",
-    "is_tensor",
-    "jvp",
-    "kernel",
-    "stop_gradient",
-    "value_and_grad",
-    "vjp",
-    "vmap",
-    *sorted(_NAMES),
-]
+    "Custom", "CustomOpBuilder", "CustomRegOp", "DataType", "GradOperation", "Primitive",
+    "custom_info_register", "grad", "is_tensor", "jvp", "kernel", "stop_gradient", "value_and_grad", "vjp",
+    "vmap", *sorted(_NAMES),
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

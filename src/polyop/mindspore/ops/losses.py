@@ -77,15 +77,17 @@ def binary_cross_entropy_with_logits(
     return wrap(call(logits, label, weight, reduction=how, pos_weight=pos_weight))
 
 
-def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Any:  # noqa: A002
-    """Return the squared differences, reduced."""
-    return wrap(functional.mse_loss(input, target, reduction=checked_reduction("mse_loss", reduction)))
+def _of_difference(name: str) -> Function:
+    function = getattr(functional, name)
+
+    def loss(input: Any, target: Any, reduction: str = "mean") -> Any:  # noqa: A002
+        return wrap(function(input, target, reduction=checked_reduction(name, reduction)))
+
+    loss.__name__, loss.__doc__ = name, f"Return {name}, reduced."
+    return loss
 
 
-def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Any:  # noqa: A002
-    """Return the absolute differences, reduced."""
-    return wrap(functional.l1_loss(input, target, reduction=checked_reduction("l1_loss", reduction)))
-
+mse_loss, l1_loss = _of_difference("mse_loss"), _of_difference("l1_loss")
 
 FUNCTIONS: dict[str, Function] = {
     function.__name__: function

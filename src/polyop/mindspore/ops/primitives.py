@@ -14,7 +14,6 @@ import torch
 from ...core.errors import ArgumentTypeError, UnsupportedError
 from ..interpose import wrap
 from . import creation, elementwise, functions, losses
-from .arguments import as_tensor, for_torch
 
 FUNCTIONS = {**elementwise.FUNCTIONS, **functions.FUNCTIONS, **losses.FUNCTIONS, **creation.FUNCTIONS}
 
@@ -69,31 +68,6 @@ def _gelu(x: Any) -> Any:
     return wrap(torch.nn.functional.gelu(x, approximate="tanh"))
 
 
-def _real_div(x: Any, y: Any) -> Any:
-    x, y = as_tensor(x), as_tensor(y)
-    whole = not any(value.is_floating_point() or value.is_complex() for value in (x, y))
-    return wrap(torch.div(x, y, rounding_mode="trunc" if whole else None))
-
-
-def _split(x: Any, axis: int = 0, output_num: int = 1) -> Any:
-    return wrap(torch.tensor_split(x, output_num, axis))
-
-
-def _arg_with_value(name: str) -> Callable[..., Any]:
-    def call(x: Any, axis: int = 0, keep_dims: bool = False) -> Any:
-        values, indices = getattr(torch, name)(x, axis, keep_dims)
-        return wrap((indices, values))
-
-    return call
-
-
-def _arg_extreme(name: str) -> Callable[..., Any]:
-    def call(x: Any, axis: int = -1, output_type: Any = torch.int32) -> Any:
-        return wrap(getattr(torch, name)(x, axis).to(for_torch(output_type)))
-
-    return call
-
-
 def _print(*values: Any) -> None:
     print(*values)  # noqa: T201 - that is what ops.Print does
 
@@ -118,7 +92,7 @@ ROWS: dict[str, tuple[Any, tuple[tuple[str, Any], ...]]] = {
     **{name: (re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(), ()) for name in _PLAIN},
     "AddN": ("addn", ()), "GatherD": ("gather_elements", ()), "GeLU": (_gelu, ()), "Identity": (wrap, ()),
     "IsFinite": ("isfinite", ()), "IsInf": ("isinf", ()), "IsNan": ("isnan", ()), "Print": (_print, ()),
-    "ReLU": ("relu", ()), "ReLU6": ("relu6", ()), "RealDiv": (_real_div, ()),
+    "ReLU": ("relu", ()), "ReLU6": ("relu6", ()),
     "BatchMatMul": (_matmul, MATRICES), "MatMul": (_matmul, MATRICES),
     "BroadcastTo": ("broadcast_to", (("shape", ()),)),
     "Concat": ("concat", AXIS), "Stack": ("stack", AXIS), "Unstack": ("unstack", AXIS),
@@ -127,11 +101,7 @@ ROWS: dict[str, tuple[Any, tuple[tuple[str, Any], ...]]] = {
     "ReduceAll": ("all", REDUCTION), "ReduceAny": ("any", REDUCTION), "ReduceMax": ("amax", REDUCTION),
     "ReduceMean": ("mean", REDUCTION), "ReduceMin": ("amin", REDUCTION),
     "ReduceSum": ("reduce_sum", REDUCTION),
-    "Split": (_split, (("axis", 0), ("output_num", 1))), "Squeeze": ("squeeze", (("axis", None),)),
-    "Argmax": (_arg_extreme("argmax"), (("axis", -1), ("output_type", torch.int32))),
-    "Argmin": (_arg_extreme("argmin"), (("axis", -1), ("output_type", torch.int32))),
-    "ArgMaxWithValue": (_arg_with_value("max"), (("axis", 0), ("keep_dims", False))),
-    "ArgMinWithValue": (_arg_with_value("min"), (("axis", 0), ("keep_dims", False))),
+    "Squeeze": ("squeeze", (("axis", None),)),
 }  # fmt: skip
 
 
