@@ -6,6 +6,8 @@ was exported or cached runs in any process that has defined the operator:
 
     ["demo::scale", "<digest of the operator>", [1, 2.5]]      (1: a tensor is present; 2.5: an attribute)
 
+A program that has the operator's gradient too has a digest of the whole definition as a fourth item.
+
 Names used in this file: a call's tensors have *numbers* in the order of the runtime. ``inputs`` is how
 many are inputs; the new outputs (``fresh`` many) follow, then one output for each input that the operator
 writes. ``pairs`` maps the number of such an input to the number of its output.
@@ -31,7 +33,7 @@ from ..core.schema import Schema
 from ..core.spec import Spec
 from ..kernels.python import PythonKernel
 from . import registry
-from .content import digest
+from .content import definition_digest, digest
 from .host import load
 from .operator import Operator
 from .prepare import normalise, prepare
@@ -42,6 +44,7 @@ Run = Callable[[list[Any]], None]
 _DEVICES = {1: "cpu", 2: "cuda"}  # DLPack's device types
 _contents: weakref.WeakKeyDictionary[Operator, str] = weakref.WeakKeyDictionary()
 _digests: weakref.WeakKeyDictionary[Operator, str] = weakref.WeakKeyDictionary()
+_definitions: weakref.WeakKeyDictionary[Operator, str] = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
 _issued: set[str] = set()  # "name content" of every operator that this process has made texts for
 _definition_counts: dict[tuple[str, str], int] = {}  # by name and digest
@@ -57,18 +60,19 @@ def watch(around: Callable[[Operator, Run], Run]) -> None:
     _watches.append(around)
 
 
-def call_text(bound: Any, arguments: Sequence[Any]) -> str:
+def call_text(bound: Any, arguments: Sequence[Any], *, with_rules: bool = False) -> str:
     """Return the text of a call with bound arguments; of a tensor it says only whether it is present.
 
-    Raises ``ArgumentTypeError`` for an attribute that JSON cannot express.
+    ``with_rules`` is for a program that has the gradient too. Raises ``ArgumentTypeError`` for an attribute
+    that JSON cannot express.
     """
     operator: Operator = bound.operator
     content = content_of(operator)
     _operators[f"{operator.name} {content}"] = bound
+    items = [operator.name, content, text_values(operator.schema, arguments)]
+    items += [_kept(_definitions, definition_digest, operator)] if with_rules else []
     try:
-        return json.dumps(
-            [operator.name, content, text_values(operator.schema, arguments)], separators=(",", ":")
-        )
+        return json.dumps(items, separators=(",", ":"))
     except TypeError as problem:
         raise ArgumentTypeError(operator.name, f"an attribute has no JSON form: {problem}") from None
 
@@ -93,7 +97,7 @@ def content_of(operator: Operator) -> str:
     with _lock:  # threads that call the operator first at the same time get the same number
         content = _contents.get(operator)
         if content is None:
-            own = _digest(operator)
+            own = _kept(_digests, digest, operator)
             key = operator.name, own
             number = _definition_counts[key] = _definition_counts.get(key, 0) + 1
             content = _contents[operator] = own if number == 1 else f"{own}.{number}"
@@ -101,12 +105,12 @@ def content_of(operator: Operator) -> str:
         return content
 
 
-def _digest(operator: Operator) -> str:
+def _kept(kept: Any, compute: Callable[[Operator], str], operator: Operator) -> str:
     # computed once: it reads whole libraries, and a function's closure can change when it is called
     with _lock:
-        text = _digests.get(operator)
+        text: str | None = kept.get(operator)
         if text is None:
-            text = _digests[operator] = digest(operator)
+            text = kept[operator] = compute(operator)
         return text
 
 
@@ -156,21 +160,33 @@ def parse_call_text(text: str) -> tuple[Any, list[Any]]:
 
     Raises ``HostError`` if this process does not have the operator, or a different one of that name.
     """
-    name, content, values = json.loads(text)
+    name, content, values, *rules = json.loads(text)
     bound = _operators.get(f"{name} {content}")
     if bound is not None and content_of(bound.operator) == content:
-        return bound, values
+        return _with_rules(bound, rules), values
     expected = content.partition(".")[0]  # the number has no meaning in another process
     bound = registry.obtain(name)
     if bound is None:
         hint = "import the module that defines it before the program runs"
         raise HostError(name, "this program calls it, and this process has not defined it", hint=hint)
-    own = _digest(bound.operator)
+    own = _kept(_digests, digest, bound.operator)
     if own != expected or f"{name} {content}" in _issued:  # issued here, and that operator is gone
         rule = "the program was made with another definition of the operator"
-        hint = "make the program again, or use the library, attributes and schema that it was made with"
+        hint = (
+            "make the program again (where a cache keeps it, remove it there), or use the library, "
+            "attributes and schema that it was made with"
+        )
         raise HostError(name, f"{rule} ({content})", own, where=bound.operator.origin, hint=hint)
-    return bound, values
+    return _with_rules(bound, rules), values
+
+
+def _with_rules(bound: Any, rules: Sequence[str]) -> Any:
+    """Return the operator; raises ``HostError`` if the program has the gradient of other rules."""
+    if rules and rules[0] != _kept(_definitions, definition_digest, bound.operator):
+        rule = "the program has the gradient of another definition of the operator"
+        hint = "make the program again: where a cache keeps it, remove it there"
+        raise HostError(bound.name, rule, where=bound.operator.origin, hint=hint)
+    return bound
 
 
 def resolve(text: str, rows: Sequence[tuple[tuple[int, ...], int, int]], inputs: int) -> tuple[Any, ...]:

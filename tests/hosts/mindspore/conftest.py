@@ -8,7 +8,7 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 SOURCES = HERE.parents[1] / "sources"
 PRESENT = importlib.util.find_spec("mindspore") is not None
-collect_ignore = ["mindir_networks.py"]  # a program
+collect_ignore = ["compile_cache_program.py", "mindir_networks.py"]  # programs
 collect_ignore_glob = [] if PRESENT else ["test_*.py"]
 
 

@@ -7,11 +7,13 @@ arrays.
 
 from __future__ import annotations
 
+import os
 import types
 import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+import mindspore
 import numpy as np
 from mindspore import Tensor, ops
 from mindspore.ops.functional import isconstant
@@ -136,13 +138,33 @@ def _compiled(launch: Any, rule: types.FunctionType) -> Any:
             passed.append(str(name))
             if name is not None:
                 fits.append(f"fit{{n}}(checked, {len(fits)}, grads[{i}], {name}), ")
-    passed += ("out", "dout") if operator.several else ("out[0]", "dout[0]")
+    douts = [f"dout[{k}]" for k in range(launch.output_count)]
+    if _is_kept():
+        # the call names the rule by a digest: it stays in the graph also where no gradient needs its value
+        douts = [f"depend{{n}}({dout}, out)" for dout in douts]
+    passed += (
+        ("out", f"({''.join(f'{dout}, ' for dout in douts)})") if operator.several else ("out[0]", *douts)
+    )
     head = _RULE.replace("{names}", ", ".join(tensors)).replace("{arguments}", ", ".join(passed))
     text = f"{_FIT}{head}{''.join(lists)}\n    return ({''.join(fits)})"
     checks = {name: constexpr(check) for name, check in _checks(launch).items()}
     return make_function(
-        "bprop", text, rule=rule, zeros=ops.zeros_like, cast=ops.cast, Tensor=Tensor, **checks, **attributes
+        "bprop",
+        text,
+        rule=rule,
+        zeros=ops.zeros_like,
+        cast=ops.cast,
+        depend=ops.depend,
+        Tensor=Tensor,
+        **checks,
+        **attributes,
     )
+
+
+def _is_kept() -> bool:
+    """Whether MindSpore keeps the graph on disk, for later processes."""
+    setting = mindspore.get_context("enable_compile_cache")
+    return (os.getenv("MS_COMPILER_CACHE_ENABLE") == "1") if setting is None else setting in (True, "1")
 
 
 def _checks(launch: Any) -> dict[str, Any]:

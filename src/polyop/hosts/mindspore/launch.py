@@ -69,9 +69,7 @@ class Launch(ops.Custom):  # type: ignore[misc]
         schema: Schema = bound.schema
         self.bound, self.arguments = bound, arguments
         self.inputs = sum(1 for _ in flatten(schema, arguments))
-        text = call_text(bound, arguments)
-        _operators[text] = bound
-        self.add_prim_attr("polyop_call", text)
+        self.name_call(with_rules=False)
         self.add_prim_attr("polyop_inputs", self.inputs)
         self.dtypes: list[Any] | None = None  # of the tensors, for unknown sizes
         self.bprop: Any = None
@@ -92,6 +90,12 @@ class Launch(ops.Custom):  # type: ignore[misc]
                 raise UnsupportedError(bound.name, rule, where=bound.operator.origin)
             self.return_indices.append(output)
 
+    def name_call(self, *, with_rules: bool) -> None:
+        """Set the text that names the call, which the native core reads when the graph runs."""
+        self.text = call_text(self.bound, self.arguments, with_rules=with_rules)
+        _operators[self.text] = self.bound
+        self.add_prim_attr("polyop_call", self.text)
+
     def pass_by_reference(self) -> None:
         """Make MindSpore pass the tensors themselves, and keep this launch in program order.
 
@@ -108,6 +112,9 @@ class Launch(ops.Custom):  # type: ignore[misc]
         """Return the gradient function, made when MindSpore first asks for it."""
         if self.bprop is None:
             self.bprop = bprop.bprop_of(self)
+            self.name_call(with_rules=True)  # a kept graph has the gradient too, which an edit can change
+            if self.dtypes is not None:
+                self.register_sizes()
         return self.bprop
 
     def __infer__(self, *tensors: Any) -> dict[str, Any]:
@@ -151,12 +158,18 @@ class Launch(ops.Custom):  # type: ignore[misc]
         """
         launch = self.by_value()
         launch.dtypes = [self.dtype_of(i, kind) for i, kind in enumerate(dtypes)]
-        names = ",".join(kind.name for kind in launch.dtypes)
         attributes = {"cpp_infer_shape": True, "multi_output": True, "reg_op_name": self.bound.name}
-        for name, value in {**attributes, "polyop_dtypes": names}.items():
+        for name, value in attributes.items():
             launch.add_prim_attr(name, value)
-        unknown_sizes.register(call_text(self.bound, self.arguments), names, launch)
+        launch.register_sizes()
         return launch
+
+    def register_sizes(self) -> None:
+        """Make this launch the one that the native core asks for shapes, by the names of call and dtypes."""
+        assert self.dtypes is not None  # made by for_unknown_sizes
+        names = ",".join(kind.name for kind in self.dtypes)
+        self.add_prim_attr("polyop_dtypes", names)
+        unknown_sizes.register(self.text, names, self)
 
     def output_shapes(self, shapes: Sequence[Shape]) -> list[Shape]:
         """Return the shapes of the outputs, where some sizes may be unknown."""

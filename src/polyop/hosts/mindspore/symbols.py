@@ -196,11 +196,42 @@ def record(launch_of: LaunchOf) -> Iterator[Recording]:
         _thread.recording = outer
 
 
+_KEEPS_SIZES = {np.sum, np.max, np.any, np.where, np.zeros_like, np.ones_like}
+"""Functions, besides ufuncs and infixes, each size of whose result is one of an operand's, or 1."""
+
+
 def result_spec(function: Any, arguments: Sequence[Any], keywords: dict[str, Any] | None = None) -> Spec:
-    """Return the spec of the result of one of NumPy's functions, for symbols and constants."""
+    """Return the spec of the result of one of NumPy's functions, for symbols and constants.
+
+    The function computes. Where each size of the result is one of an operand's, small numbers take the
+    place of the sizes: the product of two large matrices would take seconds.
+    """
+    infix = getattr(function, "__module__", "") == operator.add.__module__
+    keeps = infix or isinstance(function, np.ufunc) or function in _KEEPS_SIZES
+    sizes = sorted(_sizes(arguments)) if keeps and not _has_array(arguments) else []
+    small = {size: number for number, size in enumerate(sizes, 2)}
     with np.errstate(all="ignore"):
-        result = np.asarray(function(*_arrays(arguments, _like), **(keywords or {})))
-    return Spec(result.shape, dtype(result.dtype), "cpu")
+        arrays = _arrays(arguments, lambda spec: _like(spec, small))
+        result = np.asarray(function(*arrays, **(keywords or {})))
+    shape = tuple(sizes[size - 2] if sizes and size > 1 else size for size in result.shape)
+    return Spec(shape, dtype(result.dtype), "cpu")
+
+
+def _sizes(values: Sequence[Any]) -> set[int]:
+    """Return the sizes of symbols that are greater than 1: those of 1 broadcast, those of 0 stay."""
+    listed = (
+        x.shape if isinstance(x, Symbol) else _sizes(x)
+        for x in values
+        if isinstance(x, (Symbol, list, tuple))
+    )
+    return {size for sizes in listed for size in sizes if size > 1}
+
+
+def _has_array(values: Sequence[Any]) -> bool:
+    return any(
+        _has_array(x) if isinstance(x, (list, tuple)) else not isinstance(x, Symbol) and np.ndim(x) > 0
+        for x in values
+    )
 
 
 def _arrays(values: Sequence[Any], array: Callable[[Spec], Any]) -> list[Any]:
@@ -210,8 +241,9 @@ def _arrays(values: Sequence[Any], array: Callable[[Spec], Any]) -> list[Any]:
     ]
 
 
-def _like(spec: Spec) -> Any:
-    return np.broadcast_to(np.ones((), spec.dtype.numpy), spec.shape)  # it takes no memory
+def _like(spec: Spec, small: dict[int, int]) -> Any:
+    shape = tuple(small.get(size, size) for size in spec.shape)
+    return np.broadcast_to(np.ones((), spec.dtype.numpy), shape)  # it takes no memory
 
 
 def _kind(compute: Any, pair: Sequence[Any]) -> Any:
