@@ -124,7 +124,7 @@ def _fits(shared: dict[str, Buffer]) -> Expr:
     for buffer in shared.values():
         bytes_ = dtype(buffer.dtype).itemsize
         bytes_ *= math.prod(int(size.value) for size in buffer.shape if isinstance(size, Const))
-        sizes = [size for size in buffer.shape if not isinstance(size, Const)]
+        sizes: list[Expr] = [size for size in buffer.shape if not isinstance(size, Const)]
         if sizes:
             varying.append((bytes_, sizes))
         else:
