@@ -24,8 +24,12 @@ class Finder:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Return the stand-in in rehearsal, else None; an import gets ``ModuleNotFoundError`` with a hint."""
         del path, target
-        if name not in _NAMES:
+        top, _, part = name.partition(".")
+        if top not in _NAMES or (part and not _is_stand_in(top)):
             return None
+        if part:
+            text = f"No module named {name!r}: rehearsal ({_VARIABLE}={_REHEARSE}) does not have it"
+            raise ModuleNotFoundError(text, name=name)
         if os.environ.get(_VARIABLE) == _REHEARSE:
             return _stand_in(name)
         if _is_import():
@@ -45,6 +49,10 @@ def _is_import() -> bool:
     """Whether this is an import: packages ask ``importlib.util.find_spec`` whether there is an NPU."""
     frame: Any = sys._getframe(3)  # noqa: SLF001 - above find_spec and importlib's _find_spec
     return frame is not None and frame.f_code.co_name == "_find_and_load_unlocked"
+
+
+def _is_stand_in(name: str) -> bool:
+    return str(_FOLDER) in (getattr(sys.modules.get(name), "__file__", None) or "")
 
 
 def _stand_in(name: str) -> ModuleSpec | None:

@@ -36,15 +36,25 @@ inline void add_refusals() {
   }
 }
 
+// Whether an import found no polyop, or one without the module. Other errors of the import are polyop's.
+inline bool is_absent(const pybind11::error_already_set& problem, const std::string& module) {
+  if (!problem.matches(PyExc_ModuleNotFoundError)) {
+    return false;
+  }
+  const std::string missing = pybind11::str(problem.value().attr("name"));
+  return (module + ".").rfind(missing + ".", 0) == 0;
+}
+
 inline void defined(pybind11::module_& module) {
   if (!rehearsed()) {
     add_refusals();
   }
   if (registered().for_meta) {
+    const char* compiling = "polyop.providers.npu.compiling";
     try {
-      pybind11::module_::import("polyop.providers.npu.compiling").attr("offer")(module);
+      pybind11::module_::import(compiling).attr("offer")(module);
     } catch (pybind11::error_already_set& problem) {
-      if (!problem.matches(PyExc_ImportError)) {
+      if (!is_absent(problem, compiling)) {
         throw;
       }  // without polyop, PyTorch's compiler calls the functions between its graphs
     }

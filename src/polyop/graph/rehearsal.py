@@ -13,6 +13,7 @@ from typing import Any
 from ..core.errors import HostError
 
 _NATIVE = "torchair.core._torchair"
+_STAND_IN = Path(__file__).parents[1] / "providers" / "npu" / "stand_in"
 _numbers = itertools.count(1)
 
 
@@ -63,9 +64,10 @@ def rehearse() -> ModuleType:
 
     Set TORCH_DEVICE_BACKEND_AUTOLOAD=0 before PyTorch is imported: else PyTorch imports torch-npu,
     which fails without CANN. Raises ``HostError`` if torch-npu, or a package that torchair imports,
-    is not installed.
+    is not installed, and with POLYOP_ASCEND=rehearse, where ``torchair`` is polyop's stand-in.
     """
     loaded = sys.modules.get("torchair")
+    _refuse_stand_in(getattr(loaded, "__file__", None))
     if loaded is not None and hasattr(loaded, "register_fx_node_ge_converter"):
         return loaded
     spec = importlib.util.find_spec("torch_npu")
@@ -73,6 +75,7 @@ def rehearse() -> ModuleType:
         raise HostError(
             "torchair", "is part of torch-npu, which is not installed", hint="pip install torch-npu"
         )
+    _refuse_stand_in(spec.origin)
     folder = Path(spec.submodule_search_locations[0]) / "dynamo"
     before = set(sys.modules)
     sys.modules[_NATIVE] = _Native(_NATIVE)
@@ -87,3 +90,11 @@ def rehearse() -> ModuleType:
         raise HostError("torchair", f"could not be imported: {problem}", hint=hint) from problem
     finally:
         sys.path.remove(str(folder))
+
+
+def _refuse_stand_in(file: str | None) -> None:
+    """Raise ``HostError`` for a file of the packages that stand in for torch-npu."""
+    if file is not None and _STAND_IN in Path(file).parents:
+        rule = "is polyop's stand-in here, as POLYOP_ASCEND=rehearse says, and builds no graph"
+        hint = "run it in a process without POLYOP_ASCEND, with torch-npu installed"
+        raise HostError("torchair", rule, hint=hint)

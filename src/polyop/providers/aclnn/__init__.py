@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .by_name import check, launch_named
 from .library import register_library
-from .registry import core_loops, forget, function, loops, names, prototype, register
+from .registry import core_loops, forget, loops, names, prototype, register
 from .rehearsal import ascend
 from .run import evaluate, launch
 
@@ -18,7 +18,6 @@ __all__ = [
     "core_loops",
     "evaluate",
     "forget",
-    "function",
     "launch",
     "launch_named",
     "loops",

@@ -10,16 +10,17 @@ from functools import lru_cache
 from types import FrameType
 from typing import Any
 
-from ...core.errors import ArgumentTypeError, ArgumentValueError, SchemaError, UnsupportedError
+from ...core.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    HostError,
+    SchemaError,
+    UnsupportedError,
+)
 from ...core.origin import caller, calling_frame, of_function
 from ...core.schema import Schema
-from .row import Function, Row
+from .row import HOW_TO_REGISTER, Function, Row
 from .through_aten import row_of
-
-HOW_TO_REGISTER = (
-    "register it: polyop.register_aclnn(prototype, function), "
-    "or polyop.register_aclnn_library(path, prototypes)"
-)
 
 _lock = threading.Lock()
 _registered: dict[str, Row] = {}
@@ -60,17 +61,22 @@ def find(name: str) -> Row:
 
     Raises ``UnsupportedError`` with the nearest names.
     """
-    full = full_name(name)
-    row = _registered.get(full) or builtin().get(full) or row_of(full)
+    full, hints, without = full_name(name), [HOW_TO_REGISTER], None
+    try:
+        row = _registered.get(full) or builtin().get(full) or row_of(full)
+    except HostError as problem:  # PyTorch cannot be imported
+        row, without = None, problem
+        hints.insert(0, "install PyTorch (pip install torch), whose operators run most that polyop has not")
     if row is not None:
         return row
     by_lower = {other.lower(): other for other in names()}
     near = [by_lower[n] for n in difflib.get_close_matches(full.lower(), by_lower, n=4, cutoff=0.7)]
-    hint = f"the nearest names are {', '.join(near)}; or {HOW_TO_REGISTER}" if near else HOW_TO_REGISTER
+    if near:
+        hints.insert(0, f"the nearest names are {', '.join(near)}")
     rule = (
         "aclnn operators need CANN, which is not used here, or an implementation for the CPU: this has none"
     )
-    raise UnsupportedError(full, rule, hint=hint)
+    raise UnsupportedError(full, rule, hint="; or ".join(hints)) from without
 
 
 def prototype(name: str) -> Schema:
@@ -80,11 +86,6 @@ def prototype(name: str) -> Schema:
     'aclnnMul(Tensor self, Tensor other, Tensor(a!) out) -> ()'
     """
     return find(name).schema
-
-
-def function(name: str) -> Function:
-    """Return the array function of an operator, called with the array namespace and the inputs."""
-    return find(name).function
 
 
 def loops() -> dict[str, str]:

@@ -14,6 +14,11 @@ from ...core.schema import Schema
 Function: TypeAlias = Callable[..., Any]
 """The function of an operator; it takes the array namespace and the inputs."""
 
+HOW_TO_REGISTER = (
+    "register it: polyop.register_aclnn(prototype, function), "
+    "or polyop.register_aclnn_library(path, prototypes)"
+)
+
 DEFAULTS: dict[str, Any] = {"alpha": 1, "beta": 1, "cubeMathType": 0}
 """Default values of attributes, by name. CANN itself has no defaults."""
 

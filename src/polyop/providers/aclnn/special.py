@@ -18,11 +18,6 @@ def axes(dim: Sequence[int]) -> tuple[int, ...] | None:
     return tuple(dim) or None
 
 
-def axis_of(dim: int, ndim: int) -> int:
-    """Return the axis as a number from 0."""
-    return dim + ndim if dim < 0 else dim
-
-
 def floating(xp: Any, x: Any) -> Any:
     """Return the array, converted to float64 if it has integers or booleans."""
     return xp.astype(x, xp.float64) if xp.isdtype(x.dtype, ("bool", "integral")) else x
@@ -31,27 +26,20 @@ def floating(xp: Any, x: Any) -> Any:
 def mean(xp: Any, x: Any, axis: Any, *, keepdims: bool = False) -> Any:
     """Return the mean; for no elements it is nan, without NumPy's warning."""
     x = floating(xp, x)
-    total = xp.sum(x, axis=axis, keepdims=True)
-    count = math.prod(x.shape) // max(math.prod(total.shape), 1) if math.prod(x.shape) else 0
-    average = total / count if count else total * math.nan
-    return average if keepdims else squeeze(xp, average, x.ndim, axis)
-
-
-def squeeze(xp: Any, x: Any, ndim: int, axis: Any) -> Any:
-    """Return the array without the axes of size 1 that a reduction has kept."""
-    reduced_axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    removed = {axis_of(a, ndim) for a in reduced_axes}
-    return xp.reshape(x, tuple(size for i, size in enumerate(x.shape) if i not in removed))
+    return xp.sum(x, axis=axis, keepdims=keepdims) / _count(x, axis)
 
 
 def var(xp: Any, x: Any, axis: Any, correction: int, *, keepdims: bool = False) -> Any:
     """Return the variance with ``max(n - correction, 0)`` in the denominator."""
     x = floating(xp, x)
     centred = x - mean(xp, x, axis, keepdims=True)
-    total = xp.sum(centred * centred, axis=axis, keepdims=True)
-    count = math.prod(x.shape) // max(math.prod(total.shape), 1)
-    variance = total / xp.asarray(float(max(count - correction, 0)), dtype=total.dtype)
-    return variance if keepdims else squeeze(xp, variance, x.ndim, axis)
+    total = xp.sum(centred * centred, axis=axis, keepdims=keepdims)
+    return total / max(_count(x, axis) - correction, 0)
+
+
+def _count(x: Any, axis: tuple[int, ...] | None) -> int:
+    """Return how many elements are reduced to one."""
+    return math.prod(x.shape if axis is None else [x.shape[a] for a in axis])
 
 
 def erf(xp: Any, x: Any) -> Any:

@@ -55,6 +55,11 @@ def _gelu_tanh(xp: Any, x: Any) -> Any:
     return x * 0.5 * (1 + xp.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 
 
+def _gelu_backward(xp: Any, grad: Any, x: Any) -> Any:
+    density = xp.exp(x * x * -0.5) / math.sqrt(2 * math.pi)
+    return grad * (0.5 * (1 + erf(xp, x * math.sqrt(0.5))) + x * density)
+
+
 def _take(xp: Any, x: Any, dim: int, index: Any) -> Any:
     """Return the slices of ``x`` at an index of any shape; its dimensions replace the axis."""
     flat = xp.take(x, xp.reshape(index, (-1,)), axis=dim)
@@ -144,6 +149,7 @@ _OTHERS = (
     Row("aclnnGelu(Tensor self, Tensor(a!) out) -> ()", _gelu_tanh),
     Row("aclnnGeluV2(Tensor x, int approximate, Tensor(a!) y) -> ()",
         lambda xp, x, approximate: _gelu_tanh(xp, x) if approximate else _gelu(xp, x)),
+    Row("aclnnGeluBackward(Tensor gradOutput, Tensor self, Tensor(a!) gradInput) -> ()", _gelu_backward),
     Row("aclnnSoftmax(Tensor self, int dim, Tensor(a!) out) -> ()", softmax),
     Row("aclnnLogSoftmax(Tensor self, int dim, Tensor(a!) out) -> ()", log_softmax),
     Row("aclnnSoftmaxBackward(Tensor gradOutput, Tensor output, int dim, Tensor(a!) gradInput) -> ()",

@@ -1,4 +1,4 @@
-"""The functions of a module for Ascend in graphs of ``torch.compile``.
+"""What ``torch.compile`` learns of projects for Ascend: their functions, and their backends.
 
 PyTorch's compiler cannot look into a function of C++. It is told to put these into the graph: tracing runs
 them on tensors without data, and finds the operators that they call, with their gradients.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
@@ -26,10 +27,30 @@ def offer(module: ModuleType) -> None:
         for function in functions:
             torch.compiler.allow_in_graph(function)
 
+    if functions:
+        _with_compiler(allow)
+
+
+def name_backends(*names: str) -> None:
+    """Give :func:`backend` the names of Ascend's backends, once the compiler is imported."""
+
+    def register(_: str) -> None:
+        for name in names:
+            torch._dynamo.register_backend(backend, name=name)  # noqa: SLF001 - as torch_npu registers its own
+
+    _with_compiler(register)
+
+
+def backend(graph: Any, inputs: Any) -> Any:
+    """Compile a graph in rehearsal: PyTorch's own backend, without a code generator."""
+    return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)  # noqa: SLF001 - the name is not exported
+
+
+def _with_compiler(function: Callable[[str], object]) -> None:
     if _COMPILER in sys.modules:
-        allow(_COMPILER)
-    elif functions:
-        Arrival(_COMPILER, allow).wait()
+        function(_COMPILER)
+    else:
+        Arrival(_COMPILER, function).wait()
 
 
 def _returns_tensors(value: Any) -> bool:

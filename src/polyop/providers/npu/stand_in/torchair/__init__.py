@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import torch
+from polyop.providers.npu.compiling import backend
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _PARTS = (
@@ -55,10 +55,6 @@ def register_fx_node_ge_converter(operator: Any) -> Callable[[_F], _F]:
 def get_npu_backend(*, compiler_config: Any = None, **options: Any) -> Callable[..., Any]:
     """Return a backend for ``torch.compile``: PyTorch's own, without a code generator."""
     del compiler_config, options
-
-    def backend(graph: Any, inputs: Any) -> Any:
-        return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)  # noqa: SLF001 - the name is not exported
-
     return backend
 
 
