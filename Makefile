@@ -45,13 +45,14 @@ test: test-main test-mindspore
 test-main: $(VENV)/test-tools $(NPU)/ready
 	rm -rf $(RESULTS)
 	POLYOP_CONTRACT_RESULTS=$(RESULTS)/main POLYOP_TORCH_NPU=$(abspath $(NPU)) \
-	  $(BIN)/python $(PYTEST) -m "not exhaustive"
+	  $(BIN)/python $(PYTEST) -m "not exhaustive" --junitxml=build/tests.xml
 
 # The same, and the tests that are too slow for every change.
 test-all: test exhaustive-main exhaustive-mindspore
 
 exhaustive-main: $(VENV)/test-tools $(NPU)/ready chromium clang
-	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST_EXHAUSTIVE) -m exhaustive
+	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST_EXHAUSTIVE) -m exhaustive \
+	  --junitxml=build/exhaustive.xml
 
 # What the exhaustive tests use if it is installed: a browser for the pages of reports, and a second compiler.
 # Where it cannot be installed the tests that need it are skipped, and say so.

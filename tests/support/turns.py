@@ -6,7 +6,7 @@ So a file is a group, and the files of GROUPS that share more are one. xdist's o
 is without effect under pytest 9.2: xdist 3.8 writes it into a name that pytest does not read.
 
 A long group that comes last runs alone. So those of seconds.txt come first, the longest before the others.
-``python tests/support/turns.py results.xml`` writes that table from the results of ``--junitxml=results.xml``.
+After `make exhaustive-main`, ``python tests/support/turns.py build/exhaustive.xml`` writes that table.
 """
 
 import sys
