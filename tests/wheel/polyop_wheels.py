@@ -3,6 +3,7 @@
 import functools
 import os
 import pathlib
+import platform
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,8 @@ HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 @functools.cache
 def _built(version):
     folder = WORK / f"tested-{version}-{os.getpid()}"
-    command = [sys.executable, ROOT / "tools" / "wheel.py", "--python", version, "--no-try", "-o", folder]
+    only = ("--python", version, "--machine", platform.machine())
+    command = [sys.executable, ROOT / "tools" / "wheel.py", *only, "--no-try", "-o", folder]
     WORK.mkdir(parents=True, exist_ok=True)
     with FileLock(WORK / "lock"):  # every worker of a test run builds in this folder
         shutil.rmtree(folder, ignore_errors=True)
