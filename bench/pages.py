@@ -219,13 +219,14 @@ def bar_of(line: Line, family: Family) -> svg.Bar:
     )
 
 
+def program_of(line: Line) -> str:
+    """Return the program of a row beside the roof; its title may end in the instruction set."""
+    return str(line["name"]).removeprefix("loops: ").split(", ")[0]
+
+
 def roofline(lines: Sequence[Line], work: Mapping[str, Any]) -> str | None:
     """Return the picture of the loop kernels whose operations are known, or None."""
-    measured = {
-        line["name"].removeprefix("loops: ").removesuffix(", bound"): line
-        for line in lines
-        if line["beside"] == ROOF and "value" in line
-    }
+    measured = {program_of(line): line for line in lines if line["beside"] == ROOF and "value" in line}
     rates: dict[str, float] = {}
     for name, line in measured.items():
         for bound in work.get(name, {}).get("bounds", ()):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from polyop.bench.machine import machine as about_machine
+from polyop.core.texts import aligned
 
 HEAD = ("work", "beside", "ours", "peer", "found", "10 % - 90 %", "bar", "")
 
@@ -25,9 +26,7 @@ def show(lines: Sequence[dict[str, Any]], *, plain: bool) -> None:
             return _rich(rows)
         except ImportError:
             pass
-    widths = [max(len(row[i]) for row in (HEAD, *rows)) for i in range(len(HEAD))]
-    for row in (HEAD, *rows):
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print("\n".join(aligned([HEAD, *rows])))
     return None
 
 

@@ -134,7 +134,7 @@ def test_the_pictures_of_the_results(pages, run, files):
 
 
 def test_every_loop_kernel_of_the_results_has_counts(pages, run):
-    measured = {r["name"][len("loops: ") : -len(", bound")] for r in run["rows"] if r["beside"] == pages.ROOF}
+    measured = {pages.program_of(row) for row in run["rows"] if row["beside"] == pages.ROOF}
     assert measured <= pages.works().keys()
 
 
