@@ -9,7 +9,7 @@ old gradient. So the key gets a digest of the definitions, by PyTorch's own sett
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -42,7 +42,7 @@ class Definitions:
             self._set_tag()
 
     def _set_tag(self) -> None:
-        settings = getattr(torch.compiler, "config", None)
+        settings: Any = getattr(torch.compiler, "config", None)
         if not hasattr(settings, "cache_key_tag"):  # an older PyTorch
             return
         if settings.cache_key_tag != self._tag:
