@@ -26,7 +26,7 @@ import polyop
 from loop_samples.generate import Generator, function_of
 from polyop.core.errors import GradientError
 from polyop.loops.ir.interpret import interpret
-from polyop.rules.loops.parts import all_attributes, specs, split
+from polyop.rules.loops.parts import all_attributes, specs
 
 MESHES = ((2,), (3,), (5,), (2, 2))
 ABSENT = np.zeros((), bool)
@@ -37,7 +37,7 @@ LARGEST = 1e7
 
 def interpreted(bound, arguments):
     """Run a loop kernel by the interpreter, as ``numpy_mesh`` calls an operator."""
-    tensors, attributes = split(bound.schema, arguments)
+    tensors, attributes = bound.schema.tensors_and_attributes(arguments)
     attributes = all_attributes(bound.operator, attributes)
     kernel = bound.operator.kernels[0]
     loops = kernel.form(specs(tensors), attributes)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..call.bound import BoundOperator
-from ..call.explain import arguments_of, split
+from ..call.explain import arguments_of
 from ..call.prepare import prepare
 from ..call.rule import Rule
 from ..kernels.base import LoopKernelBase, flatten
@@ -33,7 +33,7 @@ def work_of(bound: BoundOperator, specs: Sequence[Any], attributes: Mapping[str,
     (2000.0, 8000.0, 4000.0)
     """
     arguments = arguments_of(bound, tuple(specs), attributes or {})
-    inputs, _ = split(bound, arguments)
+    inputs, _ = bound.schema.tensors_and_attributes(arguments)
     prepared = prepare(bound.operator, arguments, infer=True)
     kernel: Any = prepared.kernel
     if isinstance(prepared.kernel, LoopKernelBase):
@@ -54,8 +54,9 @@ def work_of_gradient(
     rule: Any = derived_rule(bound)
     if rule is None:
         return None
-    inputs, _ = split(bound, arguments_of(bound, tuple(specs), attributes or {}))
-    prepared = prepare(bound.operator, arguments_of(bound, tuple(specs), attributes or {}), infer=True)
+    arguments = arguments_of(bound, tuple(specs), attributes or {})
+    inputs, _ = bound.schema.tensors_and_attributes(arguments)
+    prepared = prepare(bound.operator, arguments, infer=True)
     given, present = list(flatten(inputs)), (True,) * len(prepared.outputs)
     typed = rule.kernel.adjoint_within_limit(given, prepared.attributes, present).kernel
     return work_of_loops(typed, [*given, *prepared.outputs, *prepared.outputs], prepared.attributes)

@@ -60,7 +60,7 @@ def arguments_of(
 ) -> tuple[Any, ...]:
     """Return arguments in schema order; raises ``ArgumentTypeError`` that names a missing one."""
     schema, where = bound.schema, bound.operator.origin
-    tensors = [schema.arguments[i] for i in schema.tensor_positions]
+    tensors = schema.tensor_arguments
     if len(inputs) > len(tensors):
         rule = f"takes {len(tensors)} tensors {schema.signature}"
         raise ArgumentTypeError(bound.name, rule, f"{len(inputs)} inputs", where=where)
@@ -95,20 +95,21 @@ def _kernels(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
             f"  kernel      {kernel} (on {kernel.device}{_dtypes(kernel)})" for kernel in operator.kernels
         )
         return
+    tensors, attributes = bound.schema.tensors_and_attributes(arguments)
     try:
         outputs = operator.infer(arguments)
         yield "  outputs     " + (", ".join(map(str, outputs)) or "none")
-        choice = choose(operator, split(bound, arguments)[0], outputs)
+        choice = choose(operator, tensors, outputs)
     except PolyopError as problem:
         yield f"  kernel      none: {problem}"
         return
     chosen: Any = choice.kernel
     yield f"  kernel      {chosen or 'none'}{_dtypes(chosen)}"
     if isinstance(chosen, LoopKernelBase):
-        yield from (f"    {line}" for line in chosen.explain(*split(bound, arguments)))
+        yield from (f"    {line}" for line in chosen.explain(tensors, attributes))
         from ..kernels.loop.rows import describe
 
-        yield from (f"    {line}" for line in describe(cast("Any", chosen), *split(bound, arguments)))
+        yield from (f"    {line}" for line in describe(cast("Any", chosen), tensors, attributes))
     yield from (f"  refused     {refusal}" for refusal in choice.refusals)
 
 
@@ -135,7 +136,7 @@ def _gradient(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]
         return
     try:
         recorded: Any = rule
-        derived = recorded.kernel.derive(*split(bound, arguments))
+        derived = recorded.kernel.derive(*bound.schema.tensors_and_attributes(arguments))
     except PolyopError as problem:
         yield f"traced, Forward runs again in backward, as it depends on data: {problem}"
         return
@@ -153,16 +154,10 @@ def _derived(bound: BoundOperator, rule: Any, arguments: tuple[Any, ...]) -> Ite
     if not arguments:
         return
     try:
-        yield from (f"  {line}" for line in rule.kernel.explain_values(*split(bound, arguments)))
+        lines = rule.kernel.explain_values(*bound.schema.tensors_and_attributes(arguments))
+        yield from (f"  {line}" for line in lines)
     except PolyopError as problem:
         yield f"none: {problem}"
-
-
-def split(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
-    """Return the tensors among arguments in schema order, and the attributes by name."""
-    schema = bound.schema
-    tensors = tuple(arguments[i] for i in schema.tensor_positions)
-    return tensors, {argument.name: arguments[i] for i, argument in schema.attributes()}
 
 
 def _forward(operator: Any) -> str:
@@ -197,13 +192,13 @@ def _dims(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
 
 def _slices(label: str, kernel: Any, bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
     try:
-        first, *more = kernel.explain_dims(*split(bound, arguments))
+        first, *more = kernel.explain_dims(*bound.schema.tensors_and_attributes(arguments))
     except PolyopError as problem:
         first, more = f"none: {problem}", []
     yield f"  {label:<11} {first}"
     yield from (f"                {line}" for line in more)
     with contextlib.suppress(PolyopError):
-        bits = kernel.explain_bits(*split(bound, arguments))
+        bits = kernel.explain_bits(*bound.schema.tensors_and_attributes(arguments))
         yield from [f"    bits        {bits}"] if bits else []
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..build.run import progress
 from ..call.bound import BoundOperator
-from ..call.explain import arguments_of, explain, split
+from ..call.explain import arguments_of, explain
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentValueError
 from ..core.spec import Spec
@@ -115,7 +115,7 @@ def moved(
         rule = f"takes one for each --input, of which there are {len(inputs)}"
         raise ArgumentValueError("--layout", rule, str(len(layouts)))
     rows = [parse_layout(text) for text in layouts] + [None] * (len(inputs) - len(layouts))
-    tensors = [bound.schema.arguments[i] for i in bound.schema.tensor_positions]
+    tensors = bound.schema.tensor_arguments
     absent = [None] * (len(tensors) - len(inputs))
     listed = [argument.type.is_list for argument in tensors]
 
@@ -189,7 +189,8 @@ def passes(
         printing(one, program, took)
         seconds.append((one.name, took))
 
-    steps = kernel.compile_watched(*split(bound, arguments_of(bound, inputs, attributes)), watch, form)
+    tensors, values = bound.schema.tensors_and_attributes(arguments_of(bound, inputs, attributes))
+    steps = kernel.compile_watched(tensors, values, watch, form)
     if names and steps is not None:
         lines.append(f"# schedule={steps}")
     if timed:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..call.bound import BoundOperator
-from ..call.explain import arguments_of, explain, split
+from ..call.explain import arguments_of, explain
 from ..core.errors import PolyopError
 from ..core.spec import Spec
 from ..kernels.base import LoopKernelBase
@@ -59,7 +59,8 @@ def tree_of(bound: BoundOperator, inputs: Inputs, attributes: Mapping[str, Any])
     if kernel is None or not inputs:
         return []
     try:
-        typed = kernel.typed(*split(bound, arguments_of(bound, inputs, attributes)))
+        arguments = arguments_of(bound, inputs, attributes)
+        typed = kernel.typed(*bound.schema.tensors_and_attributes(arguments))
     except PolyopError:  # the text of ``explain`` has it
         return []
     return _tree(typed, kernel.options)

@@ -288,7 +288,7 @@ class FromSpecs:
             raise InferError(self.subject, "must be a function, or the name of an argument", repr(rule))
         if isinstance(rule, str):
             if rule not in names or not schema.arguments[names.index(rule)].type.is_tensor:
-                tensors = [schema.arguments[i].name for i in schema.tensor_positions]
+                tensors = [argument.name for argument in schema.tensor_arguments]
                 raise InferError(self.subject, f"must name a tensor argument, one of {tensors}", repr(rule))
             self.position = names.index(rule)
 

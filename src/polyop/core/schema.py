@@ -188,11 +188,28 @@ class Schema:
         """Positions of the arguments that are tensors, optional tensors or lists of them."""
         return tuple(i for i, argument in enumerate(self.arguments) if argument.type.is_tensor)
 
+    @cached_property
+    def tensor_arguments(self) -> tuple[Argument, ...]:
+        """The arguments at :attr:`tensor_positions`."""
+        return tuple(self.arguments[i] for i in self.tensor_positions)
+
     def split(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return bound values as positional arguments and keyword-only arguments."""
         count = sum(not argument.keyword_only for argument in self.arguments)
         names = (argument.name for argument in self.arguments[count:])
         return tuple(values[:count]), dict(zip(names, values[count:], strict=True))
+
+    def tensors_and_attributes(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the tensors among the values of a call, in order, and the attributes by name.
+
+        A value is one for each argument. Absent tensors are None, and a list of tensors is one item.
+
+        >>> from polyop.core.parse import parse
+        >>> parse("a::f(Tensor x, float by, Tensor? y) -> Tensor").tensors_and_attributes(("X", 2.0, None))
+        (('X', None), {'by': 2.0})
+        """
+        tensors = tuple(values[i] for i in self.tensor_positions)
+        return tensors, {argument.name: values[i] for i, argument in self.attributes()}
 
     def attributes(self) -> Iterator[tuple[int, Argument]]:
         """Yield (position, argument) for every attribute: an argument that is no tensor."""

@@ -19,12 +19,12 @@ class SpecKey:
     """The key of a derived kernel: (dtype, rank) of each tensor, or None for an absent tensor.
 
     ``needs_gradient`` says which tensors need a gradient. Frameworks pass the text as an attribute of an
-    operator. The word is the same text in characters that may be part of an operator's name.
+    operator.
 
-    >>> key = SpecKey.of([Spec((2, 3), dtype("float32")), None], (False, True))
-    >>> str(key), key.word
-    ('float32:2~ -', 'float32_2~__none')
-    >>> SpecKey.parse(str(key)) == key
+    >>> specs = [Spec((2, 3), dtype("float32")), None]
+    >>> str(SpecKey.of(specs, (False, True))), SpecKey.of(specs).name_part
+    ('float32:2~ -', 'float32_2__none')
+    >>> SpecKey.parse("float32:2~ -") == SpecKey.of(specs, (False, True))
     True
     """
 
@@ -48,9 +48,9 @@ class SpecKey:
         return cls(tuple(rows), tuple(needs_gradient))
 
     @classmethod
-    def parse_word(cls, word: str) -> SpecKey:
-        """Return the key whose ``word`` this is; raises ``ValueError`` if there is none."""
-        return cls.parse(word.replace("__", " ").replace("_", ":").replace("none", ABSENT))
+    def parse_name_part(cls, name_part: str) -> SpecKey:
+        """Return the key whose ``name_part`` this is; raises ``ValueError`` if there is none."""
+        return cls.parse(name_part.replace("__", " ").replace("_", ":").replace("none", ABSENT))
 
     def __str__(self) -> str:
         """Return the text: ``dtype:rank`` of each tensor, with ``~`` if it needs no gradient."""
@@ -61,8 +61,8 @@ class SpecKey:
         )
 
     @property
-    def word(self) -> str:
-        """The text, in characters that an operator's name may have."""
+    def name_part(self) -> str:
+        """The text for the name of an operator, of a key whose tensors all need a gradient."""
         return str(self).replace(ABSENT, "none").replace(":", "_").replace(" ", "__")
 
     @property

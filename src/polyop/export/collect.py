@@ -13,7 +13,7 @@ from ..core.infer import FromSpecs
 from ..core.schema import Schema
 from ..kernels.loop.kernel import LoopKernel
 from ..kernels.source import SourceKernel
-from ..rules.loops.rules import DerivedRule
+from ..rules.loops.gradient import GradientRule
 from ..wheel.signatures import Signature, check_dtype, is_general, signature
 from .loops import compile_gradient, compile_loops
 from .operator import ExportedOperator, SourceFile
@@ -115,7 +115,7 @@ def _loops(
     checks = [] if dims is None else matching(dims, operator.schema, names_of(dims))
     compiled = compile_loops(operator.schema, kernel, signatures, checks)
     gradient, problem = None, "its author gives it in Python" if operator.gradient else "it has none"
-    if isinstance(operator.gradient, DerivedRule):
+    if isinstance(operator.gradient, GradientRule):
         try:
             gradient = compile_gradient(operator.schema, kernel, signatures)
         except GradientError as error:

@@ -134,7 +134,7 @@ def _functions(number: int, operator: ExportedOperator) -> Iterator[str]:
     """Yield the C functions. Names are qualified: a parameter may have any of them."""
     parameters = ", ".join(_parameters(operator))
     schema, names = operator.schema, c_names(operator)
-    tensors = "".join(f".input({names.arguments[schema.arguments[i].name]})" for i in schema.tensor_positions)
+    tensors = "".join(f".input({names.arguments[argument.name]})" for argument in schema.tensor_arguments)
     attributes = "".join(f".{_setter(a, names)}" for _, a in schema.attributes())
     outputs = ", ".join(names.outputs)
     for suffix, method in (("", "run"), ("_shapes", "shapes")):

@@ -47,7 +47,7 @@ def _plain(value: Any) -> Any:
 
 
 def _kernel(operator: ExportedOperator, kernel: ExportedKernel) -> dict[str, Any]:
-    names = [operator.schema.arguments[i].name for i in operator.schema.tensor_positions]
+    names = [argument.name for argument in operator.schema.tensor_arguments]
     rows = zip(names, kernel.dtypes, kernel.ranks, strict=True)
     return {name: {"dtypes": dtypes, "dimensions": rank} for name, dtypes, rank in rows}
 

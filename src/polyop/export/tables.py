@@ -66,7 +66,7 @@ def _lines(number: str, operator: ExportedOperator) -> Iterator[str]:
     """Yield the tables of one operator."""
     schema = operator.schema
     yield f"/* {comment(str(schema))} */"
-    tensors = [schema.arguments[i] for i in schema.tensor_positions]
+    tensors = schema.tensor_arguments
     inputs = [
         f"{{{json.dumps(a.name)}, {_flag(a.type.is_optional)}, {_flag(a.type.writes)}}}" for a in tensors
     ]

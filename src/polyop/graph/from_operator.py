@@ -143,7 +143,7 @@ def _inputs(operator: Operator, dtypes: _Dtypes) -> Iterator[Item]:
 
 def _outputs(operator: Operator, dtypes: _Dtypes) -> Iterator[Item]:
     schema = operator.schema
-    written = [schema.arguments[i].name for i in schema.tensor_positions if schema.arguments[i].type.writes]
+    written = [argument.name for argument in schema.tensor_arguments if argument.type.writes]
     names = {argument.name for argument in schema.arguments}
     single = len(schema.fresh) == 1
     for index, result in enumerate(schema.returns):

@@ -18,7 +18,7 @@ from ..call.operator import Operator
 from ..call.rule import Rule, saving_of
 from ..call.uses import Uses, used_by_rule
 from ..core.spec import Spec
-from ..rules.loops.rules import DerivedRule
+from ..rules.loops.gradient import GradientRule
 from .of_call import sharding_rule
 from .placement import REPLICATE, Partial, Placement, Placements, Shard
 from .plan import Plan, plan, plan_with, spec_bytes
@@ -65,7 +65,7 @@ class Call:
         rule = self.operator.gradient
         if rule is None:
             return ()
-        return tuple(self._of_part() if isinstance(rule, DerivedRule) else self._by_strategies())
+        return tuple(self._of_part() if isinstance(rule, GradientRule) else self._by_strategies())
 
     def _of_part(self) -> Iterator[Collective]:
         """Yield the collectives of ``<name>__backward``, as the derived rule calls it."""

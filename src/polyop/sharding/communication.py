@@ -13,6 +13,7 @@ from ..core.dims.entry import Entry
 from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..core.schema import Argument
 from ..core.spec import Spec
+from ..core.texts import aligned, bytes_text
 from .collectives import Call, TensorLayout
 from .layouts import Mesh, layout_of, mesh_axes
 from .of_call import is_claimed, sharding_rule
@@ -80,7 +81,7 @@ class Communication:
             (t.name, str(t.spec), layout_text(t, self.mesh), bytes_text(self._local(t)))
             for t in (*self.inputs, *self.outputs)
         ]
-        yield from table([("tensor", "whole", "layout", "of a device"), *tensors])
+        yield from aligned([("tensor", "whole", "layout", "of a device"), *tensors], numbers_last=True)
         yield ""
         passes = (("forward", self.forward), ("backward", self.backward))
         rows = [
@@ -92,7 +93,8 @@ class Communication:
             (name, "in all", "", "", bytes_text(sum(c.bytes for c in collectives)))
             for name, collectives in passes
         ]
-        yield from table([("pass", "collective", "axis", "tensor", "received"), *rows, *totals])
+        head = ("pass", "collective", "axis", "tensor", "received")
+        yield from aligned([head, *rows, *totals], numbers_last=True)
         yield from self.notes
 
 
@@ -151,7 +153,7 @@ def _arguments(
     bound: BoundOperator, shapes: Sequence[Any], dtype: Any, attributes: Mapping[str, Any]
 ) -> tuple[Any, ...]:
     """Return the arguments of the call, with specs for tensors."""
-    arguments = _tensor_arguments(bound)
+    arguments = bound.schema.tensor_arguments
     _check_count(bound, "shapes", shapes, arguments)
     dtypes = [*dtype] if isinstance(dtype, (tuple, list)) else [dtype] * len(arguments)
     _check_count(bound, "dtype", dtypes, arguments)
@@ -163,10 +165,6 @@ def _arguments(
         )
     values = bind(bound.schema, (), {**specs, **attributes}, bound.operator.origin)
     return normalise(bound.operator, values)
-
-
-def _tensor_arguments(bound: BoundOperator) -> list[Argument]:
-    return [bound.schema.arguments[i] for i in bound.schema.tensor_positions]
 
 
 def _check_count(bound: BoundOperator, what: str, values: Any, arguments: Sequence[Argument]) -> None:
@@ -202,7 +200,7 @@ def _inputs(
     bound: BoundOperator, mesh: Mesh, arguments: Sequence[Any], placements: Sequence[Any]
 ) -> Iterator[TensorLayout]:
     """Yield the flat inputs with their layouts."""
-    tensors = _tensor_arguments(bound)
+    tensors = bound.schema.tensor_arguments
     _check_count(bound, "placements", placements, tensors)
     dims = bound.operator.dims
     entries: Sequence[Entry | None] = dims.inputs if dims is not None else (None,) * len(tensors)
@@ -263,23 +261,3 @@ def layout_text(tensor: TensorLayout, mesh: Mapping[str, int]) -> str:
         elif isinstance(placement, Partial):
             partial += f", {placement.op} over {name}"
     return f"[{', '.join('*'.join(row) or '-' for row in words)}]{partial}"
-
-
-def bytes_text(count: int) -> str:
-    """Return a number of bytes in words.
-
-    >>> bytes_text(1000), bytes_text(3 << 20)
-    ('1000 B', '3.0 MiB')
-    """
-    size, units = float(count), ["B", "KiB", "MiB", "GiB", "TiB"]
-    while size >= 1024 and len(units) > 1:
-        size, units = size / 1024, units[1:]
-    return f"{count} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
-
-
-def table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield the lines of a table; the last column is aligned to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)]
-        yield "  ".join([*cells, row[-1].rjust(widths[-1])])

@@ -132,7 +132,7 @@ def _shapes_from_dims(operator: Operator, attributes: Mapping[str, Any]) -> dict
         except InferError:
             continue
         if all(0 not in shape for shape in outputs):
-            arguments = [schema.arguments[i].name for i in schema.tensor_positions]
+            arguments = [argument.name for argument in schema.tensor_arguments]
             return dict(zip(arguments, shapes, strict=True))
     return {}
 

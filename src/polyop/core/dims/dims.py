@@ -194,7 +194,7 @@ def elementwise(schema: Schema, origin: object = None) -> Dims:
     >>> print(elementwise(parse("ns::add(Tensor x, Tensor y) -> Tensor")))
     dims="..., ... -> ...", parallel="..."
     """
-    arguments = [schema.arguments[i] for i in schema.tensor_positions]
+    arguments = schema.tensor_arguments
     inputs = tuple(
         Entry(f"argument {a.name}", ellipsis=True, each=a.type.is_list, written=a.type.writes)
         for a in arguments

@@ -50,7 +50,7 @@ class _EntryParser:
             self.text.fail("needs '->' between the entries of arguments and outputs", len(text))
         if (second := text.find("->", arrow + 2)) >= 0:
             self.text.fail("has a second '->'", second)
-        arguments = [self.schema.arguments[i] for i in self.schema.tensor_positions]
+        arguments = self.schema.tensor_arguments
         names = [argument.name for argument in arguments]
         parts = self.parts(0, arrow, len(arguments), "tensor argument", names)
         inputs = tuple(map(self.input, arguments, parts))

@@ -21,7 +21,7 @@ from ...core.origin import Origin
 from ...core.schema import Return, Schema, alias_names
 from ...core.spec import are_numbers
 from ...core.untraced import untraced
-from ...kernels.module.infer import ModuleBesideDims, ModuleInfer, per_argument, split
+from ...kernels.module.infer import ModuleBesideDims, ModuleInfer, per_argument
 from ...kernels.module.kernel import Derived, ModuleKernel
 from ...kernels.module.library import ModuleFunction
 from ...rules.dims import with_dims_batch
@@ -100,14 +100,14 @@ class ModuleOperator(BoundOperator):
         """Mark in the schema the arguments that the function writes, if they are not marked yet."""
         if self.operator.dims is not None and not are_numbers(arguments):
             return  # C++ takes no symbols: the outputs are those of dims=
-        inputs, attributes = split(self.schema, arguments)
+        inputs, attributes = self.schema.tensors_and_attributes(arguments)
         kernel: Any = self.operator.kernels[0]
         try:
             derived = kernel.derive(inputs, attributes)
         except InferError:
             return  # the outputs depend on data; the native core calls _wrote() after the call
         flags = per_argument(inputs, derived.written)
-        tensors = [self.schema.arguments[i] for i in self.schema.tensor_positions]
+        tensors = self.schema.tensor_arguments
         if any(flag and not a.type.writes for a, flag in zip(tensors, flags, strict=True)):
             self._replace_schema(_with_marks(self.schema, inputs, flags, derived))
         elif self.schema.mutates:

@@ -7,7 +7,6 @@ without their history. When a gradient is to be differentiated again, the rule g
 from __future__ import annotations
 
 import functools
-import itertools
 import types
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -16,6 +15,7 @@ import paddle
 from paddle.autograd import PyLayer
 
 from ... import _core
+from ...call.flat_tensors import flat_gradients
 from ...call.foreign import flatten, text_values, unflatten
 from ...call.host import map_tensors
 from ...call.operator import Operator
@@ -35,13 +35,13 @@ class _Call:
     def __init__(self, bound: Any, arguments: tuple[Any, ...], run: Run) -> None:
         """Keep the arguments without their tensors."""
         self.bound, self.run = bound, run
-        self.layout = text_values(bound.schema, arguments)
+        self.values = text_values(bound.schema, arguments)
         self.pull: Pull | None = None  # of a C++ module, which records while it runs
         self.outputs: tuple[Any, ...] = ()  # without their history
 
     def arguments(self, flat: Sequence[Any]) -> tuple[Any, ...]:
         """Return the arguments with these tensors."""
-        return unflatten(self.bound.schema, self.layout, flat)
+        return unflatten(self.bound.schema, self.values, flat)
 
 
 class _Node(PyLayer):  # type: ignore[misc]
@@ -82,7 +82,7 @@ class _Node(PyLayer):  # type: ignore[misc]
                 outputs = _node_outputs(call.bound, arguments, call.run)
             needed = [_any_needs(value) for value in arguments]
             result = _pull(call.bound.operator, arguments, outputs, needed, grads)
-        pairs = zip(flat, _flat(call.bound, arguments, result), strict=True)
+        pairs = zip(flat, flat_gradients(call.bound.schema, arguments, result), strict=True)
         return tuple(None if x.stop_gradient else grad for x, grad in pairs)  # Paddle refuses others
 
 
@@ -119,8 +119,8 @@ def vjp(bound: Any, arguments: tuple[Any, ...], run: Run) -> tuple[tuple[Any, ..
 
 def pull_again(
     bound: Any, arguments: tuple[Any, ...], outputs: tuple[Any, ...], grads: Sequence[Any], run: Run
-) -> Any:
-    """Yield the gradient or None of each tensor, of a call of which only the outputs are known."""
+) -> list[Any]:
+    """Return the gradient or None of each tensor, of a call of which only the outputs are known."""
     operator: Operator = bound.operator
     if operator.gradient is None:
         raise no_gradient(operator)
@@ -128,7 +128,7 @@ def pull_again(
         result = vjp(bound, arguments, run)[1](grads)
     else:
         result = _pull(operator, arguments, outputs, None, grads)
-    return _flat(bound, arguments, result)
+    return flat_gradients(bound.schema, arguments, result)
 
 
 def _is_recorded(operator: Operator) -> bool:
@@ -158,18 +158,6 @@ def _checked(operator: Operator, argument: Argument, value: Any, grad: Any) -> A
         if item_grad is not None:
             check_gradient(operator, f"{argument.name}[{number}]", item_grad, item.shape, paddle.Tensor)
     return tuple(grads)
-
-
-def _flat(bound: Any, arguments: tuple[Any, ...], grads: Sequence[Any]) -> Any:
-    """Yield the gradient or None of each tensor that is present."""
-    for argument, value, grad in zip(bound.schema.arguments, arguments, grads, strict=True):
-        if not argument.type.is_tensor or value is None:
-            continue
-        if isinstance(value, (list, tuple)):
-            items = itertools.repeat(None) if grad is None else grad
-            yield from (g for x, g in zip(value, items, strict=False) if x is not None)
-        else:
-            yield grad
 
 
 def _any_needs(value: Any) -> bool:

@@ -18,7 +18,7 @@ from ...call.rule import Rule, apply_rule, check_gradient, may_save
 from ...call.uses import Uses
 from ...core.arguments import bind
 from ...core.untraced import untraced
-from ...rules.loops.rules import DerivedRule
+from ...rules.loops.gradient import GradientRule
 from ...rules.module.recorded import Recorded
 from . import planned
 from .autograd import DIFFERENTIABLE, INHERITED
@@ -37,7 +37,7 @@ def attach(bound: BoundOperator) -> None:
     if schema.mutates or schema.returns_list or layout.has_lists or not schema.tensor_positions:
         bound.differentiate = None  # through torch.ops
         return
-    if isinstance(bound.operator.gradient, DerivedRule):
+    if isinstance(bound.operator.gradient, GradientRule):
         apply = planned.make(bound, layout)
         bound.differentiate = _saving(bound, apply) if may_save(bound.operator) else apply
         bound.forget()  # a plan has the function that was just replaced

@@ -22,7 +22,7 @@ class ModuleInfer:
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
         """Return one spec per new output; raises ``InferError``."""
-        inputs, attributes = split(self.schema, arguments)
+        inputs, attributes = self.schema.tensors_and_attributes(arguments)
         derived = self.derived(inputs, attributes)
         undeclared = [
             argument.name
@@ -81,12 +81,6 @@ class ModuleBesideDims:
                 hint = f'beside dims=, infer= gives the dtype: "{other.dtype}"'
                 raise InferError(subject, rule, where=self.rule.dims.origin, hint=hint)
         return outputs
-
-
-def split(schema: Schema, arguments: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the tensor arguments among bound ones, and the attributes by name."""
-    inputs = tuple(arguments[i] for i in schema.tensor_positions)
-    return inputs, {a.name: arguments[i] for i, a in schema.attributes()}
 
 
 def per_argument(inputs: Sequence[Any], flags: Sequence[bool]) -> list[bool]:

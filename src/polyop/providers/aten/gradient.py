@@ -203,7 +203,7 @@ def backward_schema(schema: Schema) -> Schema:
     namespace = derived_namespace(schema)
     argument_names = {argument.name for argument in schema.arguments}
     name, flags_name = _free("grads", argument_names), _free("wanted", argument_names)
-    inputs = [schema.arguments[position] for position in schema.tensor_positions]
+    inputs = schema.tensor_arguments
     tensor = Return(Type("Tensor"))
     listed = any(argument.type.is_list for argument in inputs)
     return Schema(

@@ -9,8 +9,8 @@ from ...call.batching import BatchedCall
 from ...call.bound import BoundOperator
 from ...call.rule import Rule
 from ...kernels.loop.batch import BatchedKernel, axes_text
-from .derived import LoopRule
-from .parts import joined, split
+from .base import LoopRule
+from .parts import joined
 from .vmapped import VmappedGradient
 
 
@@ -38,7 +38,7 @@ class BatchRule(LoopRule):
     def __call__(self, dims: Sequence[Any], inputs: Sequence[Any], call: BatchedCall) -> tuple[Any, Any]:
         """Return (outputs, the batch axis of each). It calls the part in place of the operator."""
         del call
-        tensors, attributes = split(self.schema, inputs)
-        axes, _ = split(self.schema, dims)
+        tensors, attributes = self.schema.tensors_and_attributes(inputs)
+        axes, _ = self.schema.tensors_and_attributes(dims)
         outputs = joined(self.batched(*tensors, axes_text(axes), *attributes.values()))
         return outputs, (0,) * len(outputs)

@@ -40,7 +40,7 @@ def make_part(
     ``complete`` derives what it lacks; ``gradient`` is its rule, where that is not to be derived.
     """
     schema = operator.schema
-    tensors = [schema.arguments[i] for i in schema.tensor_positions]
+    tensors = schema.tensor_arguments
     taken = {a.name for a in schema.arguments}
     arguments = [dataclasses.replace(a, type=_OPTIONAL, keyword_only=False, default=MISSING) for a in tensors]
     arguments += [Argument(_unused(name, taken), _OPTIONAL) for name in more]
@@ -100,16 +100,10 @@ def _unused(name: str, taken: set[str]) -> str:
     return unused
 
 
-def split(schema: Schema, arguments: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the tensors among arguments in schema order, and the attributes by name."""
-    tensors = [arguments[i] for i in schema.tensor_positions]
-    return tensors, {a.name: arguments[i] for i, a in schema.attributes()}
-
-
 def all_attributes(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes of a call by the author's names: those of the definition, and ``attributes``.
 
-    ``attributes`` has the schema's names, as :func:`split` gives them.
+    ``attributes`` has the schema's names, as ``Schema.tensors_and_attributes`` gives them.
     """
     names = operator.attribute_names
     return {**operator.attributes, **{names.get(name, name): value for name, value in attributes.items()}}

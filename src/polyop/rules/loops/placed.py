@@ -8,8 +8,8 @@ from typing import Any
 from ...call.operator import Operator
 from ...core.schema import Argument, Type
 from ...kernels.loop.placed import PlacedKernel
-from .derived import LoopRule
-from .parts import Complete, split
+from .base import LoopRule
+from .parts import Complete
 
 
 class PlacedRule(LoopRule):
@@ -38,5 +38,5 @@ class PlacedRule(LoopRule):
 
         ``place`` is (begin, end, start, size).
         """
-        tensors, attributes = split(self.schema, arguments)
+        tensors, attributes = self.schema.tensors_and_attributes(arguments)
         return (*tensors, dimension, *place, *attributes.values())

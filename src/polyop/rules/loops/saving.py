@@ -15,7 +15,7 @@ from ...core.spec import Spec
 from ...core.spec_key import SpecKey
 from ...kernels.loop.saving import SavingKernel
 from ...kernels.loop.temporaries import over_limit, saving_form
-from .derived import PartCache
+from .base import PartCache
 from .parts import Complete, all_attributes, make_saving
 
 _SAMPLES = {"int": 0, "float": 0.0, "bool": False, "Scalar": 0.0}
@@ -84,7 +84,7 @@ class Savings:
         if text.startswith(WITHOUT):
             first, _, text = text.removeprefix(WITHOUT).partition("__")
             omitted_numbers = tuple(map(int, first.split("_")))
-        key = SpecKey.parse_word(text)
+        key = SpecKey.parse_name_part(text)
         fits = len(key.rows) == len(self.operator.schema.tensor_positions)
         return self.named(key, attributes, omitted_numbers) if fits else None
 
@@ -117,7 +117,7 @@ class Savings:
         if kernel is None:
             return None
         fewer = WITHOUT + "_".join(map(str, omitted_numbers)) + "__" if omitted_numbers else ""
-        suffix = PREFIX + fewer + key.word
+        suffix = PREFIX + fewer + key.name_part
         kernels = [SavingKernel.of(k, count=len(kernel.outputs), omitted=without) for k in self.kernels]
         return make_saving(self.operator, suffix, kernels, len(kernel.outputs), self._complete)
 

@@ -10,8 +10,8 @@ from ...call.uses import Uses
 from ...core.errors import PolyopError
 from ...core.spec_key import SpecKey
 from ...kernels.loop.tangent import TangentKernel
-from .derived import LoopRule
-from .parts import all_attributes, is_real, joined, spec, specs, split
+from .base import LoopRule
+from .parts import all_attributes, is_real, joined, spec, specs
 
 
 class TangentRule(LoopRule):
@@ -41,8 +41,8 @@ class TangentRule(LoopRule):
 
     def reads(self, arguments: Sequence[Any], outputs: int, tangents: Sequence[Any] | None = None) -> Uses:
         """Return which arguments are read if those that are not None in ``tangents`` have tangents."""
-        tensors, _ = split(self.schema, arguments)
-        moved = tensors if tangents is None else split(self.schema, tangents)[0]
+        tensors, _ = self.schema.tensors_and_attributes(arguments)
+        moved = tensors if tangents is None else self.schema.tensors_and_attributes(tangents)[0]
         present = tuple(t is not None and is_real(x) for x, t in zip(tensors, moved, strict=True))
         try:
             read = self._reads(arguments, present)
@@ -56,8 +56,8 @@ class TangentRule(LoopRule):
         """Return the tangent of the output, or a tuple of them; None is zero."""
         *inputs, outputs, tangents = arguments
         all_outputs = outputs if self.operator.several else (outputs,)
-        tensors, attributes = split(self.schema, inputs)
-        all_tangents, _ = split(self.schema, tangents)
+        tensors, attributes = self.schema.tensors_and_attributes(inputs)
+        all_tangents, _ = self.schema.tensors_and_attributes(tangents)
         active = [t if is_real(x) else None for x, t in zip(tensors, all_tangents, strict=True)]
         if all(t is None for t in active):
             return (None,) * len(all_outputs) if self.operator.several else None
@@ -71,5 +71,5 @@ class TangentRule(LoopRule):
         return by_output if self.operator.several else by_output[0]
 
     def _reads(self, arguments: Sequence[Any], present: tuple[bool, ...]) -> tuple[bool, ...]:
-        tensors, attributes = split(self.schema, arguments)
+        tensors, attributes = self.schema.tensors_and_attributes(arguments)
         return self.kernel.reads(specs(tensors), all_attributes(self.operator, attributes), present)

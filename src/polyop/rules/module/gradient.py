@@ -17,6 +17,7 @@ from typing import Any
 from ... import _core
 from ...call.batching import BatchedCall
 from ...call.bound import BoundOperator
+from ...call.flat_tensors import with_absent
 from ...call.host import host_of, transforming_host
 from ...call.operator import Operator
 from ...call.rule import Rule
@@ -146,14 +147,6 @@ def _specs(schema: Schema, arguments: Sequence[Any], in_dims: Sequence[Any]) -> 
 def _spec_of(value: Any) -> Spec:
     spec: Spec = value.spec  # an Unread of the PyTorch host, or a Placeholder of the JAX host
     return spec
-
-
-def _flat_tensors(arguments: Sequence[Any], schema: Schema) -> list[Any]:
-    flat: list[Any] = []
-    for position in schema.tensor_positions:
-        value = arguments[position]
-        flat.extend(value if isinstance(value, (list, tuple)) else (value,))
-    return flat
 
 
 def _rebuilt(schema: Schema, call: Call, tensors: Sequence[Any]) -> list[Any]:
@@ -286,7 +279,7 @@ class SavedRule(Rule):
         *inputs, flags, outputs, grads = arguments
         call = _call(self.schema, inputs, flags)
         derived = call.derive(self.kernel)
-        flat = _flat_tensors(inputs, self.schema)
+        flat = with_absent(self.schema, inputs)
         if derived is None:
             saved, count = [tensor for tensor in flat if tensor is not None], len(outputs)
         else:

@@ -16,7 +16,6 @@ from ...core.errors import GradientError, InferError
 from ...core.schema import Schema
 from ...core.spec import Spec
 from ...kernels.base import flatten
-from ...kernels.module.infer import split
 from ...kernels.module.kernel import Derived, ModuleKernel
 
 
@@ -55,7 +54,7 @@ class Call:
     @classmethod
     def of(cls, schema: Schema, specs: Sequence[Any], needs_gradient: Sequence[bool]) -> Call:
         """Return the call for bound arguments, in which each tensor is replaced by its spec."""
-        return cls(*split(schema, specs), tuple(needs_gradient))
+        return cls(*schema.tensors_and_attributes(specs), tuple(needs_gradient))
 
     @property
     def specs(self) -> tuple[Spec | None, ...]:

@@ -50,7 +50,7 @@ class Dimension(NamedTuple):
 def entries(case: Case, dims: Dims) -> dict[str, Entry]:
     """Return the entry of each tensor argument by its name."""
     schema = case.operator.schema
-    names = [schema.arguments[i].name for i in schema.tensor_positions]
+    names = [argument.name for argument in schema.tensor_arguments]
     return dict(zip(names, dims.inputs, strict=True))
 
 

@@ -41,7 +41,7 @@ def _derivatives(operator: Operator) -> set[str]:
     Autograd gives whole zeros for an output that is not used.
     """
     schema = operator.schema
-    names = [schema.arguments[i].name for i in schema.tensor_positions]
+    names = [argument.name for argument in schema.tensor_arguments]
     kernels = [kernel for kernel in operator.kernels if isinstance(kernel, LoopKernelBase)]
     return {*names[len(names) - kernels[0].linear_tensors :]} if kernels else set()
 

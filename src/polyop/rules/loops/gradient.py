@@ -1,0 +1,140 @@
+"""The gradient rule that polyop derives from a loop kernel: one call of ``<name>__backward``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from ...call.bound import BoundOperator
+from ...call.operator import Operator
+from ...call.uses import Uses
+from ...kernels.loop.derived import BackwardKernel
+from .base import LoopRule
+from .parts import Complete, specs
+from .saving import Savings
+from .vjp import LoopVJP
+
+MAX_VJPS = 256
+"""How many gradients a rule remembers, each by the shapes, dtypes and attributes of its calls."""
+
+
+class GradientRule(LoopRule):
+    """The gradient rule of an operator whose kernels are loop kernels.
+
+    ``backward`` is the operator ``<name>__backward(inputs, outputs, output gradients) -> input gradients``;
+    its own gradient is derived in the same way. Nothing is derived before a gradient is needed.
+    """
+
+    calls_operators = True
+    part_kinds = ("backward", "saving")
+    SUFFIX = "backward"
+    KERNEL = BackwardKernel
+
+    def __init__(self, operator: Operator, complete: Complete) -> None:
+        """Keep the operator, which has no gradient rule."""
+        super().__init__(operator, complete)
+        self.savings = Savings(operator, self.kernels, complete)
+        self._is_tensor = [a.type.is_tensor for a in self.schema.arguments]
+        self._vjps: dict[Any, LoopVJP] = {}
+
+    @property
+    def kernel(self) -> BackwardKernel:
+        """The gradient's kernel for the CPU."""
+        return cast("BackwardKernel", self.backward.operator.kernels[0])
+
+    @property
+    def backward(self) -> BoundOperator:
+        """The operator that computes the gradients."""
+        return self.main_part()
+
+    def extra_tensors(self) -> list[str]:
+        """Return the names of the outputs and of their gradients."""
+        count = len(self.schema.returns)
+        return [f"out{k}" for k in range(count)] + [f"d_out{k}" for k in range(count)]
+
+    def results(self) -> int:
+        """Return the number of the operator's tensors: each gets a gradient."""
+        return len(self.schema.tensor_positions)
+
+    def part(self, suffix: str) -> BoundOperator | None:
+        """Return the part ``<name>__<suffix>``, or None."""
+        return self.backward if suffix == self.SUFFIX else self.savings.part(suffix)
+
+    def parts_made(self) -> list[BoundOperator]:
+        """Return the parts that exist so far."""
+        return [*super().parts_made(), *self.savings.parts_made()]
+
+    def saving(self, arguments: Sequence[Any]) -> BoundOperator | None:
+        """Return the operator to call instead when a gradient is needed, or None.
+
+        It gives the outputs first, then temporaries that its own gradient reads.
+        """
+        return self.at(arguments).saving
+
+    def at(self, arguments: Sequence[Any]) -> LoopVJP:
+        """Return the gradient of a call with these arguments, or tensors of the same specs."""
+        try:
+            key = tuple(map(_cache_key, arguments, self._is_tensor))
+            vjp = self._vjps.get(key)
+        except (AttributeError, TypeError):  # a tensor that was not kept, or a symbolic size
+            return self._vjp(arguments)
+        if vjp is None:
+            if len(self._vjps) >= MAX_VJPS:
+                self._vjps.clear()
+            vjp = self._vjps[key] = self._vjp(arguments)
+        return vjp
+
+    def _vjp(self, arguments: Sequence[Any]) -> LoopVJP:
+        tensors, attributes_by_name = self.schema.tensors_and_attributes(arguments)
+        return LoopVJP(self.operator, lambda: self.backward, self.savings, specs(tensors), attributes_by_name)
+
+    def reads(self, arguments: Sequence[Any], outputs: int, tangents: Sequence[Any] | None = None) -> Uses:
+        """Return which of the arguments and of the outputs are kept for the gradient."""
+        del outputs, tangents
+        return self.at(arguments).uses
+
+    def without_gradient(self, arguments: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+        """Return the outputs without a gradient beside those of integers: none."""
+        del arguments, outputs
+        return []
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        """Return one gradient or None per argument."""
+        *inputs, outputs, grads = arguments
+        if not self.operator.several:
+            outputs, grads = (outputs,), (grads,)
+        return self.at(inputs)(inputs, outputs, grads, (True,) * len(inputs))
+
+    def loops(self, *inputs: Any, **attributes: Any) -> str:
+        """Return the derived loops, before they are scheduled, as Python text, for tensors or specs."""
+        from ...loops.ir.printing import shown
+
+        kernel = self.kernel
+        return shown(
+            kernel.adjoint_within_limit(specs(inputs), attributes, (True,) * kernel.base.results).kernel
+        )
+
+    def kernels_made(self) -> Iterator[BackwardKernel]:
+        """Yield the gradients' kernels, those that read saved temporaries first, as these run."""
+        for part in self.savings.parts_made():
+            rule = part.operator.gradient
+            if isinstance(rule, GradientRule):
+                yield from rule.kernels_made()
+        yield self.kernel
+
+    def source(self, *inputs: Any, **attributes: Any) -> str:
+        """Return the gradient's C code for tensors or specs of the operator, or those of the last call."""
+        from ...loops.library.make import sources
+
+        kernel = self.kernel
+        if not inputs:
+            return next((k for k in self.kernels_made() if k.is_typed), kernel).source()
+        adjoint = kernel.adjoint_within_limit(specs(inputs), attributes, (True,) * kernel.base.results)
+        return "\n".join(sources(adjoint.kernel, kernel.options))
+
+
+def _cache_key(value: Any, is_tensor: bool) -> Any:
+    """Return what a gradient depends on of an argument. By ``repr``, 0.0 and -0.0 differ, and 1 and True."""
+    if not is_tensor:
+        return repr(value)
+    return None if value is None else (value.dtype, value.shape)
