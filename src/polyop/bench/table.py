@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from ..core.texts import aligned
 from .frameworks import NAMES
 from .run import OURS, Entry, Result
 from .timing import Spread
 
 HEAD = ("call", "in", "median", "10 % - 90 %", "polyop / it", "10 % - 90 %", "of the roof")
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of cells as lines with columns of one width.
-
-    >>> aligned([("a", "bc"), ("abc", "d")])
-    ['a    bc', 'abc  d']
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
 
 
 def time_text(seconds: float) -> str:

@@ -11,13 +11,14 @@ from typing import Any
 from ..build.entries import Entry, clear, entries
 from ..build.eviction import VARIABLE, cache_limits
 from ..build.paths import cache_dir
+from ..core.texts import bytes_text
 
 _DAY = 86400.0
 
 
-def add(subparsers: Any) -> None:
+def add(verbs: Any) -> None:
     """Add the verb to the parser of ``polyop``."""
-    parser = subparsers.add_parser(
+    parser = verbs.add_parser(
         "cache",
         help="list or clear the build cache",
         description="The cache of built libraries; without an action, list it. POLYOP_CACHE_DIR "
@@ -75,9 +76,9 @@ def _list() -> None:
     listed, limit = entries(), cache_limits()
     for entry in listed:
         print(_line(entry))
-    total = _size(sum(entry.size for entry in listed))
+    total = bytes_text(sum(entry.size for entry in listed))
     print(f"{_count(len(listed))}, {total}, in {cache_dir()}")
-    size = "any size" if limit.size is None else _size(limit.size)
+    size = "any size" if limit.size is None else bytes_text(limit.size)
     age = "any age" if limit.age is None else f"{limit.age / _DAY:.0f} days unused"
     print(f"bound: {size}, {age} ({VARIABLE}); what is in use stays")
     repairs = cache_dir() / "repairs.log"
@@ -89,7 +90,7 @@ def _list() -> None:
 def _line(entry: Entry) -> str:
     names = ", ".join(Path(name).name if name.startswith("/") else name for name in entry.sources)
     built, used = _age(entry.created), "in use now" if entry.in_use else f"used {_age(entry.used)} ago"
-    return f"{entry.key[:12]}  {_size(entry.size):>9}  built {built} ago, {used:<16}  {names}"
+    return f"{entry.key[:12]}  {bytes_text(entry.size):>9}  built {built} ago, {used:<16}  {names}"
 
 
 def _age(since: float) -> str:
@@ -107,16 +108,3 @@ def _age(since: float) -> str:
 
 def _count(number: int) -> str:
     return f"{number} {'entry' if number == 1 else 'entries'}"
-
-
-def _size(count: float) -> str:
-    """Return a size in bytes, in a unit that suits it.
-
-    >>> _size(15128)
-    '14.8 KiB'
-    """
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} GiB"

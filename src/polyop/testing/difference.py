@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,6 +82,11 @@ def direction(value: Any, rng: np.random.Generator) -> Any:
     """Return a random direction of unit-sized components, in double precision."""
     real = rng.standard_normal(value.shape)
     return real + 1j * rng.standard_normal(value.shape) if dtype(value.dtype).kind == "complex" else real
+
+
+def random_cotangents(results: Iterable[Any], rng: np.random.Generator) -> list[Any]:
+    """Return a random gradient for each floating output of a call, and zeros for the others."""
+    return [(direction(x, rng) if is_floating(x) else np.zeros(x.shape)).astype(x.dtype) for x in results]
 
 
 def quotient(function: Callable[[Any], float], at: Any, along: Any, step: float) -> float:

@@ -33,18 +33,6 @@ def _floating(case: Case) -> Iterator[tuple[str, Any]]:
     return ((name, value) for name, value in case.tensors() if difference.is_floating(value))
 
 
-def _cotangents(case: Case, purpose: str) -> list[Any]:
-    """Return a random gradient for each floating output, and zeros for the others."""
-    rng = case.rng(purpose)
-    cotangents = []
-    for output in case.run():
-        floating = difference.is_floating(output)
-        cotangents.append(
-            (difference.direction(output, rng) if floating else np.zeros(output.shape)).astype(output.dtype)
-        )
-    return cotangents
-
-
 def _weighted(cotangents: list[Any]) -> Callable[[Case], float]:
     """Return the function from a case to the weighted sum of the operator's outputs."""
 
@@ -82,7 +70,7 @@ def _first_order(case: Case, host: str) -> str | None:
 
 def _compare(case: Case, pull: Pull, precision: Precision, purpose: str) -> list[str]:
     """Compare each gradient with a quotient along a random direction; return the inputs without one."""
-    cotangents = _cotangents(case, purpose)
+    cotangents = difference.random_cotangents(case.run(), case.rng(purpose))
     gradients = pull(case, cotangents)
     rng = case.rng(f"direction {purpose}")
     missing = []
@@ -113,7 +101,7 @@ def second_order(case: Case) -> str | None:
     case, precision = difference.precise(case)
     from .frameworks import torch_gradient
 
-    cotangents = _cotangents(case, "second order")
+    cotangents = difference.random_cotangents(case.run(), case.rng("second order"))
     rng = case.rng("second order weights")
     weights = {name: difference.direction(value, rng) for name, value in _floating(case)}
     second = torch_gradient.second_order(case, cotangents, weights)
@@ -135,7 +123,7 @@ def second_order(case: Case) -> str | None:
 def layouts_numpy(case: Case) -> None:
     """Compare gradients for strided inputs and output gradients with those for dense ones."""
     _needs_rule(case)
-    cotangents = _cotangents(case, "layouts")
+    cotangents = difference.random_cotangents(case.run(), case.rng("layouts"))
     dense = numpy_arrays.gradients(case, cotangents)
     laid_out = case.mapped(lambda _, value: transposed(value) if value.ndim else value)
     args, keywords = case.operator.schema.split(laid_out.arguments)
@@ -159,7 +147,7 @@ def layouts_torch(case: Case) -> None:
     _needs_rule(case)
     from .frameworks import torch_gradient
 
-    cotangents = _cotangents(case, "layouts")
+    cotangents = difference.random_cotangents(case.run(), case.rng("layouts"))
     dense = torch_gradient.gradients(case, cotangents)
     for label, layout in (("every second element", torch_every_second), ("transposed", torch_transposed)):
         gradients = torch_gradient.gradients(case, cotangents, layout)
@@ -205,7 +193,7 @@ def _forward_mode(case: Case, host: str) -> str | None:
         raise NotRunError("an operator that writes in place has no gradient")
     case, precision = difference.precise(case)
     push = frameworks.load(host).forward
-    cotangents = _cotangents(case, "forward mode")
+    cotangents = difference.random_cotangents(case.run(), case.rng("forward mode"))
     rng = case.rng("forward mode direction")
     for name, value in _floating(case):
         along = difference.direction(value, rng)

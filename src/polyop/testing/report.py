@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from ..core.errors import PolyopError
+from ..core.texts import aligned
 
 PASSED: Final = "passed"
 FAILED: Final = "failed"
@@ -81,20 +81,8 @@ class Report:
 
     def __str__(self) -> str:
         """Return the operator, the table, a line for each reason why checks did not run, and the summary."""
-        lines = [*table((COLUMNS, *self.rows)), *self.not_run_lines]
+        lines = [*aligned((COLUMNS, *self.rows)), *self.not_run_lines]
         return "\n".join([f"{self.operator}, defined at {self.where}", *lines, self.summary])
-
-
-def table(rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """Return rows as lines with aligned columns; further lines of a cell are indented below it."""
-    kept = list(rows)
-    widths = [max(len(row[i]) for row in kept) for i in range(len(kept[0]) - 1)]
-    indent = " " * (sum(widths) + 2 * len(widths))
-    lines = []
-    for row in kept:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        lines.append("  ".join([*cells, row[-1].replace("\n", "\n" + indent)]).rstrip())
-    return lines
 
 
 class CheckError(PolyopError, AssertionError):

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ..bench.table import aligned, time_text
+from ..bench.table import time_text
+from ..core.texts import aligned
 from ..loops.library.tuned import SAME_BITS
 from .search import OUTCOMES, Outcome, Tried
 

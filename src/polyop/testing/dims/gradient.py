@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import difference
 from ..case import Array, Case
+from ..difference import random_cotangents
 from ..frameworks import numpy as framework
 from .join import MisfitError, Piece, UntriedError, pieces
 from .parts import argument_of, entries, result_entries
@@ -32,7 +32,7 @@ class GradientTrial(Trial):
     def difference(self) -> str | None:
         """Return how the gradients of slices differ from the whole's, None if they agree."""
         case, parts = self.case, pieces(self.bounds, self.halo())
-        cotangents = _cotangents(case, results_of(case))
+        cotangents = random_cotangents(results_of(case), case.rng("dims gradient"))
         whole = _pull("the whole", case, cotangents)
         slices = self.slices(parts)
         try:
@@ -105,12 +105,3 @@ def _pull(what: str, case: Case, cotangents: list[Array]) -> dict[str, Array | N
     return attempted(
         f"the gradient of {what}", case, functools.partial(framework.gradients, case, cotangents)
     )
-
-
-def _cotangents(case: Case, results: list[Array]) -> list[Array]:
-    """Return a random gradient for each floating output, and zeros for the others."""
-    rng = case.rng("dims gradient")
-    return [
-        (difference.direction(x, rng) if difference.is_floating(x) else np.zeros(x.shape)).astype(x.dtype)
-        for x in results
-    ]
