@@ -12,9 +12,9 @@ from ..build.run import progress
 from ..wheel.audit import audit
 
 
-def add(subparsers: Any) -> None:
+def add(verbs: Any) -> None:
     """Add the verb to the parser of ``polyop``."""
-    parser = subparsers.add_parser(
+    parser = verbs.add_parser(
         "audit",
         help="show what is inside a wheel, and check what its tag promises",
         description="Show the libraries and operators of a wheel, and check it: no symbols of a framework or "

@@ -104,7 +104,6 @@ def run(options: argparse.Namespace) -> int:
     from ..bench import comparison
     from ..bench.machine import machine
     from ..bench.peers import find_peer
-    from ..bench.roofline import measure_roofs
     from ..bench.run import Settings, bench
     from ..bench.table import table
 
@@ -117,11 +116,7 @@ def run(options: argparse.Namespace) -> int:
     about = machine()
     if about["busy"]:
         print(f"the machine is busy (load {about['load']}): the times are less sure", file=sys.stderr)
-    try:
-        roofs = measure_roofs()
-    except BuildError as problem:
-        print(f"no roofs: {problem}", file=sys.stderr)
-        roofs = None
+    roofs = _roofs()
 
     def measured() -> list[Any]:
         results = []
@@ -150,3 +145,14 @@ def run(options: argparse.Namespace) -> int:
     )
     print("", *comparison.describe(pairs, earlier["machine"], about), sep="\n")
     return SLOWER if pairs else code
+
+
+def _roofs() -> Any:
+    """Return the roofs of this machine, or None with a line on stderr if they cannot be measured."""
+    from ..bench.roofline import measure_roofs
+
+    try:
+        return measure_roofs()
+    except BuildError as problem:
+        print(f"no roofs: {problem}", file=sys.stderr)
+        return None

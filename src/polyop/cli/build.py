@@ -11,9 +11,9 @@ from ..build import build
 from ..core.errors import ArgumentValueError
 
 
-def add(subparsers: Any) -> None:
+def add(verbs: Any) -> None:
     """Add the verb to the parser of ``polyop``."""
-    parser = subparsers.add_parser(
+    parser = verbs.add_parser(
         "build",
         help="compile C, C++ and CUDA sources to a shared library",
         description="Compile sources to a shared library. Sources that include PyTorch's headers, ms_ext.h "

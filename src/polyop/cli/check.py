@@ -22,9 +22,9 @@ DEVICES = "xla_force_host_platform_device_count"
 _STYLES = {PASSED: "green", FAILED: "bold red", NOT_RUN: "dim"}
 
 
-def add(subparsers: Any) -> None:
+def add(verbs: Any) -> None:
     """Add the verb to the parser of ``polyop``."""
-    parser = subparsers.add_parser(
+    parser = verbs.add_parser(
         "check",
         help="check operators: shapes, values, gradients, memory, layouts",
         description="Check every operator that a Python file or module defines. A file may hold "

@@ -22,9 +22,9 @@ PATHS = ("module", "library", "wheel", "sources", "output", "header", "operators
 """The arguments of verbs that are files or folders."""
 
 
-def add(subparsers: Any) -> None:
+def add(verbs: Any) -> None:
     """Add the verb to the parser of ``polyop``."""
-    parser = subparsers.add_parser(
+    parser = verbs.add_parser(
         "completion",
         help="print the completion script of a shell",
         description="Print the script with which a shell completes verbs, options and files. It needs shtab.",

@@ -12,9 +12,9 @@ from ..export.collect import DTYPES
 from .load import find_operator, load, operators
 
 
-def add(subparsers: Any) -> None:
+def add(verbs: Any) -> None:
     """Add the verb to the parser of ``polyop``."""
-    parser = subparsers.add_parser(
+    parser = verbs.add_parser(
         "export",
         help="compile operators into a library that needs neither Python nor polyop",
         description="Compile the operators of a Python file into one library, and write its C header beside "

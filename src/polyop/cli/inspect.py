@@ -31,9 +31,9 @@ _MAX_NOTES = 100
 _COLUMNS = ("operator", "Init", "InferShape", "InferType")
 
 
-def add(subparsers: Any) -> None:
+def add(verbs: Any) -> None:
     """Add the verb to the parser of ``polyop``."""
-    parser = subparsers.add_parser(
+    parser = verbs.add_parser(
         "inspect",
         help="show the operators of a shared library and its ABI, or those of PyTorch",
         description="Show the operators of a shared library and what it was built against. "

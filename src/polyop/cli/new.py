@@ -11,9 +11,9 @@ from ..wheel.origin import origin
 from ..wheel.project import KINDS, new_project
 
 
-def add(subparsers: Any) -> None:
+def add(verbs: Any) -> None:
     """Add the verb to the parser of ``polyop``."""
-    parser = subparsers.add_parser(
+    parser = verbs.add_parser(
         "new",
         help="start a project that builds a wheel of operators",
         description="Write a project with operators, a Python package, tests and a CI file. It builds one "

@@ -13,6 +13,7 @@ from ..loops.analysis.polyhedra import Leaf
 from ..loops.analysis.refused import verbs
 from ..loops.emit.common.ctypes import identifier
 from ..loops.ir.grammar import For, Kernel, statements
+from ..loops.ir.plan import Plan
 from ..loops.ir.printing import statement
 from ..loops.program import Program
 from ..loops.why_serial import why_serial
@@ -92,39 +93,15 @@ def _fact(
     target: str,
 ) -> LoopFact:
     """Return what a loop became; index set splitting may have made several of it."""
-    plan = program.plan
     badges: list[Badge] = []
     sentences: list[str] = []
     shared: tuple[Access, ...] = ()
     for part in parts:
-        before = len(badges)
-        var, reason = part.var, why.get(part.var, Reason("parallel"))
-        if var in plan.threads:
-            badges.append(Badge("parallel", "parallel"))
-            over = ", ".join(dict.fromkeys(n for n, _ in plan.private.get(var, ())))
-            more = f", each with its own {over}, which are combined at the end" if over else ""
-            no = "" if over else "No two of its iterations conflict: "
-            sentences.append(
-                f"{no}threads share them{more}." if no else f"Threads share its iterations{more}."
-            )
-        if var in plan.rows:
-            badges.append(Badge("parallel", "parallel rows"))
-            sentences.append(f"Each thread runs the iterations of its own rows of {plan.rows[var].buffer}.")
-        if var in plan.vector:
-            badges.append(Badge("vector", lanes_in_c(var, c, target)))
-            sums = reason.over and "; the sums of the lanes are combined after the loop"
-            free = "" if var in plan.threads or sums else "No two of its iterations conflict: "
-            start = "neighbouring ones" if free else "Neighbouring iterations"
-            sentences.append(f"{free}{start} are lanes of vectors{sums or ''}.")
-        if var in plan.tiles:
-            badges.append(Badge("tile", f"tile with {plan.tiles[var].row}"))
-            packed = ", and an operand is packed" if plan.tiles[var].packed else ""
-            sentences.append(f"A block of it and of loop {plan.tiles[var].row} stays in registers{packed}.")
-        if plan.band(var):
-            badges.append(Badge("band", "band"))
-            together = ", ".join(member.var for member in plan.band(var))
-            sentences.append(f"Loops {together} run row by row together, so shared rows stay in a cache.")
-        if len(badges) == before:
+        reason = why.get(part.var, Reason("parallel"))
+        roles = list(_roles(part.var, reason, program.plan, c, target))
+        badges += [badge for badge, _ in roles]
+        sentences += [sentence for _, sentence in roles]
+        if not roles:
             badges.append(Badge("serial", "serial"))
             why_so = why_serial(program, part)
             sentences += [f"{why_so[0].upper()}{why_so[1:]}.", *_said(part, program)]
@@ -132,6 +109,32 @@ def _fact(
     return LoopFact(
         name, node.line, text, tuple(dict.fromkeys(badges)), " ".join(dict.fromkeys(sentences)), shared
     )
+
+
+def _roles(var: str, reason: Reason, plan: Plan, c: str, target: str) -> Iterator[tuple[Badge, str]]:
+    """Yield a badge for each role that a plan gives a loop, with a sentence that says what it means."""
+    conflict_free = "No two of its iterations conflict: "
+    if var in plan.threads:
+        over = ", ".join(dict.fromkeys(n for n, _ in plan.private.get(var, ())))
+        shared = f"Threads share its iterations, each with its own {over}, which are combined at the end."
+        yield Badge("parallel", "parallel"), shared if over else f"{conflict_free}threads share them."
+    if var in plan.rows:
+        sentence = f"Each thread runs the iterations of its own rows of {plan.rows[var].buffer}."
+        yield Badge("parallel", "parallel rows"), sentence
+    if var in plan.vector:
+        sums = "; the sums of the lanes are combined after the loop" if reason.over else ""
+        says_so = var not in plan.threads and not sums
+        start = f"{conflict_free}neighbouring ones" if says_so else "Neighbouring iterations"
+        yield Badge("vector", lanes_in_c(var, c, target)), f"{start} are lanes of vectors{sums}."
+    if var in plan.tiles:
+        row = plan.tiles[var].row
+        packed = ", and an operand is packed" if plan.tiles[var].packed else ""
+        sentence = f"A block of it and of loop {row} stays in registers{packed}."
+        yield Badge("tile", f"tile with {row}"), sentence
+    if plan.band(var):
+        together = ", ".join(member.var for member in plan.band(var))
+        sentence = f"Loops {together} run row by row together, so shared rows stay in a cache."
+        yield Badge("band", "band"), sentence
 
 
 def _said(part: For, program: Program) -> list[str]:

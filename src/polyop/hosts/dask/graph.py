@@ -96,17 +96,7 @@ def outputs_of(
     like = tensors[0]._meta  # noqa: SLF001 - the type of an array's blocks has no public name
     results = tuple(output.result(placed) for output in outputs)
     block = Block(bound, values, results, tuple(cuts[i].strategy for i in placed))
-    arguments: list[Any] = []
-    for number, tensor in enumerate(tensors):
-        cut_of = {axis_of(cut.strategy.inputs[number]): i for i, cut in enumerate(cuts)}
-        own = {axis: cuts[i] for axis, i in cut_of.items() if axis is not None}
-        labels = [
-            _label(cut_of[axis]) if axis in own else f"in{number}.{axis}" for axis in range(tensor.ndim)
-        ]
-        arguments += [read_blocks(tensor, own), labels]
-    for i in placed:
-        slices = {(number,): one for number, one in enumerate(cuts[i].slices)}
-        arguments += [ArrayValuesDep(((1,) * len(slices),), slices), [_label(i)]]
+    arguments = _arguments(tensors, cuts, placed)
     if len(outputs) == 1:
         (only,) = outputs
         return [only.combined(only.blocks(block, arguments, cuts, like), like)]
@@ -126,6 +116,22 @@ def outputs_of(
         output.combined(output.blocks(Pick(number), picked, cuts, like), like)
         for number, output in enumerate(outputs)
     ]
+
+
+def _arguments(tensors: Sequence[Any], cuts: Sequence[Cut], placed: Sequence[int]) -> list[Any]:
+    """Return what a block is made of, with labels: the tensors, then the slices of the ``placed`` cuts."""
+    arguments: list[Any] = []
+    for number, tensor in enumerate(tensors):
+        cut_of = {axis_of(cut.strategy.inputs[number]): i for i, cut in enumerate(cuts)}
+        own = {axis: cuts[i] for axis, i in cut_of.items() if axis is not None}
+        labels = [
+            _label(cut_of[axis]) if axis in own else f"in{number}.{axis}" for axis in range(tensor.ndim)
+        ]
+        arguments += [read_blocks(tensor, own), labels]
+    for i in placed:
+        slices = {(number,): one for number, one in enumerate(cuts[i].slices)}
+        arguments += [ArrayValuesDep(((1,) * len(slices),), slices), [_label(i)]]
+    return arguments
 
 
 def _label(cut: int) -> str:
