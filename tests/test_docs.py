@@ -27,6 +27,7 @@ BLOCK = re.compile(
 )
 OUTPUT = re.compile(r"(<!-- output of (?P<command>[^\n]+) -->\n```[^\n]*\n)(?P<text>.*?)(```)", re.S)
 PASSES = re.compile(r"(<!-- passes(?: of (?P<form>\w+))? -->\n)(?P<text>.*?)(<!-- /passes -->)", re.S)
+VARIABLE = re.compile(r"""["'](POLYOP_[A-Z_]+)["']""")
 INTERNALS = sorted((ROOT / "examples" / "internals").glob("*.py"))
 
 
@@ -120,3 +121,12 @@ def test_links_lead_somewhere():
         prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_environment_variable_is_documented():
+    """Files that read the environment name variables as texts; each is a row of the page, and no others are."""
+    page = (ROOT / "docs" / "reference" / "environment.md").read_text()
+    files = (path for folder in ("src", "csrc", "include") for path in (ROOT / folder).rglob("*.*"))
+    texts = (path.read_text() for path in files if path.suffix in (".py", ".cc", ".h"))
+    read = {name for text in texts if re.search(r"environ|getenv", text) for name in VARIABLE.findall(text)}
+    assert read == set(re.findall(r"^\| `(POLYOP_\w+)` \|", page, re.M))
