@@ -36,10 +36,6 @@ def _offset(x, b):
     return x + 1 if b is None else x + b
 
 
-def _split_parts(x):
-    return x.sum(0), x.max(0)
-
-
 def _add_table(table, index, x):
     np.add.at(table, index, x)
     return table

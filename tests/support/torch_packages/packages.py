@@ -214,8 +214,6 @@ def _beam() -> Sequence[Call]:
     ]
 
 
-_OPENMP = "-fopenmp -DAT_PARALLEL_OPENMP"
-
 PACKAGES = (
     Package("torch-spline-conv", "1.2.2", ["csrc/*.cpp", "csrc/cpu/*.cpp"], _spline, ["csrc"], module="torch_spline_conv",
             links=[f"torch_spline_conv/_{one}_cpu.so" for one in ("version", "basis", "weighting")]),

@@ -94,10 +94,10 @@ class Layout:
             by_call = None if rule is None else rule.reads(self.unflatten(inputs), len(outputs))
         if by_call is not None:
             ctx.set_materialize_grads(False)  # the rule tells absent gradients from zeros
-        ctx.layouts = None
+        ctx.distributed_specs = None
         if by_call is None and len(outputs) > 1 and any(map(is_distributed, outputs)):
             ctx.set_materialize_grads(False)  # autograd's zeros are plain tensors
-            ctx.layouts = [output._spec for output in outputs]
+            ctx.distributed_specs = [output._spec for output in outputs]
         uses = by_call or self.uses()
         reads = uses.inputs
         if self.has_lists:
@@ -170,9 +170,9 @@ class Layout:
         needs_gradient = ctx.needs_input_grad
         if len(needs_gradient) != len(flat):
             needs_gradient = (*needs_gradient, *(False,) * len(flat))[: len(flat)]
-        if ctx.layouts is not None:
-            rows = zip(grads, ctx.layouts, strict=True)
-            grads = tuple(zeros_of(layout) if grad is None else grad for grad, layout in rows)
+        if ctx.distributed_specs is not None:
+            rows = zip(grads, ctx.distributed_specs, strict=True)
+            grads = tuple(zeros_of(spec) if grad is None else grad for grad, spec in rows)
         if ctx.vjp is not None:  # polyop's own: nothing to check
             input_grads: tuple[Any, ...] = ctx.vjp(flat, outputs, grads, needs_gradient)
             return input_grads

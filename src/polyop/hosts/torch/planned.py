@@ -71,7 +71,8 @@ def make(bound: BoundOperator, layout: Layout) -> Any:
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         state, needs = ctx.planned, ctx.needs_input_grad
         if state is not None:
-            ctx.vjp, ctx.plan, ctx.outputs, ctx.layouts = state.vjp, state.plan, state.outputs, None
+            ctx.vjp, ctx.plan, ctx.outputs = state.vjp, state.plan, state.outputs
+            ctx.distributed_specs = None
             key = _step_key(needs, grads)
             if key not in state.steps and all(grad is None or type(grad) is torch.Tensor for grad in grads):
                 step = _step(state, layout, needs, grads)

@@ -161,13 +161,13 @@ def is_distributed(tensor: Any) -> bool:
     return type(tensor).__name__ == "DTensor"
 
 
-def zeros_of(layout: Any) -> torch.Tensor:
+def zeros_of(spec: Any) -> torch.Tensor:
     """Return a DTensor of zeros, laid out as the gradient of one with this spec."""
     from torch.distributed.tensor import Replicate, zeros  # the program has imported it
 
-    shape, _, kind = layout.tensor_meta
-    placements = [Replicate() if p.is_partial() else p for p in layout.placements]
-    result: torch.Tensor = zeros(shape, dtype=kind, device_mesh=layout.mesh, placements=placements)
+    shape, _, kind = spec.tensor_meta
+    placements = [Replicate() if p.is_partial() else p for p in spec.placements]
+    result: torch.Tensor = zeros(shape, dtype=kind, device_mesh=spec.mesh, placements=placements)
     return result
 
 
