@@ -173,7 +173,7 @@ def keys(x: object, narrow: Callable[[int, int], object]) -> Rows:
         for value in itertools.islice(values, times):
             workspace()(x, x, float(value))
 
-    yield "other shapes", 100_000, shapes
+    yield "other shapes", 40_000, shapes
     yield "other attributes", 30_000, attributes
 
 
@@ -187,7 +187,7 @@ def errors(x: object, call: Callable[..., object], times: int) -> Rows:
 def eager(x: object, narrow: Callable[[int, int], object]) -> Rows:
     """Calls of every kind of kernel and of arguments; new keys; errors."""
     for kind, op in squares().items():
-        yield kind, 50_000 if kind == PYTHON else 200_000, calls(op, x)
+        yield kind, 20_000 if kind == PYTHON else 200_000, calls(op, x)
     two = "leaks::two(Tensor x, Tensor y) -> (Tensor, Tensor)"
     every = "leaks::every(Tensor[] xs) -> Tensor"
     yield "two outputs", 100_000, calls(polyop.operator(two, source("sum_and_difference"), infer="x"), x, x)
@@ -228,7 +228,7 @@ def torch_rows() -> Rows:
     for kind, op in squares().items():
         few = 10_000 if kind == PYTHON else 100_000
         yield f"{kind}, backward", few, calls(both_ways, op)
-        yield f"{kind}, torch.ops", 50_000 if kind == PYTHON else 200_000, calls(op.torch, x)
+        yield f"{kind}, torch.ops", 20_000 if kind == PYTHON else 200_000, calls(op.torch, x)
         yield f"{kind}, torch.ops, backward", few // 4, calls(both_ways, op.torch)
 
 
@@ -249,7 +249,7 @@ def jax_rows() -> Rows:
     for kind, op in squares().items():
         few = 10_000 if kind == PYTHON else 100_000
         gradient = jax.grad(lambda x, op=op: op(x).sum() / 2)
-        yield f"{kind}, in a program", 200_000 if few == 100_000 else 50_000, inside(op)
+        yield f"{kind}, in a program", 200_000 if few == 100_000 else 20_000, inside(op)
         yield f"{kind}, backward", few, inside(gradient)
         yield f"{kind}, jit", few, until_ready(jax.jit(op))
         yield f"{kind}, eager", few // 5, until_ready(op)
