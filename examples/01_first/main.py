@@ -7,11 +7,17 @@ import polyop
 
 here = pathlib.Path(__file__).parent
 
+
+def gradient(x, slope, out, dout):  # the inputs, the output, its gradient; None: slope has none
+    xp = polyop.array_namespace(x)  # where, exp, sum ... of the framework that calls
+    return xp.where(x > 0, dout, slope * dout), None
+
+
 leaky = polyop.operator(
     "first::leaky(Tensor x, float slope=0.01) -> Tensor",
     f"{here / 'leaky.c'}:leaky",  # compiled at once, kept in the build cache
     dtypes=["float32"],  # what the kernel takes; others are refused
-    gradient=lambda x, slope, out, dout: (dout * (x > 0) + slope * dout * (x <= 0), None),
+    gradient=gradient,
     batch="elementwise",  # an element of the output depends on that element of x alone
 )
 # [/define]

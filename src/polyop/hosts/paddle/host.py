@@ -12,6 +12,7 @@ from ...call.operator import Operator
 from ...core.errors import HostError
 from ...core.spec import Spec
 from . import gradient, tensors, traced
+from .namespace import NAMESPACE
 
 OLDEST = (3, 3)
 """The first version of Paddle that this was tested with."""
@@ -93,8 +94,8 @@ class PaddleHost:
         return "present; through DLPack and NumPy, on the CPU; no vmap, which Paddle does not have"
 
     def namespace(self) -> Any:
-        """Return Paddle's module: most of its functions have the names of the array API."""
-        return paddle
+        """Return Paddle's functions under the array API's names."""
+        return NAMESPACE
 
 
 def _check_target(operator: Operator) -> None:
