@@ -313,6 +313,15 @@ def test_cache_that_cannot_be_written(tmp_path, monkeypatch):
     assert entries() == []
 
 
+def test_cache_in_a_folder_that_takes_no_folders(tmp_path, monkeypatch):
+    monkeypatch.setenv("POLYOP_CACHE_DIR", "/proc/polyop/cache")  # there mkdir says "no such file" for ever
+    message = (
+        r"build cache /proc/polyop/cache: must be a folder that can be written(.|\n)*set POLYOP_CACHE_DIR"
+    )
+    with pytest.raises(CacheError, match=message):
+        build([kernel(tmp_path / "k.c", 1)])
+
+
 def test_entries(cache, tmp_path):
     assert entries() == []
     before = time.time()

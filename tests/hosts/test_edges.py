@@ -270,6 +270,8 @@ def test_schemas_that_cannot_work_are_refused_and_leave_the_name_free(schema, wo
     ({"jvp": lambda x: x}, "jvp is called with \\(x, out, tangents\\)"),
     ({"infer": 3}, "must be a function, or the name of an argument, but got 3"),
     ({"batch": "rows"}, "batch must be 'elementwise' or a function"),
+    ({"batch": "elementwize", "infer": None}, "batch must be 'elementwise' or a function"),
+    ({"dtypes": "float32"}, r"dtypes must be a list, but got 'float32'\n.*\n  write dtypes=\['float32'\]"),
 ])  # fmt: skip
 def test_rules_are_checked_at_definition(options, words):
     with pytest.raises((TypeError, ValueError), match=words):

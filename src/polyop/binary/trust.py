@@ -7,6 +7,7 @@ folder can replace what is in it. In a sticky folder such as ``/tmp``, users can
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Sequence
@@ -149,11 +150,17 @@ def make_private(folder: str) -> None:
 
     An existing folder keeps its permissions. Raises ``OSError``.
     """
+    with contextlib.suppress(FileNotFoundError):
+        return _make_one(folder)
+    above = os.path.dirname(folder)
+    if above != folder:
+        make_private(above)
+    return _make_one(folder)  # raises in a folder that takes no others, such as /proc
+
+
+def _make_one(folder: str) -> None:
     try:
         os.mkdir(folder, 0o700)
     except FileExistsError:
         if not os.path.isdir(folder):
             raise
-    except FileNotFoundError:
-        make_private(os.path.dirname(folder))
-        make_private(folder)

@@ -77,11 +77,11 @@ def operator(
     notation = checked_dims(dims, parsed, claims, origin, (batch, infer, kernel_list))
     value = Operator(
         schema=parsed,
+        batch=check_batch(batch, parsed, notation),
         infer=infer_rule(parsed, infer, kernel_list, attributes or {}, notation),
         kernels=_with_dims(kernel_list, notation, origin),
         gradient=gradient,
         jvp=jvp,
-        batch=check_batch(batch, parsed, notation),
         dims=notation,
         attributes=dict(attributes or {}),
         autocast=None if autocast is None else dtype(autocast).name,
@@ -125,6 +125,11 @@ def _with_dims(kernels: tuple[Kernel, ...], dims: Dims | None, origin: Any) -> t
 
 
 def _kernels(kernels: Any, schema: Schema, dtypes: Any, origin: Any) -> tuple[Kernel, ...]:
+    if isinstance(dtypes, str):
+        hint = f"write dtypes=[{dtypes!r}]"
+        raise ArgumentTypeError(
+            schema.qualified_name, "dtypes must be a list", repr(dtypes), where=origin, hint=hint
+        )
     listed = _listed(kernels)
     given = tuple(as_kernel(for_schema(item, schema, origin), dtypes) for item in listed)
     return (*given, *_for_gpus(given))
