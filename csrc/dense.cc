@@ -75,7 +75,7 @@ void copy_rows(const Plan& plan, const char* from, char* to, int64_t rows, int64
 
 // Reads a whole tile, whose rows are contiguous in the tensor, and transposes it.
 template <typename Item>
-void turn(const char* from, int64_t step, Item (*tile)[kEdge<Item>]) {
+void transpose(const char* from, int64_t step, Item (*tile)[kEdge<Item>]) {
   for (int64_t k = 0; k < kEdge<Item>; ++k, from += step) {
     for (int64_t i = 0; i < kEdge<Item>; ++i) {
       tile[i][k] = load<Item>(from + i * static_cast<int64_t>(sizeof(Item)));
@@ -87,7 +87,7 @@ void turn(const char* from, int64_t step, Item (*tile)[kEdge<Item>]) {
 #if __has_builtin(__builtin_shufflevector)
 // The same, four by four: compilers make scalar code of the loops above.
 template <>
-void turn<uint32_t>(const char* from, int64_t step, uint32_t (*tile)[kEdge<uint32_t>]) {
+void transpose<uint32_t>(const char* from, int64_t step, uint32_t (*tile)[kEdge<uint32_t>]) {
   typedef uint32_t Four __attribute__((vector_size(16)));
   for (int64_t k = 0; k < kEdge<uint32_t>; k += 4) {
     for (int64_t i = 0; i < kEdge<uint32_t>; i += 4) {
@@ -108,7 +108,7 @@ void turn<uint32_t>(const char* from, int64_t step, uint32_t (*tile)[kEdge<uint3
 
 // The same, two by two.
 template <>
-void turn<uint64_t>(const char* from, int64_t step, uint64_t (*tile)[kEdge<uint64_t>]) {
+void transpose<uint64_t>(const char* from, int64_t step, uint64_t (*tile)[kEdge<uint64_t>]) {
   typedef uint64_t Two __attribute__((vector_size(16)));
   for (int64_t k = 0; k < kEdge<uint64_t>; k += 2) {
     for (int64_t i = 0; i < kEdge<uint64_t>; i += 2) {
@@ -132,7 +132,7 @@ void copy_tile(const Plan& plan, const char* from, char* to, int64_t rows, int64
   constexpr auto kItem = static_cast<int64_t>(sizeof(Item));
   if (rows == kSide && columns == kSide && plan.rows.from == kItem) {
     alignas(kLine) Item tile[kSide][kSide];
-    turn<Item>(from, plan.columns.from, tile);
+    transpose<Item>(from, plan.columns.from, tile);
     for (int64_t i = 0; i < kSide; ++i) std::memcpy(to + i * plan.rows.to, tile[i], sizeof tile[i]);
     return;
   }

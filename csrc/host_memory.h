@@ -1,6 +1,7 @@
-// Memory of the process for workspaces, which is freed after a call.
+// Workspaces in the memory of the process, which is freed after a call.
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 
 #include "small.h"
@@ -8,7 +9,7 @@
 
 namespace polyop {
 
-class HostMemory : public Scratch {
+class HostMemory : public Workspaces {
  public:
   HostMemory() = default;
   HostMemory(const HostMemory&) = delete;
@@ -17,6 +18,7 @@ class HostMemory : public Scratch {
     for (void* block : blocks_) std::free(block);
   }
   void* allocate(size_t bytes) override {
+    if (bytes > static_cast<size_t>(PTRDIFF_MAX)) return nullptr;
     constexpr size_t kAlign = 64;
     void* block = std::aligned_alloc(kAlign, (bytes / kAlign + 1) * kAlign);
     if (block != nullptr) blocks_.push(block);

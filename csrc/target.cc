@@ -220,7 +220,7 @@ struct Target::Resolution {
     return "the kernel failed";
   }
 
-  std::string run_native(const Views& tensors, void* stream, Scratch& scratch) const {
+  std::string run_native(const Views& tensors, void* stream, Workspaces& workspaces) const {
     Parameters arguments;
     for (const int index : parameters) {
       if (index < 0) {
@@ -230,7 +230,7 @@ struct Target::Resolution {
       }
     }
     for (const size_t bytes : launch->extra->workspaces()) {
-      void* memory = scratch.allocate(bytes);
+      void* memory = workspaces.allocate(bytes);
       if (memory == nullptr)
         return "there is no memory for a workspace of " + std::to_string(bytes) + " bytes";
       arguments.data.push(memory);
@@ -303,7 +303,7 @@ std::shared_ptr<const Target::Resolution> Target::resolve(const Views& tensors, 
   return resolution;
 }
 
-std::string Target::run(const Views& tensors, size_t inputs, void* stream, Scratch& scratch) {
+std::string Target::run(const Views& tensors, size_t inputs, void* stream, Workspaces& workspaces) {
   Key key;
   for (size_t i = 0; i < tensors.size(); ++i) add_tensor(key, tensors[i]);
   std::shared_ptr<const Resolution> resolution = find(key);
@@ -320,7 +320,7 @@ std::string Target::run(const Views& tensors, size_t inputs, void* stream, Scrat
     std::memcpy(to.data, from.data, bytes_of(from));
   }
   return resolution->launch == nullptr ? resolution->run_python(tensors)
-                                       : resolution->run_native(tensors, stream, scratch);
+                                       : resolution->run_native(tensors, stream, workspaces);
 }
 
 void Target::set_resolver(PyObject* function, const Launch* (*unwrap)(PyObject*)) {

@@ -20,9 +20,9 @@
 namespace polyop {
 
 // Allocates workspaces on the device of the tensors. The destructor frees them.
-struct Scratch {
+struct Workspaces {
   virtual void* allocate(size_t bytes) = 0;  // null: out of memory
-  virtual ~Scratch() = default;
+  virtual ~Workspaces() = default;
 };
 
 // The inputs that are present, then all outputs.
@@ -35,7 +35,7 @@ class Target {
 
   // Runs the operator. All tensors are dense, the first `inputs` of them are inputs. Returns the text of the
   // error, or an empty text. Any thread may call this, with Python's lock or without.
-  std::string run(const Views& tensors, size_t inputs, void* stream, Scratch& scratch);
+  std::string run(const Views& tensors, size_t inputs, void* stream, Workspaces& workspaces);
 
   // Sets the Python function that resolves a text for given tensors. It is called with
   //   (text, [(shape, row of dtypes(), device)], inputs)

@@ -154,7 +154,7 @@ struct Node {
     return nullptr;
   }
 
-  Status* add_outputs(Context* context, const Results& results, Scratch& scratch, Views* views) {
+  Status* add_outputs(Context* context, const Results& results, Workspaces& workspaces, Views* views) {
     size_t count = 0;
     if (Status* problem = api.output_number(context, &count)) return problem;
     if (count > results.size()) {
@@ -177,7 +177,7 @@ struct Node {
       } else {
         size_t bytes = dtypes()[static_cast<size_t>(view.dtype)].dlpack_bits / 8;
         for (const int64_t size : shape) bytes *= static_cast<size_t>(size);
-        view.data = scratch.allocate(bytes);
+        view.data = workspaces.allocate(bytes);
         if (view.data == nullptr) return make_status(api, "there is no memory for a result");
       }
       views->push(view);
@@ -193,9 +193,9 @@ struct Node {
     std::string error;
     const std::shared_ptr<const Results> results = results_of(views, &error);
     if (results == nullptr) return make_status(api, error);
-    HostMemory memory;
-    if (Status* problem = add_outputs(context, *results, memory, &views)) return problem;
-    error = target.run(views, inputs, nullptr, memory);
+    HostMemory workspaces;
+    if (Status* problem = add_outputs(context, *results, workspaces, &views)) return problem;
+    error = target.run(views, inputs, nullptr, workspaces);
     return error.empty() ? nullptr : make_status(api, error);
   }
 };

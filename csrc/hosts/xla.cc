@@ -1,10 +1,10 @@
 #include "xla.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string>
 
+#include "../host_memory.h"
 #include "../target.h"
 #include "polyop/export/xla_api.h"
 
@@ -47,34 +47,22 @@ bool discard(const Frame& frame, Error* problem) {
   return true;
 }
 
-// Workspaces on the host, from malloc.
-struct HostScratch : Scratch {
-  Small<void*, 4> blocks;
-  void* allocate(size_t bytes) override {
-    blocks.push(std::malloc(bytes == 0 ? 1 : bytes));
-    return blocks[blocks.size() - 1];
-  }
-  ~HostScratch() override {
-    for (void* block : blocks) std::free(block);
-  }
-};
-
 // Workspaces on the device, from XLA's allocator, which orders them with the stream.
-struct DeviceScratch : Scratch {
+struct DeviceMemory : Workspaces {
   const Frame& frame;
   struct Block {
     void* data;
     size_t bytes;
   };
   Small<Block, 4> blocks;
-  explicit DeviceScratch(const Frame& owner) : frame(owner) {}
+  explicit DeviceMemory(const Frame& owner) : frame(owner) {}
   void* allocate(size_t bytes) override {
     Allocate args{{sizeof(Allocate), nullptr}, frame.context, bytes, 256, nullptr};
     if (discard(frame, frame.api->allocate(&args))) return nullptr;
     blocks.push({args.data, bytes});
     return args.data;
   }
-  ~DeviceScratch() override {
+  ~DeviceMemory() override {
     for (const auto& [data, bytes] : blocks) {
       Free args{{sizeof(Free), nullptr}, frame.context, bytes, data};
       discard(frame, frame.api->free(&args));
@@ -127,11 +115,11 @@ Error* run_call(const Frame& frame, int32_t device) {
   const auto inputs = static_cast<size_t>(frame.arguments.count);
   std::string problem;
   if (device == kCuda) {
-    DeviceScratch scratch(frame);
-    problem = target.run(tensors, inputs, stream.stream, scratch);
+    DeviceMemory workspaces(frame);
+    problem = target.run(tensors, inputs, stream.stream, workspaces);
   } else {
-    HostScratch scratch;
-    problem = target.run(tensors, inputs, nullptr, scratch);
+    HostMemory workspaces;
+    problem = target.run(tensors, inputs, nullptr, workspaces);
   }
   return problem.empty() ? nullptr : make_error(frame, problem);
 }
