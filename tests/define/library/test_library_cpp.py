@@ -380,6 +380,11 @@ def test_another_contract_is_refused(tmp_path):
 def test_other_files_are_refused(tmp_path):
     with pytest.raises(LibraryError, match="(?s)is no operator library.*write POLYOP_LIBRARY"):
         load_library(build(code="int one(void) { return 1; }", language="c", output=tmp_path / "one.so"))
+    module = build(code="void *PyInit_ext(void) { return 0; }", language="c", output=tmp_path / "ext.so")
+    with pytest.raises(
+        LibraryError, match="(?s)ext.so: is a Python module.*register them beside it: TORCH_LIBRARY"
+    ):
+        load_library(module)
     with pytest.raises(ArgumentTypeError, match="takes one library, or only sources"):
         load_library(["a.so", "b.so"])
     with pytest.raises(ArgumentTypeError, match="takes a path, or a list of sources"):

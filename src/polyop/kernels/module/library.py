@@ -51,8 +51,13 @@ def read_table(
     ``entry`` is the symbol of the function that returns the table. Raises ``LibraryError`` if the library
     lacks it, was built against another version of the contract, or could not fill its table.
     """
-    address = _core.find_symbol(open_library(path), entry)
+    library = open_library(path)
+    address = _core.find_symbol(library, entry)
     if not address:
+        if entry != ENTRY and _core.find_symbol(library, f"PyInit_{Path(path).name.split('.')[0]}"):
+            rule = "is a Python module: the functions of a PYBIND11_MODULE have no schema"
+            hint = "register them beside it: TORCH_LIBRARY(namespace, m) { m.def(schema, &function); }"
+            raise LibraryError(str(path), rule, hint=hint)
         kind = "no operator module: it binds no functions" if entry == ENTRY else "no operator library"
         raise LibraryError(str(path), f"is {kind}", hint=hint)
     version, name, problem, rows = _core.module_table(address)
