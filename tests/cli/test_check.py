@@ -97,6 +97,17 @@ def test_samples_of_the_file_are_used(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_drawn_inputs_that_do_not_fit(tmp_path):
+    (tmp_path / "volume.py").write_text(
+        "import polyop\n\n\n@polyop.kernel\ndef copied(x):\n    y = output_tensor(x.shape, x.dtype)\n"
+        "    for i in range(x.shape[2]):\n        y[0, 0, i] = x[0, 0, i]\n    return y\n"
+    )
+    done = polyop_check(tmp_path, "volume.py", "--host", "numpy")
+    assert done.returncode == 1
+    words = 'were drawn; if they do not fit, give its samples in the file: polyop_samples = {"volume::copied": (...)}'
+    assert words in done.stderr
+
+
 def test_no_operator_and_no_file_are_errors(tmp_path):
     (tmp_path / "empty.py").write_text("")
     done = polyop_check(tmp_path, "empty.py")

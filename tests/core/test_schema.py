@@ -38,6 +38,10 @@ def test_text_round_trips(text):
         ("f(Tensor x,) -> Tensor", "without an argument"),
         ("f(Tensor x) -> Tensor more", "ends before this"),
         ("f(Foo x) -> Tensor", "does not know the type 'Foo'"),
+        (
+            "f(Tensor x, double a) -> Tensor",
+            "does not know the type 'double', which is float here; the types are",
+        ),
         ("f(float a=inf) -> Tensor", "needs a default value"),
         ("f(Tensor x) -> int", "returns tensors"),
         ("f(Tensor x=1) -> Tensor", "only None is possible"),

@@ -61,10 +61,18 @@ def run(options: argparse.Namespace) -> int:
             reports.append(report)
             if not options.json:
                 _show(report)
+            if not report.ok and not samples and any(row[:3:2] == _DREW_WRONG for row in report.rows):
+                print(
+                    f"the inputs were drawn; if they do not fit, {_how_to_sample(bound)}\n", file=sys.stderr
+                )
             ok = ok and report.ok
     if options.json:
         print(json.dumps([{**dataclasses.asdict(report), "ok": report.ok} for report in reports], indent=2))
     return 0 if ok else 1
+
+
+_DREW_WRONG = ("inferred specs", "failed")
+"""The check, and its result, that fail where drawn inputs have the wrong number of dimensions."""
 
 
 def _allow_several_jax_devices() -> None:

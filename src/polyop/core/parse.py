@@ -26,6 +26,8 @@ _MAX_DIGITS = 400
 """Digits of a number; no float64 has more before its decimal point."""
 _MAX_LIST = 4096
 """The N of ``int[N]``, because a single default value is expanded to a list of N."""
+_OF_CPP = {"double": "float", "int32_t": "int", "int64_t": "int", "long": "int", "string": "str"}
+"""C++'s names, and those of schemas."""
 _LEXEMES = r"""\s*(?:
       (?P<number>[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?[A-Za-z_0-9]*)
     | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
@@ -183,7 +185,10 @@ class _Parser:
         start = self.token.start
         base = self.name("a type")
         if base not in BASES:
-            self.fail(f"does not know the type {base!r}; the types are {', '.join(sorted(BASES))}", start)
+            near = f", which is {_OF_CPP[base]} here" if base in _OF_CPP else ""
+            self.fail(
+                f"does not know the type {base!r}{near}; the types are {', '.join(sorted(BASES))}", start
+            )
         alias = self.alias() if base == "Tensor" and self.take("(") else ""
         if base == "Tensor" and not alias and self.take("!"):  # written, and no result is this argument
             words = {token.text for token in self.tokens}
