@@ -5,7 +5,7 @@ A value here is what a call passes for an argument: a tensor, None, a list of th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..core.schema import Schema
@@ -41,3 +41,29 @@ def flat_gradients(schema: Schema, arguments: Sequence[Any], grads: Sequence[Any
         items = (None,) * len(value) if grad is None else grad
         flat += [item_grad for item, item_grad in zip(value, items, strict=True) if item is not None]
     return flat
+
+
+def with_tensors(schema: Schema, arguments: Sequence[Any], tensors: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the arguments with their tensors replaced, in order, by ``tensors``."""
+    remaining = iter(tensors)
+    return tuple(
+        value
+        if not argument.type.is_tensor or value is None
+        else tuple(None if item is None else next(remaining) for item in value)
+        if isinstance(value, (list, tuple))
+        else next(remaining)
+        for argument, value in zip(schema.arguments, arguments, strict=True)
+    )
+
+
+def tensor_names(schema: Schema, arguments: Sequence[Any]) -> list[str]:
+    """Return the name of each tensor: ``x``, or ``xs[1]`` in a list."""
+    names: list[str] = []
+    for argument, value in zip(schema.arguments, arguments, strict=True):
+        if not argument.type.is_tensor or value is None:
+            continue
+        if not isinstance(value, (list, tuple)):
+            names.append(argument.name)
+            continue
+        names += [f"{argument.name}[{i}]" for i, item in enumerate(value) if item is not None]
+    return names

@@ -21,6 +21,7 @@ from mindspore.ops.primitive import constexpr
 
 from ...call import registry
 from ...call.bound import BoundOperator
+from ...call.flat_tensors import flat_gradients, tensor_names, with_absent, with_tensors
 from ...call.host import load, map_tensors
 from ...call.operator import Operator
 from ...call.rule import Rule, apply_rule, check_gradient, wrong_list, wrong_result
@@ -30,7 +31,6 @@ from ...core.parse import parse
 from ...core.spec import Spec
 from ...kernels.tensors import TensorKernel
 from ...rules.module.recorded import Call, Recorded
-from .flat_tensors import flat_gradients, tensor_names, with_absent, with_tensors
 from .generated import calling_function, make_function
 from .gradient import no_rule
 from .rule_text import as_function, foreign

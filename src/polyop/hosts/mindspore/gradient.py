@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import mindspore
 from mindspore.common._grad_function import _Function
 
+from ...call.flat_tensors import flat_gradients, with_tensors
 from ...call.foreign import flatten, written_tensors
 from ...call.operator import Operator
 from ...call.rule import apply_rule, check_gradient, list_gradients, no_gradient
@@ -17,7 +18,6 @@ from ...core.errors import GradientError
 from ...core.schema import Argument
 from ...rules.module.recorded import Recorded
 from . import recorded, tensors
-from .flat_tensors import flat_gradients, with_tensors
 
 Run = Callable[[Any, tuple[Any, ...]], tuple[Any, ...]]
 Pull = Callable[[Sequence[Any]], tuple[Any, ...]]

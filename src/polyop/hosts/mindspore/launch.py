@@ -14,6 +14,7 @@ from mindspore.train import serialization
 
 from ... import _core
 from ...call import registry
+from ...call.flat_tensors import with_tensors
 from ...call.foreign import call_text, flatten, written_tensors
 from ...call.prepare import prepare
 from ...core.dtypes import dtype
@@ -21,7 +22,6 @@ from ...core.errors import ArgumentTypeError, HostError, PolyopError, Unsupporte
 from ...core.schema import Schema
 from ...core.spec import Spec
 from . import bprop, unknown_sizes
-from .flat_tensors import with_tensors
 from .silent import with_a_result
 from .tensors import MS_DTYPES
 from .unknown_sizes import Shape

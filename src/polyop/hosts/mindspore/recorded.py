@@ -13,13 +13,13 @@ from typing import Any
 from mindspore.common._grad_function import _Function
 
 from ... import _core
+from ...call.flat_tensors import with_absent
 from ...call.host import map_tensors
 from ...call.operator import Operator
 from ...core.errors import ArgumentTypeError, GradientError
 from ...core.schema import Argument
 from ...rules.module.recorded import Call, Recorded, failed
 from . import tensors
-from .flat_tensors import with_absent
 
 Pull = Callable[[Sequence[Any]], tuple[Any, ...]]
 

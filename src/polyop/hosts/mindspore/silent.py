@@ -8,13 +8,13 @@ import numpy as np
 
 from ...call import registry
 from ...call.bound import BoundOperator
+from ...call.flat_tensors import with_tensors
 from ...call.foreign import flatten
 from ...call.host import load
 from ...call.operator import Operator
 from ...core.infer import ShapeAndDtype
 from ...core.parse import parse
 from ...kernels.tensors import TensorKernel
-from .flat_tensors import with_tensors
 
 
 def with_a_result(bound: Any, arguments: tuple[Any, ...]) -> tuple[BoundOperator, tuple[Any, ...]]:

@@ -22,12 +22,12 @@ from mindspore.ops.primitive import constexpr
 
 from ...call import batching
 from ...call.batching import BatchedCall
+from ...call.flat_tensors import with_tensors
 from ...call.foreign import flatten
 from ...call.rule import Rule
 from ...core.errors import FallbackWarning, PolyopError
 from ...core.spec import Spec
 from ...rules.samples import sample_shape
-from .flat_tensors import with_tensors
 from .generated import make_function
 from .launch import Launch
 from .symbols import Recording, Symbol, record
