@@ -18,8 +18,7 @@ def digest(operator: Operator) -> str:
     by its code, defaults and closure (see :mod:`polyop.kernels.described`). Variables of modules that a
     function reads do not count.
     """
-    hasher = _hasher(operator)
-    return hasher.hexdigest()[:16]
+    return _hex(_hasher(operator))
 
 
 def definition_digest(operator: Operator) -> str:
@@ -30,7 +29,12 @@ def definition_digest(operator: Operator) -> str:
     hasher = _hasher(operator)
     for part in described.rule((operator.infer, *operator.rules, str(operator.dims), operator.autocast)):
         hasher.update(b"%d:" % len(part) + part)
-    return hasher.hexdigest()[:16]
+    return _hex(hasher)
+
+
+def _hex(hasher: Any) -> str:
+    digits: str = hasher.hexdigest()
+    return digits[:16]
 
 
 def _hasher(operator: Operator) -> Any:

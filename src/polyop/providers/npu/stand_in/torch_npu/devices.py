@@ -38,7 +38,7 @@ def install(npu: ModuleType) -> None:
 def is_npu(device: Any) -> bool:
     """Whether a value names the NPU."""
     if isinstance(device, torch.device):
-        return device.type == "npu"
+        return str(device.type) == "npu"
     return isinstance(device, str) and device.partition(":")[0] == "npu"
 
 

@@ -22,7 +22,9 @@ _HALVES = (torch.float16, torch.bfloat16)
 class TestCase(unittest.TestCase):
     """A test case that compares tensors, arrays, numbers, and lists of these."""
 
-    def assertEqual(self, x: Any, y: Any, prec: Any = None, message: Any = None, msg: Any = None) -> None:  # noqa: N802
+    def assertEqual(  # type: ignore[override]  # noqa: N802 - torch_npu's name and parameters
+        self, x: Any, y: Any, prec: Any = None, message: Any = None, msg: Any = None
+    ) -> None:
         """Fail unless the values are equal; numbers, tensors and arrays may differ by ``prec``, 1e-5."""
         prec, message = (None, prec) if isinstance(prec, str) else (prec, message or msg)
         limit = _PRECISION if prec is None else prec
@@ -34,7 +36,7 @@ class TestCase(unittest.TestCase):
             a, b = self._pair(x, y, message)
             self._need(_same(a, b) | ((a - b).abs() <= limit), limit, message)
         elif isinstance(x, Number) and isinstance(y, Number):
-            super().assertAlmostEqual(x, y, msg=message, delta=limit)  # type: ignore[type-var]
+            super().assertAlmostEqual(x, y, msg=message, delta=limit)  # type: ignore[call-overload]
         else:
             super().assertEqual(x, y, message)
 
