@@ -25,8 +25,8 @@ _OTHER_NAMES = {  # aclnn's name: PyTorch's, where the arguments are the same
 _PLACES = ("Layout", "MemoryFormat", "Device")
 """Types of keyword arguments that aclnn does not have: they say where a result lies, not what is in it."""
 
-_NAMES_OF_PLACES = ("pin_memory", "non_blocking", "sparse_grad", "side")
-"""The same by name. ``side`` of ``searchsorted`` is another form of ``right``."""
+_NAMES_OF_PLACES = ("pin_memory", "non_blocking", "sparse_grad", "side", "implicit")
+"""The same by name. ``side`` of ``searchsorted`` is a form of ``right``; ``implicit`` changes no value."""
 
 
 @lru_cache(maxsize=512)
