@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 TOOL = ROOT / "tools" / "wheel.py"
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 # the core is compiled as for a release; the tests share build/wheels
-pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("wheels")]
+pytestmark = pytest.mark.exhaustive
 
 
 @pytest.fixture(scope="module")
