@@ -12,10 +12,11 @@ sys.path.insert(0, str(BENCH))
 
 pytest.importorskip("torch", reason="the gradients are compared with PyTorch's")
 
-from gradients import PROGRAMS, compare, contestants  # noqa: E402 - beside the benchmarks
-from loops.compare import OURS, has_narrow  # noqa: E402 - beside the benchmarks
+import narrow  # noqa: E402 - beside the benchmarks
+from gradients import PROGRAMS, compare, contestants  # noqa: E402 - same
 
 from polyop.loops.frontend.plain import plain  # noqa: E402 - after the path
+from polyop.loops.targets import isa  # noqa: E402 - same
 
 WRITTEN = [name for name, program in PROGRAMS.items() if program.written]
 LISTED = {
@@ -103,9 +104,16 @@ def test_all_contestants_have_the_same_number_of_turns(name):
         measure(program, 3) for measure in (compare.beside_written, compare.beside_frameworks)
     )
     assert {who: len(times) for who, times in written.seconds.items()} == {"polyop": 3, "C": 3}
-    ours = set(OURS if has_narrow() else OURS[:1])
-    contestants = (ours | {"PyTorch", "JAX"}) - set(frameworks.missing)
+    contestants = {"polyop", "PyTorch", "JAX"} - set(frameworks.missing)
     assert {who: len(times) for who, times in frameworks.seconds.items()} == dict.fromkeys(contestants, 3)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(narrow.NAME not in isa.available(), reason="this machine has no AVX2")
+def test_a_process_with_avx2_only():
+    found = narrow.call("loops.compare", "compare_program", "syrk", False)
+    assert {"polyop", "NumPy"} <= set(found["seconds"])
+    assert {len(times) for times in found["seconds"].values()} == {9}
 
 
 def test_gradients_that_differ_are_not_timed():

@@ -243,19 +243,17 @@ def _of_polyop(item: Any, walk: _Walk) -> Parts:
     """Yield what an object of polyop was made from: functions of the author, an operator, a kernel."""
     if isinstance(item, Origin):  # a line number, which an edit above it changes
         return
-    if hasattr(item, "content"):
+    given = getattr(item, "__dict__", {})
+    if hasattr(type(item), "content"):
         yield from item.content()
-    elif hasattr(item, "operator"):
-        yield from _value(item.operator, walk)
+    elif "operator" in given:
+        yield from _value(given["operator"], walk)
     elif dataclasses.is_dataclass(item):
         yield from _dict({f.name: getattr(item, f.name, None) for f in dataclasses.fields(item)}, walk)
-    else:  # no numbers: some are addresses
-        own = {
-            n: v
-            for n, v in getattr(item, "__dict__", {}).items()
-            if isinstance(v, (str, tuple)) or callable(v)
-        }
-        yield from _dict(own, walk)
+    else:  # neither numbers, of which some are addresses, nor what calls leave behind a _
+        public = {name: part for name, part in given.items() if not name.startswith("_")}
+        kinds = {n: p for n, p in public.items() if isinstance(p, (str, tuple)) or callable(p)}
+        yield from _dict(kinds, walk)
 
 
 def _slots(kind: type) -> tuple[str, ...]:
