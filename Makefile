@@ -17,13 +17,11 @@ TESTS ?= tests src
 COVERED ?= src/polyop
 
 # For `make sweep`: the same SEED gives the same random kernels. It ends after COUNT of them, or after MINUTES.
-# PRODUCTS=no leaves out the whole of what other tests try in parts (tests/support/parts.py).
+# PRODUCTS=no leaves out all cases of what the exhaustive tests try in parts (tests/support/parts.py).
 SEED ?= $(shell date +%Y%m%d)
 COUNT ?= 1000000
 MINUTES ?= 240
 PRODUCTS ?= yes
-PRODUCTS_OF := tests/hosts/torch/distributed/test_table.py tests/hosts/jax/test_meshes.py \
-  tests/loops/dims/test_slicing.py tests/mindspore/test_custom_ways.py
 
 .PHONY: demo wheel test test-main test-mindspore test-all exhaustive-main exhaustive-mindspore sweep packages lint coverage \
   docs bench compare clang sanitize sanitize-address sanitize-thread format golden chromium clean
@@ -86,7 +84,7 @@ endif
 # compared with exact dual numbers.
 sweep: $(VENV)/test-tools
 	$(BIN)/python tests/support/opinfo/sweep.py
-	$(if $(filter yes,$(PRODUCTS)),POLYOP_PRODUCTS=1 $(BIN)/python $(PYTEST) $(PRODUCTS_OF))
+	$(if $(filter yes,$(PRODUCTS)),POLYOP_PRODUCTS=1 $(BIN)/python $(PYTEST_EXHAUSTIVE) -m exhaustive)
 	$(BIN)/python tests/loops/fuzz.py --seed $(SEED) --count $(COUNT) --minutes $(MINUTES) --jobs $(JOBS)
 
 # Real extensions of PyTorch from the package index: built beside cpp_extension, called in each host. Prints a table.

@@ -70,9 +70,13 @@ def set_to_temporary_folder(config, variable):
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # before cases are chosen by their marks, and after that
 def pytest_collection_modifyitems(config, items):
-    """Mark the cases that only the exhaustive tests run; in a worker of xdist, put long files first."""
+    """Mark the cases that only the exhaustive tests run, and draw some; in a worker, put long files first."""
     tiers.mark(items)
     yield
+    kept = tiers.drawn(items)
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if item not in {*kept}])
+        items[:] = kept
     if hasattr(config, "workerinput"):
         turns.sort(items)
 

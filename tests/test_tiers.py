@@ -35,13 +35,16 @@ def test_cases_can_be_kept_by_name(monkeypatch):
 
 
 class Item:
-    """A test case, as far as ``mark`` reads it."""
+    """A test case, as far as this module reads it."""
 
-    def __init__(self, nodeid):
-        self.nodeid, self.marked = nodeid, False
+    def __init__(self, nodeid, exhaustive=False):
+        self.nodeid, self.marked = nodeid, exhaustive
 
     def add_marker(self, marker):
         self.marked = self.marked or marker.name == "exhaustive"
+
+    def get_closest_marker(self, name):
+        return name if name == "exhaustive" and self.marked else None
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 7, 9])
@@ -53,3 +56,19 @@ def test_cases_are_kept_evenly(monkeypatch, count):
     assert len(kept) == min(count, 7)
     assert not items[7].marked
     assert all(b - a <= -(-7 // max(count, 1)) for a, b in itertools.pairwise(kept))
+
+
+def test_of_long_lists_a_third_is_drawn(monkeypatch):
+    items = [Item(f"a.py::long[{k}]", exhaustive=True) for k in range(120)]
+    items += [Item(f"a.py::short[{k}]", exhaustive=True) for k in range(tiers.LONG)]
+    items += [Item(f"a.py::quick[{k}]") for k in range(100)]
+    monkeypatch.delenv("POLYOP_PRODUCTS", raising=False)
+    kept = tiers.drawn(items)
+    assert [sum(f"::{name}[" in item.nodeid for item in kept) for name in ("long", "short", "quick")] == [
+        40,
+        30,
+        100,
+    ]
+    assert kept == [item for item in items if item in kept] == tiers.drawn(items)
+    monkeypatch.setenv("POLYOP_PRODUCTS", "1")
+    assert tiers.drawn(items) == items

@@ -1,13 +1,18 @@
-"""Which tests are too slow for every change: `make test` runs some of their cases, `make test-all` all.
+"""Which tests are too slow for every change: `make test` runs some of their cases, `make test-all` more.
 
 The table is every_change.txt. Cases that are kept are spread evenly over a test's parameters. A whole file that
 is slow carries ``pytest.mark.exhaustive`` where it stands.
+
+Of a test with hundreds of exhaustive cases `make test-all` runs a third, drawn with a seed (parts.py); `make sweep`
+runs all of them.
 """
 
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
+
+import parts
 
 
 def read(path):
@@ -31,6 +36,26 @@ def mark(items):
         for item in its_cases:
             if item not in kept:
                 item.add_marker(pytest.mark.exhaustive)
+
+
+LONG = 30
+"""The number of cases of one test that always run, if it has so many exhaustive ones."""
+
+
+def drawn(items):
+    """Return the items without those exhaustive cases of long lists that only `make sweep` runs."""
+    cases = defaultdict(list)
+    for at, item in enumerate(items):
+        if item.get_closest_marker("exhaustive"):
+            cases[item.nodeid.split("[")[0]].append(at)
+    left_out = set()
+    for places in cases.values():
+        if len(places) > LONG:
+            number = min(3, -(-len(places) // LONG))
+            left_out |= set(places) - set(
+                parts.one_in(number, places, lambda at: items[at].nodeid.split("[")[0])
+            )
+    return [item for at, item in enumerate(items) if at not in left_out]
 
 
 def chosen(count, items):
