@@ -6,6 +6,7 @@ import pytest
 
 from polyop.call import registry
 from polyop.call.content import definition_digest
+from polyop.kernels import described
 
 MODULE = """
 import dataclasses
@@ -80,3 +81,10 @@ def test_edits(tmp_path, old, new, counts):
     edited = digest_of(MODULE.replace(old, new), tmp_path / "edited.py")
     assert first == again
     assert (first != edited) is counts
+
+
+def test_a_function_of_numba_counts_by_its_text():
+    numba = pytest.importorskip("numba", reason="Numba is not installed")
+    square, again, cube = (numba.njit(f) for f in (lambda x: x * x, lambda x: x * x, lambda x: x * x * x))
+    one, same, other = (b"".join(described.value(f)) for f in (square, again, cube))
+    assert one == same != other

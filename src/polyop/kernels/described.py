@@ -263,7 +263,9 @@ def _slots(kind: type) -> tuple[str, ...]:
 
 _EMPTY = types.CellType()
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: set for classes that are defined in Python
-_OPAQUE = ("torch", "jax", "jaxlib", "mindspore", "numpy", "threading", "weakref", "logging", "polyop")
+_OPAQUE = (
+    "torch", "jax", "jaxlib", "mindspore", "numpy", "numba", "threading", "weakref", "logging", "polyop",
+)  # fmt: skip
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), range, slice, np.dtype, np.generic)
 _UNCHANGING = (*_PLAIN, enum.Enum, PurePath, tuple, frozenset, types.CodeType)
 _ROWS: tuple[tuple[Any, Callable[[Any, _Walk], Parts]], ...] = (
