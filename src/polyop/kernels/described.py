@@ -24,6 +24,9 @@ from ..core.origin import Origin
 MAX_DEPTH = 24
 """The depth to which values inside values are followed; deeper ones are represented by their types."""
 
+MAX_NESTED = 3
+"""The same for objects of polyop in a rule: an author's function is not deeper than that."""
+
 Parts = Iterator[bytes]
 _CONSTANTS = (bool, int, float, complex, np.generic, tuple, list)
 
@@ -96,7 +99,7 @@ class _Walk:
         self.rules = rules
         # by address; the value is kept alive, so that no other one gets its address
         self.visited: dict[int, tuple[int, Any]] = {}
-        self.depth = 0
+        self.depth = self.nested = 0
 
     def number(self, item: Any) -> int | None:
         """Return the number of a value that was visited before, None for a new one (which gets a number)."""
@@ -240,20 +243,27 @@ def _object(item: Any, walk: _Walk) -> Parts:
 
 
 def _of_polyop(item: Any, walk: _Walk) -> Parts:
-    """Yield what an object of polyop was made from: functions of the author, an operator, a kernel."""
+    """Yield what an object of polyop was made from: functions of the author, values, a kernel's content."""
+    given = getattr(item, "__dict__", {})
+    operator = given.get("operator", item)
     if isinstance(item, Origin):  # a line number, which an edit above it changes
         return
-    given = getattr(item, "__dict__", {})
     if hasattr(type(item), "content"):
         yield from item.content()
-    elif "operator" in given:
-        yield from _value(given["operator"], walk)
-    elif dataclasses.is_dataclass(item):
-        yield from _dict({f.name: getattr(item, f.name, None) for f in dataclasses.fields(item)}, walk)
-    else:  # neither numbers, of which some are addresses, nor what calls leave behind a _
-        public = {name: part for name, part in given.items() if not name.startswith("_")}
-        kinds = {n: p for n, p in public.items() if isinstance(p, (str, tuple)) or callable(p)}
-        yield from _dict(kinds, walk)
+    elif hasattr(operator, "kernels") and hasattr(operator, "schema"):  # its own rules are not followed
+        yield str(operator.schema).encode()
+        for kernel in operator.kernels:
+            yield from kernel.content()
+    elif walk.nested < MAX_NESTED:
+        walk.nested += 1
+        if dataclasses.is_dataclass(item):
+            yield from _dict({f.name: getattr(item, f.name, None) for f in dataclasses.fields(item)}, walk)
+        else:  # neither numbers, of which some are addresses, nor what calls leave behind a _
+            public = {n: p for n, p in given.items() if not n.startswith("_")}
+            yield from _dict(
+                {n: p for n, p in public.items() if isinstance(p, (str, tuple)) or callable(p)}, walk
+            )
+        walk.nested -= 1
 
 
 def _slots(kind: type) -> tuple[str, ...]:
