@@ -58,8 +58,8 @@ def test_cases_are_kept_evenly(monkeypatch, count):
     assert all(b - a <= -(-7 // max(count, 1)) for a, b in itertools.pairwise(kept))
 
 
-def test_of_long_lists_a_third_is_drawn(monkeypatch):
-    items = [Item(f"a.py::long[{k}]", exhaustive=True) for k in range(120)]
+def test_of_long_lists_a_quarter_is_drawn(monkeypatch):
+    items = [Item(f"a.py::long[{k}]", exhaustive=True) for k in range(160)]
     items += [Item(f"a.py::short[{k}]", exhaustive=True) for k in range(tiers.LONG)]
     items += [Item(f"a.py::quick[{k}]") for k in range(100)]
     monkeypatch.delenv("POLYOP_PRODUCTS", raising=False)
