@@ -8,12 +8,12 @@ old gradient. So the key gets a digest of the definitions, by PyTorch's own sett
 
 from __future__ import annotations
 
-import hashlib
 import os
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ...binary.hashes import text_digest
 from ...call import content
 
 if TYPE_CHECKING:
@@ -25,30 +25,32 @@ class Definitions:
 
     def __init__(self) -> None:
         """Start without operators."""
-        self._digests: dict[str, str] = {}
+        self._digests: dict[str, int] = {}
         self._authors = self._tag = ""
+        self._all = 0  # of all digests, in any order
 
     def note(self, bound: BoundOperator) -> None:
         """Add an operator, or its new definition."""
         try:
-            self._digests[bound.name] = content.definition_digest(bound.operator)
+            digest = content.definition_digest(bound.operator)
         except Exception:  # noqa: BLE001 - an object of a rule may raise anything when it is looked at
-            self._digests[bound.name] = os.urandom(8).hex()  # nothing kept is found, which is right
-        self._set_tag()
+            digest = os.urandom(8).hex()  # nothing kept is found, which is right
+        self._put(bound.name, int(text_digest(f"{bound.name} {digest}")[:16], 16))
 
     def forget(self, bound: BoundOperator) -> None:
         """Remove an operator that has left ``torch.ops``."""
-        if self._digests.pop(bound.name, None) is not None:
-            self._set_tag()
+        if bound.name in self._digests:
+            self._put(bound.name, 0)
 
-    def _set_tag(self) -> None:
+    def _put(self, name: str, digest: int) -> None:
+        self._all ^= self._digests.get(name, 0) ^ digest
+        self._digests[name] = digest
         settings: Any = getattr(torch.compiler, "config", None)
         if not hasattr(settings, "cache_key_tag"):  # an older PyTorch
             return
         if settings.cache_key_tag != self._tag:
             self._authors = settings.cache_key_tag
-        whole = hashlib.sha256(repr(sorted(self._digests.items())).encode()).hexdigest()[:16]
-        settings.cache_key_tag = self._tag = f"{self._authors} polyop {whole}".strip()
+        settings.cache_key_tag = self._tag = f"{self._authors} polyop {self._all:016x}".strip()
 
 
 definitions = Definitions()
