@@ -58,17 +58,15 @@ def test_cases_are_kept_evenly(monkeypatch, count):
     assert all(b - a <= -(-7 // max(count, 1)) for a, b in itertools.pairwise(kept))
 
 
-def test_of_long_lists_a_quarter_is_drawn(monkeypatch):
+def test_of_many_cases_some_are_drawn(monkeypatch):
+    most = tiers.CASES_FOR_TEST_ALL
     items = [Item(f"a.py::long[{k}]", exhaustive=True) for k in range(160)]
-    items += [Item(f"a.py::short[{k}]", exhaustive=True) for k in range(tiers.LONG)]
+    items += [Item(f"a.py::short[{k}]", exhaustive=True) for k in range(most)]
     items += [Item(f"a.py::quick[{k}]") for k in range(100)]
     monkeypatch.delenv("POLYOP_PRODUCTS", raising=False)
     kept = tiers.drawn(items)
-    assert [sum(f"::{name}[" in item.nodeid for item in kept) for name in ("long", "short", "quick")] == [
-        40,
-        30,
-        100,
-    ]
+    counts = [sum(f"::{name}[" in item.nodeid for item in kept) for name in ("long", "short", "quick")]
+    assert counts == [most, most, 100]
     assert kept == [item for item in items if item in kept] == tiers.drawn(items)
     monkeypatch.setenv("POLYOP_PRODUCTS", "1")
     assert tiers.drawn(items) == items

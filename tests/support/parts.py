@@ -44,3 +44,11 @@ def one_in(number, rows, kind):
         count = len(places) if whole() else -(-len(places) // number)
         kept += random.Random(f"{SEED} {name}").sample(places, count)
     return [rows[at] for at in sorted(kept)]
+
+
+def some(number, rows, name):
+    """Return ``number`` of the rows in their order, or all if there are not more; ``name`` goes into the seed."""
+    if whole() or len(rows) <= number:
+        return rows
+    places = random.Random(f"{SEED} {name}").sample(range(len(rows)), number)
+    return [rows[at] for at in sorted(places)]

@@ -3,8 +3,7 @@
 The table is every_change.txt. Cases that are kept are spread evenly over a test's parameters. A whole file that
 is slow carries ``pytest.mark.exhaustive`` where it stands.
 
-Of a test with hundreds of exhaustive cases `make test-all` runs a quarter, drawn with a seed (parts.py); `make sweep`
-runs all of them.
+Of a test's exhaustive cases `make test-all` runs at most ten, drawn with a seed (parts.py); `make sweep` runs all.
 """
 
 from collections import defaultdict
@@ -38,24 +37,20 @@ def mark(items):
                 item.add_marker(pytest.mark.exhaustive)
 
 
-LONG = 30
-"""At least so many exhaustive cases of a test run, if it has them."""
+CASES_FOR_TEST_ALL = 10
+"""At most so many exhaustive cases of one test."""
 
 
 def drawn(items):
-    """Return the items without those exhaustive cases of long lists that only `make sweep` runs."""
+    """Return the items without those exhaustive cases that only `make sweep` runs."""
     cases = defaultdict(list)
-    for at, item in enumerate(items):
+    for item in items:
         if item.get_closest_marker("exhaustive"):
-            cases[item.nodeid.split("[")[0]].append(at)
+            cases[item.nodeid.split("[")[0]].append(item)
     left_out = set()
-    for places in cases.values():
-        if len(places) > LONG:
-            number = min(4, len(places) // LONG)
-            left_out |= set(places) - set(
-                parts.one_in(number, places, lambda at: items[at].nodeid.split("[")[0])
-            )
-    return [item for at, item in enumerate(items) if at not in left_out]
+    for name, its_cases in cases.items():
+        left_out |= {*its_cases} - {*parts.some(CASES_FOR_TEST_ALL, its_cases, name)}
+    return [item for item in items if item not in left_out]
 
 
 def chosen(count, items):
