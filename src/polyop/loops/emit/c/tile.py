@@ -19,6 +19,7 @@ from ..common.expressions import Scope, Value
 from . import prefetch_rows, register_transpose
 from .loops import Loops
 from .register_transpose import COLUMNS
+from .row_panels import RowPacker, row_panels
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,10 @@ class TilePrinter:
         self.loops, self.shape, self.row, self.lane, self.tile = loops, shape, row, lane, tile
         self.out, self.expressions = loops.out, loops.expressions
         self.panels = _panels(lane, tile, row.var)
+        rows = row_panels(lane, row.var, self.expressions)
+        self.packer = RowPacker(row, lane, rows, shape.rows, self.expressions, self.out)
         self.body: tuple[Stmt, ...] = tuple(map(self._from_panels, lane.body))
-        given = {p.name: frozenset({LANE}) for p in self.panels}
+        given = {p.name: frozenset({LANE}) for p in self.panels} | {p.name: frozenset({ROW}) for p in rows}
         self.dependences = differing(self.body, row.var, lane.var, given)
         self.width = loops.width(lane.body, lane.var, differing(lane.body, row.var, lane.var, {}))
         self.edges = depends(lane.lo, frozenset({row.var})) or depends(lane.hi, frozenset({row.var}))
@@ -63,6 +66,8 @@ class TilePrinter:
         if not isinstance(node, For):
             return node
         panel_of_load = {p.load: Var(p.name, p.load.type) for p in self.panels if p.loops[-1].var == node.var}
+        rows = (p for p in self.packer.panels if p.loop.var == node.var)
+        panel_of_load |= {p.load: Var(p.name, p.load.type) for p in rows}
         if panel_of_load:
             return replace(node, body=tuple(rewrite(s, _replacing(panel_of_load)) for s in node.body))
         return replace(node, body=tuple(map(self._from_panels, node.body)))
@@ -83,29 +88,41 @@ class TilePrinter:
 
     def print(self, scope: Scope, lo: str, hi: str, few: bool | None = None) -> None:
         """Print both loops for rows ``lo`` .. ``hi - 1``. ``few``: only the version for few or many lanes."""
-        out, i, j = self.out, identifier(self.row.var), identifier(self.lane.var)
+        out, i = self.out, identifier(self.row.var)
         with out.block(""):
-            out.line(f"const int64_t {i}_lo = {lo}, {i}_end = {hi};")
-            with out.block(f"if ({i}_lo < {i}_end)"):
-                low, high = self._range(scope, f"{i}_lo", f"({i}_end - 1)")
-                out.line(f"const int64_t {j}_lo = {low}, {j}_end = {high};")
-                narrow = TilePrinter(self.loops, NARROW, self.row, self.lane, self.tile)
-                if few:
-                    narrow._strips(scope)
-                    return
-                if few is False or not self.chooses:
-                    self._strips(scope)
-                    return
-                with out.block(f"if ({self.few(f'{j}_lo', f'{j}_end')})"):
-                    narrow._strips(scope)
-                with out.block("else"):
-                    self._strips(scope)
+            if not self.packer.panels:
+                out.line(f"const int64_t {i}_lo = {lo}, {i}_end = {hi};")
+                with out.block(f"if ({i}_lo < {i}_end)"):
+                    self._rows(scope, few)
+                return
+            out.line(f"const int64_t {i}_last = {hi};")
+            self.packer.declare(scope)
+            with out.block(f"for (int64_t {i}_lo = {lo}; {i}_lo < {i}_last; {i}_lo += {i}_rows)"):
+                out.line(f"const int64_t {i}_end = min_i64({i}_lo + {i}_rows, {i}_last);")
+                self._rows(scope, few)
+
+    def _rows(self, scope: Scope, few: bool | None) -> None:
+        out, i, j = self.out, identifier(self.row.var), identifier(self.lane.var)
+        low, high = self._range(scope, f"{i}_lo", f"({i}_end - 1)")
+        out.line(f"const int64_t {j}_lo = {low}, {j}_end = {high};")
+        narrow = TilePrinter(self.loops, NARROW, self.row, self.lane, self.tile)
+        if few:
+            narrow._strips(scope)
+            return
+        if few is False or not self.chooses:
+            self._strips(scope)
+            return
+        with out.block(f"if ({self.few(f'{j}_lo', f'{j}_end')})"):
+            narrow._strips(scope)
+        with out.block("else"):
+            self._strips(scope)
 
     def _strips(self, scope: Scope) -> None:
         """Print the tiles, one strip of lanes after another."""
         out, i, j = self.out, identifier(self.row.var), identifier(self.lane.var)
         self._allocate(scope)
         step = f"{self.shape.units} * {self.lanes}"
+        self.packer.pack(scope, f"({j}_end - {j}_lo) / ({step})")
         with out.block(f"for (int64_t {j} = {j}_lo; {j} < {j}_end; {j} += {step})"):
             self.loops.stops.check(self.lane.body, f"({i}_end - {i}_lo)", quick=True)
             self._pack(scope)
@@ -114,8 +131,8 @@ class TilePrinter:
             for rows in (self.shape.rows, *pairs, 1):
                 with out.block(f"for (; {i} + {rows} <= {i}_end; {i} += {rows})"), self.loops.stops.inside():
                     self._tile(scope, rows)
-        for panel in self.panels:
-            out.line(f"polyop_release({panel.name}_panel);")
+        for name in [*(p.name for p in self.panels), *(p.name for p in self.packer.panels)]:
+            out.line(f"polyop_release({name}_panel);")
 
     def _scalar(self, expr: Expr, scope: Scope) -> str:
         return self.expressions.scalar(expr, scope)
@@ -330,10 +347,11 @@ class TilePrinter:
                 start, count = self._limits(inner, at) if offset or first else (None, None)
                 lanes = lanes_for(self.lane.var, self.width, count, self.dependences)
                 inner = replace(inner, lanes=lanes)
-                tile_copies.append(Copy(row, unit, self._with_panels(inner, plus), start, count))
+                tile_copies.append(Copy(row, unit, self._with_panels(inner, row, plus), start, count))
         for panel in self.panels:
             elem = self.expressions.value(panel.load, scope).elem
             self.out.line(f"const {elem}* {panel.name} = {panel.name}_panel;")
+        self.packer.point(scope, i)
         before, live = self.loops.after, self.loops.statements.live
         self.loops.after = self._after(tile_copies)
         self.expressions.accessed_once = {
@@ -349,7 +367,12 @@ class TilePrinter:
         lines: dict[str, list[str]] = {}
         for panel in self.panels:
             lines.setdefault(panel.loops[-1].var, []).append(f"{panel.name} += {step};")
+        for var, line in self.packer.after(tile_copies[-1].row):
+            lines.setdefault(var, []).append(line)
+        own = {p.load for p in self.packer.panels}
         for loop, load in prefetch_rows.across(self.lane, self.row.var):
+            if load in own:
+                continue
             ends = (
                 [tile_copies[0], tile_copies[-1]]
                 if tile_copies[0].row != tile_copies[-1].row
@@ -369,13 +392,14 @@ class TilePrinter:
         start = f"max_i64(0, {low} - {at})" if depends(self.lane.lo, frozenset({self.row.var})) else None
         return start, f"({high} - {at})"
 
-    def _with_panels(self, scope: Scope, plus: str) -> Scope:
+    def _with_panels(self, scope: Scope, row: int, plus: str) -> Scope:
         names = {}
         for panel in self.panels:
             bare = replace(scope, lanes=None)
             value: Value = self.expressions.value(panel.load, bare)
             kind = self.expressions.vector_type(value.elem, self.width)
             names[panel.name] = f"load_{kind}({panel.name}{' + ' + plus if plus else ''})"
+        names |= {p.name: f"{p.name}[{row}]" for p in self.packer.panels}
         return scope.with_names(names)
 
 

@@ -1,0 +1,158 @@
+"""Pack the operand that a tile reads down its columns: ``a[k, i]`` in a sum over k, for rows i.
+
+Each step of such a sum reads a few neighbours from another row of memory, often from another page. So each
+strip of lanes would walk down the same columns again. A panel has the elements in the order in which tiles
+read them: for each group of rows the steps of the sum, and for each step the rows. It is packed once for all
+strips, if there are enough of them to pay for it; otherwise the same code reads the tensor itself.
+
+Source: K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ...analysis import affine
+from ...analysis.strides import STRIDED, UNIFORM, UNIT, depends, stride
+from ...ir.grammar import Assign, For, Load, Store, children, statements, unconditional
+from ..common.copies import lanes_for
+from ..common.ctypes import computed, identifier, memory
+from ..common.expressions import Expressions, Scope
+from ..common.writer import Writer
+from .prefetch_rows import STEPS
+
+LEAST_STRIPS = 8
+"""Panels are packed for more strips of lanes than these: packing costs as much as computing one or two."""
+MOST_BYTES = 4 << 20
+"""So many rows are packed at a time as take this: tiles read them from the third cache."""
+
+
+@dataclass(frozen=True)
+class RowPanel:
+    """A load in a sum, the sum's loop, and the C variable that points to its elements for a tile's rows."""
+
+    load: Load
+    loop: For
+    name: str
+
+    @property
+    def element(self) -> str:
+        """The C type of an element."""
+        return memory(self.load.type.dtype)
+
+
+def row_panels(lane: For, row: str, expressions: Expressions) -> tuple[RowPanel, ...]:
+    """Return the panels of a tile's rows: of loads in its sums where neighbouring rows read neighbours."""
+    written = {s.buffer for s in statements(lane.body) if isinstance(s, Store)}
+    found: dict[Load, For] = {}
+    for loop in (s for s in lane.body if isinstance(s, For)):
+        for load in _loads(loop):
+            strides = tuple(stride(load, v) for v in (row, lane.var, loop.var))
+            plain = memory(load.type.dtype) == computed(load.type) and not expressions.axes(load)
+            linear = all(affine.linear(i) is not None for i in load.index)
+            if strides == (UNIT, UNIFORM, STRIDED) and plain and linear and load.buffer not in written:
+                found.setdefault(load, loop)
+    return tuple(RowPanel(load, loop, f"a{n}_") for n, (load, loop) in enumerate(found.items()))
+
+
+def _loads(loop: For) -> Iterator[Load]:
+    if not all(isinstance(s, (Assign, Store)) for s in loop.body):
+        return
+    for expr in (e for s in loop.body for e in children(s)):
+        yield from (e for e in unconditional(expr) if isinstance(e, Load))
+
+
+@dataclass
+class RowPacker:
+    """Prints how panels are allocated, packed and read, for tiles of at most ``rows`` rows."""
+
+    row: For
+    lane: For
+    panels: Sequence[RowPanel]
+    rows: int
+    expressions: Expressions
+    out: Writer
+    i: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.i = identifier(self.row.var)
+
+    def _scalar(self, node: Load | For, scope: Scope) -> str:
+        """Return the offset of a load, or the first index of a loop."""
+        if isinstance(node, For):
+            return self.expressions.scalar(node.lo, scope)
+        index = tuple(self.expressions.scalar(e, scope) for e in node.index)
+        return self.expressions.address(node.buffer, index)
+
+    def declare(self, scope: Scope) -> None:
+        """Print the number of steps of each sum, and ``<row>_rows``: how many rows are packed at a time."""
+        sizes = []
+        for panel in self.panels:
+            lo, hi = (self.expressions.scalar(e, scope) for e in (panel.loop.lo, panel.loop.hi))
+            self.out.line(f"const int64_t {panel.name}_steps = max_i64(1, {hi} - ({lo}));")
+            sizes.append(f"{panel.name}_steps * (int64_t)sizeof({panel.element})")
+        groups = f"{MOST_BYTES} / ({' + '.join(sizes)}) / {self.rows}"
+        self.out.line(f"const int64_t {self.i}_rows = max_i64(1, {groups}) * {self.rows};")
+
+    def pack(self, scope: Scope, strips: str) -> None:
+        """Print the packing of rows ``<row>_lo`` to ``<row>_end``, which have ``strips`` strips of lanes."""
+        i, rows = self.i, self.rows
+        for panel in self.panels:
+            size = f"({i}_end - {i}_lo + {rows}) * {panel.name}_steps * sizeof({panel.element})"
+            memory_of = f"{strips} > {LEAST_STRIPS} ? polyop_scratch({size}) : 0"
+            self.out.line(f"{panel.element}* const {panel.name}_panel = {memory_of};")
+            between = self.expressions.strides(panel.load, lanes_for(panel.loop.var, 1, None, {}))
+            self.out.line(f"const int64_t {panel.name}_step = {panel.name}_panel ? {rows} : {between};")
+            with self.out.block(f"if ({panel.name}_panel)"):
+                self._copy(panel, scope)
+
+    def _copy(self, panel: RowPanel, scope: Scope) -> None:
+        i, k, rows, out = self.i, identifier(panel.loop.var), self.rows, self.out
+        self._rows_with_lanes(scope)
+        with out.block(f"for (int64_t {i}_n = 0; {i}_n < {panel.name}_steps; ++{i}_n)"):
+            out.line(f"const int64_t {k} = {self._scalar(panel.loop, scope)} + {i}_n;")
+            with out.block(f"for (int64_t {i} = {i}_lo; {i} < {i}_end; {i} += {rows})"):
+                to = f"{panel.name}_panel + ({i} - {i}_lo) * {panel.name}_steps + {i}_n * {rows}"
+                out.line(f"{panel.element}* const {panel.name} = {to};")
+                row, end = f"{i}_q", f"{i}_q_end"
+                ends = f"{row} = max_i64({i}, {i}_from), {end} = min_i64({i} + {rows}, {i}_to)"
+                with out.block(f"for (int64_t {ends}; {row} < {end}; ++{row})"):
+                    out.line(f"{panel.name}[{row} - {i}] = {self._element(panel, scope, row)};")
+
+    def _rows_with_lanes(self, scope: Scope) -> None:
+        """Print the range of rows that have lanes: what another would read may be outside of the tensor.
+
+        They are neighbours, because the bounds of the lanes are affine.
+        """
+        i, out = self.i, self.out
+        out.line(f"int64_t {i}_from = {i}_lo, {i}_to = {i}_end;")
+        bounds = (self.lane.lo, self.lane.hi)
+        if not any(depends(e, frozenset({self.row.var})) for e in bounds):
+            return
+        for row, change in ((f"{i}_from", f"++{i}_from"), (f"({i}_to - 1)", f"--{i}_to")):
+            names = scope.with_names({self.row.var: row})
+            lo, hi = (self.expressions.scalar(e, names) for e in bounds)
+            out.line(f"while ({i}_from < {i}_to && {lo} >= {hi}) {change};")
+
+    def _element(self, panel: RowPanel, scope: Scope, row: str) -> str:
+        place = self._scalar(panel.load, scope.with_names({self.row.var: row}))
+        return f"{self.expressions.tensor(panel.load.buffer)}[{place}]"
+
+    def point(self, scope: Scope, row: str) -> None:
+        """Print the pointers to the first step of the sums for the tile that starts with a row."""
+        for panel in self.panels:
+            first = scope.with_names({panel.loop.var: f"({self._scalar(panel.loop, scope)})"})
+            group = f"({row} - {self.i}_lo) / {self.rows} * {self.rows} * {panel.name}_steps"
+            packed = f"{panel.name}_panel + {group} + ({row} - {self.i}_lo) % {self.rows}"
+            tensor = f"&{self._element(panel, first, row)}"
+            pointer = f"const {panel.element}* {panel.name}"
+            self.out.line(f"{pointer} = {panel.name}_panel ? {packed} : {tensor};")
+
+    def after(self, last: int) -> Iterator[tuple[str, str]]:
+        """Yield loops, each with a line for the end of its body: pointers advance, rows are prefetched."""
+        for panel in self.panels:
+            yield panel.loop.var, f"{panel.name} += {panel.name}_step;"
+            ahead = f"{STEPS} * {panel.name}_step * (int64_t)sizeof({panel.element})"
+            for row in {0: panel.name, last: f"{panel.name} + {last}"}.values():
+                yield panel.loop.var, f"polyop_fetch({row}, {ahead});"
