@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from typing import Any
 
@@ -39,7 +40,8 @@ class NumpyHost:
 
     def spec(self, tensor: Any) -> Spec:
         """Return shape and dtype; raises ``ArgumentTypeError`` for masked arrays and unknown dtypes."""
-        if isinstance(tensor, np.ma.MaskedArray):
+        masked = sys.modules.get("numpy.ma")  # NumPy imports it when it is first used, which takes a while
+        if masked is not None and isinstance(tensor, masked.MaskedArray):
             raise ArgumentTypeError("array", "must have no mask, which a kernel cannot see", "a masked array")
         return Spec(tuple(tensor.shape), dtype(tensor.dtype))
 
