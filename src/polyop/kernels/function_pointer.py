@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .. import _core
+from ..binary.hashes import known_digest
 from ..core.dtypes import DTYPES, DType
 from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..core.origin import caller
@@ -90,12 +91,9 @@ class FunctionPointerKernel(CFunctionKernel):
             yield from described.globals_of(self._pointer.python)
             yield repr(self._pointer.parameters).encode()
             return
-        import hashlib
-        from pathlib import Path
-
-        if file and Path(file).is_file():
+        if file and os.path.isfile(file):
             yield f"{symbol} {offset}".encode()
-            yield hashlib.sha256(Path(file).read_bytes()).digest()
+            yield known_digest(file).encode()
         else:
             yield self._alone
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..binary.hashes import known_digest
 from ..binary.open import open_library
 from ..core.dtypes import dtype_of_type_id
 from ..core.errors import (
@@ -84,10 +85,8 @@ class LibraryKernel(CFunctionKernel):
 
     def content(self) -> Iterator[bytes]:
         """Yield the function's name and a digest of the library's bytes."""
-        import hashlib
-
         yield self.name.encode()
-        yield hashlib.sha256(self.path.read_bytes()).digest()
+        yield known_digest(self.file).encode()
 
     @property
     def path(self) -> Path:

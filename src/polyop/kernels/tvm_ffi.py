@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _core
 from ..binary.elf import TVM_FFI
+from ..binary.hashes import known_digest
 from ..binary.open import open_library
 from ..binary.tvm_ffi import mentions, need_runtime, open_runtime
 from ..core.errors import ArgumentValueError, KernelError, printable
@@ -53,11 +54,9 @@ class TvmFfiKernel(CFunctionKernel):
 
     def content(self) -> Iterator[bytes]:
         """Yield the name and a digest of the library; an object differs from all others."""
-        import hashlib
-
         yield self.label.encode()
         if self.file:
-            yield hashlib.sha256(Path(self.file).read_bytes()).digest()
+            yield known_digest(self.file).encode()
         else:
             yield self._alone
 

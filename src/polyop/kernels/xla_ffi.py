@@ -7,7 +7,6 @@ frame (csrc/hosts/xla_kernel.cc), so they need no part of JAX.
 from __future__ import annotations
 
 import copy
-import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..binary.hashes import known_digest
 from ..core.dtypes import dtype
 from ..core.errors import (
     ArgumentTypeError,
@@ -92,7 +92,7 @@ class XlaHandler(CFunctionKernel):
         yield repr(sorted(self.types.items())).encode()
         if self.path.is_file():
             yield self.name.encode()
-            yield hashlib.sha256(self.path.read_bytes()).digest()
+            yield known_digest(self.path).encode()
         else:  # code that this process made: no other handler is known to be the same
             yield self._alone
 

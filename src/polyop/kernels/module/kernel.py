@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ... import _core
+from ...binary.hashes import known_digest
 from ...core.dtypes import DTYPES, dtype
 from ...core.errors import ArgumentTypeError, InferError, KernelError
 from ...core.schema import Argument, Schema
@@ -95,10 +96,8 @@ class ModuleKernel(KernelBase):
 
     def content(self) -> Iterator[bytes]:
         """Yield the function's name and a digest of the module's bytes."""
-        import hashlib
-
         yield self.name.encode()
-        yield hashlib.sha256(self.path.read_bytes()).digest()
+        yield known_digest(self.path).encode()
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
         """Return why these specs are refused: C++ modules lack some dtypes."""
