@@ -64,7 +64,7 @@ def known_digest(path: str | os.PathLike[str]) -> str:
 
     It tells operators apart; whether a file may be loaded is decided from its bytes. Raises ``OSError``.
     """
-    status = os.stat(path)
+    status = os.stat(path)  # noqa: PTH116 - pathlib is slow to import
     return _known(os.fspath(path), status.st_ino, status.st_size, status.st_mtime_ns)
 
 

@@ -91,7 +91,9 @@ class FunctionPointerKernel(CFunctionKernel):
             yield from described.globals_of(self._pointer.python)
             yield repr(self._pointer.parameters).encode()
             return
-        if file and os.path.isfile(file):
+        from pathlib import Path
+
+        if file and Path(file).is_file():
             yield f"{symbol} {offset}".encode()
             yield known_digest(file).encode()
         else:
