@@ -114,6 +114,18 @@ def test_sizes_decide_which_buffers_start_as_zeros(function):
     assert "&& (" in text[at - 1]
 
 
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_note_names_results_that_start_as_zeros(function):
+    program = schedule(typed(function))
+    notes = [n for n in program.notes if n.kind == "initialisation"]
+    y = program.kernel.buffers["y"]
+    sometimes = " for some sizes" if function in SOMETIMES else ""
+    reason = ": some elements are not written, or not before they are read"
+    expected = [(y.line, f"y starts as zeros{sometimes}{reason}")] if y.zeroed else []
+    assert [(n.line, n.text) for n in notes] == expected
+    assert y.zeroed == (function not in NEVER and function is not read_beyond)
+
+
 @pytest.fixture(scope="module")
 def opened(batch):
     path = batch.build(batch.text([typed(f) for f in FUNCTIONS], isa.available()[0]))
