@@ -38,7 +38,20 @@ class Batched:
     def __call__(self, in_dims, inputs):
         return op(*inputs), self.axis
 
-other = polyop.operator("edited::other(Tensor x) -> Tensor", lambda x: x * 5, infer="x")
+def back(x, out, dout):  # calls the operator whose rule calls this one's operator: the rules are a cycle
+    return (op(dout) * 8,)
+
+def sized(x):
+    return Spec(x.shape, "float16")
+
+last = polyop.operator("edited::last(Tensor x) -> Tensor", lambda x: x, infer=sized, gradient=back)
+other = polyop.operator(
+    "edited::other(Tensor x) -> Tensor",
+    lambda x: x * 5,
+    infer="x",
+    gradient=lambda x, out, dout: (last(dout) * 9,),
+    batch="elementwise",
+)
 op = polyop.operator(
     "edited::op(Tensor x) -> Tensor", lambda x: x * 6, infer=specs, gradient=gradient, jvp=jvp, batch=Batched()
 )
@@ -52,6 +65,10 @@ EDITS = [
     ("a number that this one reads", "RATE, UNREAD, LATER = 2.0", "RATE, UNREAD, LATER = 4.0", True),
     ("a tuple that a generator in it reads", "(1.0, 2.0)", "(1.0, 3.0)", True),
     ("an operator that it calls", "x * 5", "x * 8", True),
+    ("the rule of an operator that it calls", "last(dout) * 9", "last(dout) * 10", True),
+    ("a derived rule of that operator", 'batch="elementwise"', "batch=None", True),
+    ("the rule of an operator that this rule calls", "op(dout) * 8", "op(dout) * 7", True),
+    ("the dtype of the result of this one", '"float16"', '"int8"', True),
     ("the dtype of the result", '"float32"', '"float64"', True),
     ("the forward mode", "tangent * 4", "tangent * 5", True),
     ("a value in a batch rule", "axis: int = 0", "axis: int = 1", True),
@@ -68,7 +85,7 @@ def digest_of(text, path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     digest = definition_digest(module.op.operator)
-    for bound in (module.op, module.other):
+    for bound in (module.op, module.other, module.last):
         registry.discard(bound)
     return digest
 
@@ -81,6 +98,30 @@ def test_edits(tmp_path, old, new, counts):
     edited = digest_of(MODULE.replace(old, new), tmp_path / "edited.py")
     assert first == again
     assert (first != edited) is counts
+
+
+LAZY = """
+import polyop
+
+@polyop.kernel(name="edited::other")
+def other(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+    return y
+
+last = polyop.operator("edited::last(Tensor x) -> Tensor", lambda x: x, infer="x", gradient=lambda *args: (other(args[2]),))
+op = polyop.operator("edited::op(Tensor x) -> Tensor", lambda x: x, infer="x", gradient=lambda *args: (last(args[2]),))
+USED
+"""
+
+
+def test_a_loop_kernel_that_a_rule_calls_counts_the_same_before_and_after_its_first_use(tmp_path):
+    new = LAZY.replace("USED", "")
+    edited = new.replace("x[i] * x[i]", "x[i]")
+    used = LAZY.replace("USED", "other.schema")
+    first, after, other = (digest_of(text, tmp_path / "lazy.py") for text in (new, used, edited))
+    assert first == after != other
 
 
 def test_a_function_of_numba_counts_by_its_text():

@@ -24,10 +24,11 @@ def digest(operator: Operator) -> str:
 def definition_digest(operator: Operator) -> str:
     """Return 16 hexadecimal digits of all that decides a compiled program: :func:`digest` and the rules.
 
-    A rule counts by its code and what it reads of its own module: other functions, numbers, tuples.
+    A rule counts by its code and what it reads of its own module: other functions, numbers, tuples, and
+    operators with their rules.
     """
     hasher = _hasher(operator)
-    for part in described.rule((operator.infer, *operator.rules, str(operator.dims), operator.autocast)):
+    for part in described.rule(described.rules_of(operator)):
         hasher.update(b"%d:" % len(part) + part)
     return _hex(hasher)
 

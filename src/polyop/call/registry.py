@@ -151,8 +151,8 @@ def _is_free(name: str) -> bool:
 
 def discard(bound: Any) -> None:
     """Remove an operator."""
+    name = bound.operator.name  # before the lock, which a loop kernel takes when it makes its operator here
     with _lock:
-        name = bound.operator.name
         if _named.get(name) is bound:
             del _named[name]
 

@@ -44,6 +44,11 @@ def rule(item: Any) -> Parts:
     yield from _value(item, _Walk(rules=True))
 
 
+def rules_of(operator: Any) -> tuple[Any, ...]:
+    """Return what decides a compiled program beside the schema, the fixed values and the kernels."""
+    return (operator.infer, *operator.rules, str(operator.dims), operator.autocast)
+
+
 def loop_kernel(function: Callable[..., Any], callers: tuple[Any, ...] = ()) -> Parts:
     """Yield the source of a loop kernel, its defaults, and what it reads from outside: constants and helpers.
 
@@ -250,10 +255,11 @@ def _of_polyop(item: Any, walk: _Walk) -> Parts:
         return
     if hasattr(type(item), "content"):
         yield from item.content()
-    elif hasattr(operator, "kernels") and hasattr(operator, "schema"):  # its own rules are not followed
-        yield str(operator.schema).encode()
-        for kernel in operator.kernels:
-            yield from kernel.content()
+    elif "compile_attrs" in given:  # a loop kernel: its operator, made at the first use, is made of this
+        yield from loop_kernel(item.python)
+        yield from _value(item.compile_attrs, walk)
+    elif hasattr(operator, "kernels") and hasattr(operator, "schema"):
+        yield from _operator(operator, walk, called=operator is not item)
     elif walk.nested < MAX_NESTED:
         walk.nested += 1
         if dataclasses.is_dataclass(item):
@@ -264,6 +270,21 @@ def _of_polyop(item: Any, walk: _Walk) -> Parts:
                 {n: p for n, p in public.items() if isinstance(p, (str, tuple)) or callable(p)}, walk
             )
         walk.nested -= 1
+
+
+def _operator(item: Any, walk: _Walk, called: bool) -> Parts:
+    """Yield what decides an operator that a rule calls; of one that was met (rules in a cycle) its number.
+
+    ``called``: a rule reads what is called, which holds the operator and may be one of several.
+    """
+    number = walk.number(item) if called else None
+    if number is not None:
+        yield b"met %d" % number
+        return
+    yield str(item.schema).encode()
+    for kernel in item.kernels:
+        yield from kernel.content()
+    yield from _value((sorted(item.attributes.items()), item.target, rules_of(item)), walk)
 
 
 def _slots(kind: type) -> tuple[str, ...]:
