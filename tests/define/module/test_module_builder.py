@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from polyop.core.errors import BuildError
 from polyop.define.module.builder import CustomOpBuilder
 
 SOURCE = """
@@ -217,3 +218,29 @@ def test_a_tensor_of_numbers_is_returned_as_an_array(tmp_path):
     )
     ops = CustomOpBuilder("number_ops", source.as_posix()).load()
     np.testing.assert_array_equal(ops.two(), [1, 2])
+
+
+HEADERS = [
+    ("torch/extension.h", True),
+    ("ATen/ATen.h", True),
+    ("c10/core/Device.h", True),
+    ("torch_of_mine/extension.h", False),
+    ("dependency.h", False),
+]
+
+
+@pytest.mark.parametrize(("header", "of_pytorch"), HEADERS, ids=[row[0] for row in HEADERS])
+def test_a_pytorch_extension_is_sent_to_load_library(tmp_path, header, of_pytorch):
+    source = tmp_path / "extension.cpp"
+    source.write_text(f"#include <cmath>\n#include <{header}>\n")
+    with pytest.raises(BuildError) as caught:
+        CustomOpBuilder("sent_ops", [str(source)]).load()
+    text = str(caught.value)
+    assert f"defined at {source}:2" in text
+    words = [
+        "module sent_ops: is compiled without the headers of PyTorch",
+        f"but got #include <{header}>",
+        f"polyop.load_library('{source}') takes a PyTorch extension",
+    ]
+    assert [part in text for part in words] == [of_pytorch] * 3
+    assert ("command: " in text) is not of_pytorch  # of another header, the compiler's own words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import keyword
+import re
 import shlex
 import threading
 from collections.abc import Callable, Mapping
@@ -18,6 +19,9 @@ from . import pybind, sanitizer
 from .builder_options import Options, checked
 from .module import OperatorModule, numpy_like
 
+_HEADER_OF_PYTORCH = (
+    r"error: '?((?:torch|ATen|c10)/[^\s:']+)'?:? (?:No such file|file not found)"  # gcc's words, and clang's
+)
 DEVICES = {"CPU": "cpu", "GPU": "cuda", "Ascend": "cpu"}
 
 
@@ -131,11 +135,28 @@ class CustomOpBuilder:
                 output=Path(folder) / f"{self.name}.so" if folder else None,
             )
         except BuildError as problem:
+            header = re.search(_HEADER_OF_PYTORCH, str(problem))
+            if header is not None:
+                raise self._needs_pytorch(header[1], str(problem)) from None
             if "multiple definition of `polyop_module'" not in str(problem):
                 raise
             rule = "several sources have a PYBIND11_MODULE, and a module may have only one"
             raise BuildError(f"module {self.name}", rule, where=", ".join(self.get_sources())) from None
         return str(built)
+
+    def _needs_pytorch(self, header: str, problem: str) -> BuildError:
+        """Return the error for a source of a PyTorch extension; it says which way takes such sources."""
+        where = re.search(r"defined at (.+)", problem)
+        paths = ", ".join(map(repr, self.get_sources()))
+        sources = paths if len(self.get_sources()) == 1 else f"[{paths}]"
+        rule = "is compiled without the headers of PyTorch, because it runs under every framework"
+        hint = (
+            f"polyop.load_library({sources}) takes a PyTorch extension that registers its operators by "
+            "TORCH_LIBRARY; one that has only a PYBIND11_MODULE needs these registrations too "
+            "(docs/coming-from/torch.md); a module of polyop includes ms_extension.h instead"
+        )
+        subject, place = f"module {self.name}", where[1] if where else self.origin
+        return BuildError(subject, rule, f"#include <{header}>", where=place, hint=hint)
 
     def load(self, *, infer: Mapping[str, Any] | None = None, dims: Mapping[str, Any] | None = None) -> Any:
         """Return the :class:`OperatorModule`, built if necessary.
