@@ -174,3 +174,43 @@ def test_json(tmp_path):
     assert done.returncode == 1 and (report["operator"], report["ok"]) == ("cli::wrong", False)
     failed = {row["check"]: row["detail"] for row in report["results"] if row["status"] == "failed"}
     assert "the reference gives" in failed["values, reference"]
+
+
+WAITING = """
+import pathlib, time
+import polyop
+
+def wait(x):
+    deadline = time.monotonic() + 60
+    while not pathlib.Path("seen").exists():
+        assert time.monotonic() < deadline, "the first report was not seen before"
+        time.sleep(0.05)
+    return x * 3
+
+first = polyop.operator("cli::first(Tensor x) -> Tensor", lambda x: x * 2, infer="x")
+second = polyop.operator("cli::second(Tensor x) -> Tensor", wait, infer="x")
+"""
+STREAMS = [
+    # the options, the stream that says what is finished, its last line of an operator
+    ((), "stdout", r"\d+ passed, 0 failed, \d+ not run"),
+    (("--json",), "stderr", r"cli::first: \d+ passed, 0 failed, \d+ not run"),
+]
+
+
+@pytest.mark.parametrize(("options", "name", "last"), STREAMS, ids=["plain", "json"])
+def test_an_operator_is_reported_before_the_next_one_is_checked(tmp_path, options, name, last):
+    (tmp_path / "waiting.py").write_text(WAITING)
+    command = [sys.executable, "-m", "polyop", "check", "waiting.py", "--host", "numpy", *options]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, cwd=tmp_path, **pipes) as process:
+        for line in getattr(process, name):
+            if re.fullmatch(last, line.strip()):
+                break
+        (tmp_path / "seen").touch()
+        stdout, stderr = process.communicate()
+    assert process.returncode == 0, stdout + stderr
+    if options:
+        assert [report["operator"] for report in json.loads(stdout)] == ["cli::first", "cli::second"]
+        assert re.fullmatch(r"cli::second: \d+ passed, 0 failed, \d+ not run\n", stderr)
+    else:
+        assert stderr == "" and "cli::second, defined at" in stdout

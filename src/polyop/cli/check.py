@@ -59,7 +59,9 @@ def run(options: argparse.Namespace) -> int:
                 ok = False
                 continue
             reports.append(report)
-            if not options.json:
+            if options.json:  # the list comes at the end, so say meanwhile what is finished
+                print(f"{report.operator}: {report.summary}", file=sys.stderr, flush=True)
+            else:
                 _show(report)
             if not report.ok and not samples and any(row[:3:2] == _DREW_WRONG for row in report.rows):
                 print(
