@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from polyop.build import build
 from polyop.build.depfile import parse_depfile
 from polyop.build.entries import clear, entries
-from polyop.build.manifest import Manifest
+from polyop.build.manifest import Manifest, _parsed
+from polyop.build.sources import has
 from polyop.core.errors import BuildError, CacheError
 
 PROGRAM = "import sys; from polyop.build import build; print(build(sys.argv[1:]))"
@@ -109,6 +110,23 @@ def test_edit_of_equal_size_and_time(cache, tmp_path):
     kernel(source, 2)
     os.utime(source, (1e9, 1e9))
     assert (answer(one), answer(build([source]))) == (1, 2)
+
+
+def test_functions_of_one_source_share_what_was_read(cache, tmp_path, compiles):
+    (tmp_path / "n.h").write_text("#define N 1\n")
+    source = tmp_path / "k.c"
+    source.write_text('#include "n.h"\nint answer(void) { return N; }\n')
+    build([source])  # writes the manifest
+    build([source])
+    parsed, searched = _parsed.cache_info(), has.cache_info()
+    libraries = {build([source]) for _ in range(5)}
+    assert (_parsed.cache_info().misses, has.cache_info().misses) == (parsed.misses, searched.misses)
+    assert _parsed.cache_info().hits == parsed.hits + 5 and has.cache_info().hits >= searched.hits + 5
+    assert len(libraries) == 1 and compiles() == 1
+    edits = [("n.h", "#define N 2\n", 2), ("k.c", '#include "n.h"\nint answer(void) { return N + 5; }\n', 7)]
+    for name, text, expected in edits:
+        (tmp_path / name).write_text(text)
+        assert answer(build([source])) == expected
 
 
 def test_edit_of_a_header_read_through_another(cache, tmp_path):

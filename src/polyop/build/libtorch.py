@@ -16,6 +16,7 @@ from pathlib import Path
 from ..core.errors import BuildError
 from .compilers import Compiler
 from .paths import include_dir
+from .sources import has
 
 _PYTHON_WORDS = (
     r"\bpy::|pybind11|PYBIND11_|\bPy(?:_|Object\b|[A-Z][A-Za-z]+_)|\bTHP|torch::python|torch/csrc/\w*python"
@@ -107,7 +108,7 @@ def tier_of(texts: Sequence[str]) -> Tier:
     """Return the smallest tier that has all names used in these sources."""
 
     def use(words: str) -> bool:
-        return any(re.search(words, text) for text in texts)
+        return any(has(words, text) for text in texts)
 
     python = use(_PYTHON_WORDS)
     frontend = () if use(_NN_WORDS) else ("without_nn",) if use(_LIBRARY_WORDS) else ("tensors_only",)

@@ -5,6 +5,7 @@ A request has several results when its sources or headers changed between builds
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from typing import Any, NamedTuple
@@ -79,6 +80,16 @@ def _input(row: list[Any]) -> Input:
     )
 
 
+@functools.lru_cache(maxsize=8)
+def _parsed(data: bytes) -> tuple[tuple[str, ...], tuple[BuildResult, ...]]:
+    """Return the sources and results of a manifest's bytes; kept, as each function of a source reads them."""
+    record = records.parse(data)
+    if records.field(record, "format") != FORMAT:
+        return (), ()
+    results = tuple(_build_result(row) for row in records.rows(records.field(record, "variants")))
+    return tuple(records.text(name) for name in records.rows(records.field(record, "sources"))), results
+
+
 class Manifest:
     """The results for one request, newest first, and the names of its sources."""
 
@@ -95,13 +106,11 @@ class Manifest:
         A manifest of another format reads as an empty one.
         Raises ``OSError``, ``ValueError`` if the file is damaged, and ``CacheError`` if the check fails.
         """
-        data, status = records.read(path)
+        data, status = records.read_bytes(path)
         if folder is not None:
             check_file(folder, path, status)
-        if records.field(data, "format") != FORMAT:
-            return cls()
-        results = [_build_result(row) for row in records.rows(records.field(data, "variants"))]
-        return cls([records.text(name) for name in records.rows(records.field(data, "sources"))], results)
+        sources, results = _parsed(data)
+        return cls(list(sources), list(results))
 
     def add(self, result: BuildResult) -> list[BuildResult]:
         """Put a result first, and return the oldest results, which this drops."""

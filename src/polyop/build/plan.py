@@ -13,7 +13,7 @@ from . import compilers
 from .compilers import Compiler
 from .options import BuildOptions
 from .paths import include_folder
-from .sources import Source
+from .sources import Source, has
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,7 +101,7 @@ def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier:
             if source.language == "cuda":
                 torch.check_cuda(source.path, compilers.find("cuda"))
     _check_file_flags(sources, options)
-    ascend = any(re.search(_ASCEND_SOURCE, source.text) for source in sources)
+    ascend = any(has(_ASCEND_SOURCE, source.text) for source in sources)
     units = tuple(_unit(source, options, torch, tier, name, ascend) for source in sources)
     languages = {source.language for source in sources}
     main = "cuda" if "cuda" in languages else "c++" if "c++" in languages or torch else "c"
@@ -157,7 +157,7 @@ def _unit(
         header_flags.append(f"-DMS_EXTENSION_NAME={_identifier(name)}")
     if torch is not None and tier is not None and uses_torch:
         header_flags += [*torch.header_flags(tier), *_extension_name(source, given, name)]
-        if re.search(_ASCEND_SOURCE, source.text):
+        if has(_ASCEND_SOURCE, source.text):
             header_flags += ["-include", f"{headers}/polyop/pytorch_npu_helper.hpp"]
         if ascend and _MODULE in source.text:
             header_flags += ["-include", f"{headers}/polyop/npu/module.h"]

@@ -21,6 +21,20 @@ def read(path: str) -> tuple[Any, os.stat_result]:
 
     Raises ``OSError`` if there is no such file, ``ValueError`` if it is no regular file or its text is wrong.
     """
+    data, status = read_bytes(path)
+    return parse(data), status
+
+
+def parse(data: bytes) -> Any:
+    """Return the JSON value of a file's bytes; raises ``ValueError`` if they are none."""
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def read_bytes(path: str) -> tuple[bytes, os.stat_result]:
+    """Return a file's bytes and its status. Raises what :func:`read` raises, whatever the bytes are."""
     file = open_plain(path)
     if file is None:
         os.stat(path)
@@ -29,10 +43,7 @@ def read(path: str) -> tuple[Any, os.stat_result]:
         status = os.fstat(file)
         if status.st_size > _MAX_BYTES:
             raise ValueError(f"{status.st_size} bytes, which is too long for a record")
-        try:
-            return json.loads(stream.read()), status
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
+        return stream.read(), status
 
 
 def text(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Sequence
@@ -39,7 +40,19 @@ class Source(NamedTuple):
         >>> Source("/a.cc", "c++", "#include <torch/extension.h>").uses_pytorch
         True
         """
-        return re.search(_PYTORCH, self.text) is not None
+        return has(_PYTORCH, self.text)
+
+
+@functools.lru_cache(maxsize=64)
+def has(pattern: str, text: str) -> bool:
+    """Whether a pattern is found in a text; kept, as each function of a large source asks it again."""
+    return re.search(pattern, text) is not None
+
+
+@functools.lru_cache(maxsize=64)
+def _quoted(text: str) -> tuple[str, ...]:
+    """Return the headers that a text includes with quotes; kept for the same reason."""
+    return tuple(re.findall(_QUOTED, text))
 
 
 def gather(
@@ -121,7 +134,7 @@ def _with_own_headers(path: str, text: str, include: Sequence[str]) -> str:
     texts, visited, stack = [text], {path}, [(path, text)]
     while stack:
         current, current_text = stack.pop()
-        for name in re.findall(_QUOTED, current_text):
+        for name in _quoted(current_text):
             for folder in (os.path.dirname(current), *include):
                 header = os.path.join(folder, name)
                 if header in visited or not os.path.isfile(header):

@@ -114,8 +114,9 @@ def _check_parts(new: Operator) -> None:
     if owner is not None:
         rule = f"the name belongs to what polyop derives of {owner.name}, defined at {owner.operator.origin}"
         raise SchemaError(new.name, rule, where=new.origin, hint=hint)
+    prefix = f"{new.name}__"
     for name, other in _named.items():
-        if name.startswith(f"{new.name}__") and _derives(new, name.removeprefix(f"{new.name}__")):
+        if name.startswith(prefix) and _derives(new, name.removeprefix(prefix)):
             rule = f"polyop derives an operator {name} of it, and another of that name is defined at "
             raise SchemaError(new.name, f"{rule}{other.operator.origin}", where=new.origin, hint=hint)
 
