@@ -1,4 +1,4 @@
-"""The allow list: which folders it names, and which paths lie in them."""
+"""The allowlist: which folders it names, and which paths lie in them."""
 
 import os
 
@@ -75,5 +75,7 @@ def test_both_variables_are_read_at_each_call(folders, monkeypatch):
 @pytest.mark.parametrize("value", ["absent", os.pathsep, " "])
 def test_a_missing_folder_is_an_error(monkeypatch, variable, value):
     monkeypatch.setenv(variable, value)
-    with pytest.raises(ArgumentValueError, match=f"Illegal white list path set in {variable}, but got "):
+    with pytest.raises(
+        ArgumentValueError, match=f"^{variable}: a folder of the allowlist must exist, but got "
+    ):
         check_allowed("good/lib.so")

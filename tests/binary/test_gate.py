@@ -1,4 +1,4 @@
-"""The allow list holds for every entry point that opens or compiles a file."""
+"""The allowlist holds for every entry point that opens or compiles a file."""
 
 import json
 import os

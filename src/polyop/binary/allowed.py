@@ -1,4 +1,4 @@
-"""The allow list: which files may become code of this process, by being opened or compiled.
+"""The allowlist: which files may become code of this process, by being opened or compiled.
 
 polyop checks three kinds of file. Libraries and sources pass ``check_allowed``; headers that a compile has
 read pass :func:`polyop.build.headers.check_headers`. Without a list every file passes. With a list a file
@@ -61,7 +61,7 @@ def _folders(variable: str, texts: Sequence[str]) -> list[Path]:
         reason = "is no folder" if wrong and Path(wrong).exists() else "does not exist"
         seen = f"{wrong!r}, which {reason}" if wrong else "no folder in it"
         hint = "create the folder, or correct the variable"
-        raise ArgumentValueError(variable, f"Illegal white list path set in {variable}", seen, hint=hint)
+        raise ArgumentValueError(variable, "a folder of the allowlist must exist", seen, hint=hint)
     return [Path(os.path.realpath(path)) for path in paths]
 
 
@@ -86,7 +86,7 @@ def refused(path: str | Path, resolved: str, kind: str, folders: Sequence[Path])
     """Return the error for a file outside the list."""
     names = " or ".join(variable for variable, _ in _VARIABLES if os.environ.get(variable))
     rule = f"the legal path for the file is {', '.join(map(str, folders))}, but the file is {resolved}"
-    hint = f"the allow-list is {names}: add the folder to it, or move the {kind}"
+    hint = f"the allowlist is {names}: add the folder to it, or move the {kind}"
     return ArgumentTypeError(f"{kind} {path}", rule, hint=hint)
 
 

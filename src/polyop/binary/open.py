@@ -1,4 +1,4 @@
-"""Open shared libraries as code of this process: each once, and only if the allow list has it."""
+"""Open shared libraries as code of this process: each once, and only if the allowlist has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check the files that a compile has read, sources and headers, against the allow list."""
+"""Check the files that a compile has read, sources and headers, against the allowlist."""
 
 from __future__ import annotations
 

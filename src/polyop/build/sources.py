@@ -61,7 +61,7 @@ def gather(
     """Return the sources of a build. ``code`` is stored as a file of the cache, and comes last.
 
     Raises ``BuildError`` for a file that is missing or whose language is unknown, ``ArgumentTypeError`` for
-    a file outside the allow list, and ``ArgumentValueError`` if there is no source at all.
+    a file outside the allowlist, and ``ArgumentValueError`` if there is no source at all.
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
