@@ -8,9 +8,8 @@
  *   polyop_fetch(p, bytes)                               prefetches the line at p + bytes; any address
  *   polyop_fetch_later(p, bytes)                         the same, for a line that is used much later: it
  *                                                        is not put into the nearest cache
- *   polyop_slid(T, w, a, b, n)                           the lanes of a followed by b, from lane n on; n is
- *                                                        a constant, at most the number of lanes. Only
- *                                                        when POLYOP_SLIDES is 1
+ *   polyop_concat_lanes(T, w, a, b, n)                           the lanes of a followed by b, from lane n
+ * on; n is a constant, at most the number of lanes. Only when POLYOP_CONCAT_LANES is 1
  *
  * n may be any number: 0 or less stands for no lanes, the number of lanes or more for all. Memory beyond the
  * first n elements is neither read nor written. A scatter writes its lanes in order, so the last of equal
@@ -114,17 +113,17 @@ POLYOP_FN void polyop_fetch_later(const void* from, i64 offset) {
 }
 
 #if defined(POLYOP_GCC) && defined(POLYOP_AVX512)
-#ifndef POLYOP_SLIDES
-#define POLYOP_SLIDES 1
+#ifndef POLYOP_CONCAT_LANES
+#define POLYOP_CONCAT_LANES 1
 #endif
-typedef long long polyop_slid8 __attribute__((vector_size(64)));
-typedef int polyop_slid4 __attribute__((vector_size(64)));
-#define POLYOP_SLID_8(a, b, n) \
-  __builtin_ia32_alignq512_mask((polyop_slid8)(b), (polyop_slid8)(a), n, (polyop_slid8){0}, (u8) - 1)
-#define POLYOP_SLID_4(a, b, n) \
-  __builtin_ia32_alignd512_mask((polyop_slid4)(b), (polyop_slid4)(a), n, (polyop_slid4){0}, (u16) - 1)
-#define polyop_slid(T, w, a, b, n) \
-  ((n) == POLYOP_LANES(w) ? (b) : (T)POLYOP_SLID_##w(a, b, (n) % POLYOP_LANES(w)))
+typedef long long polyop_lanes8 __attribute__((vector_size(64)));
+typedef int polyop_lanes4 __attribute__((vector_size(64)));
+#define POLYOP_CONCAT_8(a, b, n) \
+  __builtin_ia32_alignq512_mask((polyop_lanes8)(b), (polyop_lanes8)(a), n, (polyop_lanes8){0}, (u8) - 1)
+#define POLYOP_CONCAT_4(a, b, n) \
+  __builtin_ia32_alignd512_mask((polyop_lanes4)(b), (polyop_lanes4)(a), n, (polyop_lanes4){0}, (u16) - 1)
+#define polyop_concat_lanes(T, w, a, b, n) \
+  ((n) == POLYOP_LANES(w) ? (b) : (T)POLYOP_CONCAT_##w(a, b, (n) % POLYOP_LANES(w)))
 #endif
 
 /* Whether a condition holds, and the compiler knows it. */

@@ -158,7 +158,7 @@ def rows_backwards(a, b):
 @pytest.mark.parametrize(("function", "turned"), [(rows_with_rows, True), (rows_backwards, False)])
 def test_rows_are_transposed_into_a_panel(function, turned):
     source = source_of(scheduled(function), isa.available()[0], "f")
-    assert ("polyop_strip_f32" in source) is turned
+    assert ("polyop_transpose_f32" in source) is turned
     assert ("b0__panel" in source) is True
 
 

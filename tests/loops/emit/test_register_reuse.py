@@ -13,7 +13,7 @@ from polyop.loops.frontend.parse import parse
 from polyop.loops.pipeline import schedule
 from polyop.loops.targets import isa
 
-NEVER = ("-DPOLYOP_SLIDES=0",)
+NEVER = ("-DPOLYOP_CONCAT_LANES=0",)
 COLUMNS = (9, 10, 16, 17, 23, 24, 25, 31, 32, 33, 40, 41, 47, 48, 49, 64, 65, 100)
 
 
@@ -178,9 +178,9 @@ def test_the_same_bits_and_no_element_more(case, last, libraries, batch, fenced)
 def test_which_loops_do(function):
     """Not in loops that write what they read, nor for conditional loads, nor for rows that are far apart."""
     source = source_of(schedule(typed(function, "float64")), isa.available()[0], "f")
-    assert ("polyop_slid(" in source) == (function in SLIDE)
+    assert ("polyop_concat_lanes(" in source) == (function in SLIDE)
 
 
 def test_a_checked_kernel_loads_each_element():
     source = source_of(schedule(typed(around, "float64")), isa.available()[0], "f", checked=True)
-    assert "polyop_slid(" not in source
+    assert "polyop_concat_lanes(" not in source

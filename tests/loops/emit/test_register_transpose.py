@@ -209,7 +209,7 @@ def test_results(case, compiled, batch):
 def test_which_stores_are_transposed(function):
     """Only buffers with one plain, unconditional store of each element, which the loop does not read."""
     source = source_of(schedule(typed(function)), "avx512", "f")
-    assert source.count("polyop_unstrip_") == STORED.get(function, 0)
+    assert source.count("polyop_untranspose_") == STORED.get(function, 0)
 
 
 @pytest.mark.parametrize("function", [forward, solved])

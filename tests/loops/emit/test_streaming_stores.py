@@ -210,7 +210,7 @@ def test_the_instruction_is_there(libraries):
 def test_which_stores_may(function):
     """Only those of results that are written once and never read."""
     source = source_of(schedule(typed(function, "float32")), isa.available()[0], "f")
-    assert ("polyop_passed();" in source) == (function in PAST)
+    assert ("polyop_streaming_fence();" in source) == (function in PAST)
 
 
 @pytest.mark.parametrize("columns", [4096, 4099])

@@ -285,7 +285,7 @@ def test_which_nests_are_not_tiled(function):
 @pytest.mark.parametrize("target", ["avx512", "avx2"])
 def test_rows_are_transposed_in_registers(function, target):
     text = source_of(program(function), target, "f")
-    assert "polyop_strip_f32v4(" in text
+    assert "polyop_transpose_f32v4(" in text
     assert "scatter_" not in text
     assert "gather_" not in text
 
@@ -297,7 +297,7 @@ NARROW = {"int8": "i8v1", "bool": "u8v1", "int16": "i16v2", "float16": "u16v4", 
 def test_narrow_elements_are_transposed_in_registers_too(dtype):
     scheduled = schedule(typed(transposed, dtype))
     assert scheduled.applied == TILED[transposed].steps
-    assert f"polyop_strip_{NARROW[dtype]}(" in source_of(scheduled, "avx512", "f")
+    assert f"polyop_transpose_{NARROW[dtype]}(" in source_of(scheduled, "avx512", "f")
 
 
 @pytest.mark.parametrize("function", ALL)

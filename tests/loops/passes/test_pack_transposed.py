@@ -71,14 +71,14 @@ def read_again(d, x):
     return w, z
 
 
-def taken_name(x_turned, x):
-    w = output_tensor((x_turned.shape[1], x.shape[1], x.shape[2] - x_turned.shape[2] + 1), x.dtype)
+def taken_name(x_transposed, x):
+    w = output_tensor((x_transposed.shape[1], x.shape[1], x.shape[2] - x_transposed.shape[2] + 1), x.dtype)
     for o in range(w.shape[0]):
         for c in range(w.shape[1]):
             for p in range(w.shape[2]):
-                for n in range(x_turned.shape[0]):
-                    for i in range(x_turned.shape[2]):
-                        w[o, c, p] += x_turned[n, o, i, 0] * x[n, c, i + p, 0]
+                for n in range(x_transposed.shape[0]):
+                    for i in range(x_transposed.shape[2]):
+                        w[o, c, p] += x_transposed[n, o, i, 0] * x[n, c, i + p, 0]
     return w
 
 
@@ -164,10 +164,10 @@ def of_all_iterations(d, x):
     return y
 
 
-TURNED = (padded, sometimes, read_again, taken_name)
+TRANSPOSED = (padded, sometimes, read_again, taken_name)
 KEPT = (picked, windows, written, along_the_last, weights)
 ONE_ELEMENT, MORE = (sums, once_positive), (of_all_iterations,)
-ALL = (*TURNED, *KEPT, *ONE_ELEMENT, *MORE)
+ALL = (*TRANSPOSED, *KEPT, *ONE_ELEMENT, *MORE)
 CASES = [*((f, "float32") for f in ALL), *((f, d) for f in (weights, sums) for d in ("float16", "int32"))]
 SIZES = ((2, 3, 5, 2, 2, 4, 3), (2, 3, 17, 2, 1, 4, 2), (1, 1, 1, 1, 1, 1, 1), (0, 2, 3, 2, 2, 4, 4))
 SIZES += ((2, 0, 3, 2, 2, 4, 4), (2, 3, 1, 2, 2, 4, 4))
@@ -210,12 +210,12 @@ def test_results_are_those_of_the_loops(function, dtype, size, compiled, batch):
                 np.testing.assert_array_equal(other, one, strict=True)
 
 
-@pytest.mark.parametrize("function", TURNED)
+@pytest.mark.parametrize("function", TRANSPOSED)
 def test_which_operands_are_transposed(function):
     program = schedule(typed(function))
     assert NOTE in [note.text for note in program.notes]
     (copy,) = [b for b in program.kernel.buffers.values() if b.role == "local"]
-    assert copy.name.startswith("x_turned")
+    assert copy.name.startswith("x_transposed")
     assert [size.axis for size in copy.shape] == [0, 2, 3, 1]
 
 

@@ -31,7 +31,7 @@ def across(node: For, lanes: str, columns: str) -> list[Load]:
     ]
 
 
-def turned(node: For, lanes: str) -> list[Load]:
+def transposed_loads(node: For, lanes: str) -> list[Load]:
     """Return the loads of a transposing loop inside ``lanes`` that are transposed in registers."""
     if any(isinstance(s, For) for s in statements(node.body)) or not is_transposing(node, lanes, node.var):
         return []

@@ -2,7 +2,7 @@
 
 In ``d_w[o, c, p, q] += d_y[n, o, i, j] * x[n, c, i + p, j + q]`` the vector lanes run along c, which is not
 the last dimension of x, and overlapping windows read each element several times. So x is transposed once,
-into ``x_turned[n, i, j, c]``, whose elements are then read as whole vectors.
+into ``x_transposed[n, i, j, c]``, whose elements are then read as whole vectors.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def pack_transposed(program: Program) -> Program:
         for one in transpositions:
             if not _is_inside(Model(kernel, program.session), one.buffer):
                 continue
-            name, shape = unused(f"{one.buffer}_turned", used_names), kernel.buffers[one.buffer].shape
+            name, shape = unused(f"{one.buffer}_transposed", used_names), kernel.buffers[one.buffer].shape
             local = replace(
                 kernel.buffers[one.buffer], name=name, shape=_axis_last(shape, one.axis), role="local"
             )

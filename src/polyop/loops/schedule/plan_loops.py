@@ -21,7 +21,7 @@ from ..analysis.cost import arithmetic, work
 from ..analysis.dependence import Kind
 from ..analysis.refused import order
 from ..analysis.strides import COSTS, OF_PAIRS, UNIT, depends, is_of_pairs, stride
-from ..analysis.transposes import turned
+from ..analysis.transposes import transposed_loads
 from ..ir.grammar import INT, Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, statements, walk
 from ..ir.note import Note
 from ..ir.plan import Plan, Tile
@@ -33,7 +33,7 @@ from .thread_partition import ThreadPartition, thread_partition
 
 LANES = 8
 """The number of lanes of a vector, for estimates."""
-SHARED, TURNED = 0.5, 2.0
+SHARED, TRANSPOSED = 0.5, 2.0
 """Costs of a load that the rows of a register tile share, and of one that is transposed in registers."""
 
 
@@ -228,7 +228,7 @@ class Planner:
         total = 0.0
         for node in body:
             if isinstance(node, For):
-                more = {**known, **dict.fromkeys(turned(node, loop.var), TURNED)}
+                more = {**known, **dict.fromkeys(transposed_loads(node, loop.var), TRANSPOSED)}
                 total += self._cost(node.body, loop, weight * _iterations(node), more)
             elif isinstance(node, If):
                 total += self._cost(node.body, loop, weight, known)

@@ -209,7 +209,7 @@ class Loops:
         rows_in_registers = slides(node, vector.width, self.expressions) if vector.units == 1 else []
         if rows_in_registers:
             sliding = Sliding(rows_in_registers, node, vector.width, self.expressions, vector.scope)
-            self.out.line("#if POLYOP_SLIDES")
+            self.out.line("#if POLYOP_CONCAT_LANES")
             with self.out.block(f"if ({sliding.guard})"):
                 for line in sliding.begin():
                     self.out.line(line)

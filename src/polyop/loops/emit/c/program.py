@@ -16,7 +16,7 @@ from ..common.writer import Writer
 from .regions import PARAMETERS, Functions
 from .tile import Shape
 
-HEADERS = ("vector.h", "math.h", "philox.h", "strip.h", "past.h", "run.h", "bands.h")
+HEADERS = ("vector.h", "math.h", "philox.h", "transpose.h", "streaming_store.h", "run.h", "bands.h")
 """Of include/polyop/loops, in the order in which they are included."""
 LONG = 20_000
 """Characters that a compiler takes about half a second for."""

@@ -326,8 +326,8 @@ class _Body:
     def finish(self) -> None:
         """Print the fence after streaming stores."""
         if self.loops.has_streaming:
-            self.functions.expressions.used.headers.add("past.h")
-            self.out.line("polyop_passed();")
+            self.functions.expressions.used.headers.add("streaming_store.h")
+            self.out.line("polyop_streaming_fence();")
 
     def enter(self, node: For, copies: Copies) -> bool:
         """Print a loop of threads or a tile; return False for any other loop."""

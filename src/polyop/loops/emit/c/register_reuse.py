@@ -128,7 +128,7 @@ class Sliding:
         for number, slide in enumerate(self.rows):
             name, vector = self._name(number), self._vector(slide)
             for load, offset in slide.loads.items():
-                text = f"polyop_slid({vector}, {self.width}, {name}, {name}_next, {offset})"
+                text = f"polyop_concat_lanes({vector}, {self.width}, {name}, {name}_next, {offset})"
                 result[load] = text if offset else name
         return result
 

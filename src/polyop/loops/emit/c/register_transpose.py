@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from ...analysis import affine
 from ...analysis.bounds import key
 from ...analysis.strides import STRIDED, depends, stride
-from ...analysis.transposes import turned
+from ...analysis.transposes import transposed_loads
 from ...ir.grammar import Assign, For, Load, Store, Type, children, statements, walk
 from ..common.copies import Copy
 from ..common.ctypes import SIZES, identifier, memory, word
@@ -64,7 +64,7 @@ def strips(node: For, copies: Sequence[Copy], expressions: Expressions) -> list[
     elsewhere = {s.buffer for s in statements(expressions.kernel.body) if isinstance(s, Store)}
     result: list[Strip] = []
     stores = 0
-    across = [turned(node, c.scope.lanes.var) if c.scope.lanes is not None else [] for c in copies]
+    across = [transposed_loads(node, c.scope.lanes.var) if c.scope.lanes is not None else [] for c in copies]
     for copy, narrow in zip(copies, across, strict=True):
         groups: dict[object, list[tuple[int, Load]]] = {}
         for load in loads:
@@ -178,7 +178,9 @@ def fill(
             if isinstance(strip.first, Load):
                 kind, source, steps, count = _rows(strip, number, expressions)
                 width = f"{var}_n0 + {strip.span}"
-                out.line(f"polyop_strip_{kind}(strip{number}_panel, {source}, {steps}, {width}, {count});")
+                out.line(
+                    f"polyop_transpose_{kind}(strip{number}_panel, {source}, {steps}, {width}, {count});"
+                )
 
 
 def store_back(
@@ -192,7 +194,7 @@ def store_back(
         for number, strip in stored:
             kind, target, steps, count = _rows(strip, number, expressions)
             panel = f"strip{number}_panel, {var}_n0, {count}"
-            out.line(f"polyop_unstrip_{kind}({target}, {steps}, {panel});")
+            out.line(f"polyop_untranspose_{kind}({target}, {steps}, {panel});")
 
 
 def _columns(strips_of_loop: Sequence[Strip], expressions: Expressions) -> int:
@@ -208,7 +210,7 @@ def _rows(strip: Strip, number: int, expressions: Expressions) -> tuple[str, str
     scope = replace(strip.scope, lanes=None)
     rows = (expressions.scalar(i, scope) for i in access.index[:-1])
     place = expressions.address(access.buffer, (*rows, f"strip{number}_lo"))
-    expressions.used.headers.add("strip.h")
+    expressions.used.headers.add("transpose.h")
     kind = expressions.vector(word(expressions.kernel.buffers[access.buffer].dtype), strip.scope)
     at = f"&{identifier(access.buffer)}[{place}]"
     return kind, at, expressions.strides(access, lanes), lanes.count or lanes.number

@@ -45,13 +45,13 @@ def declare(
         place = expressions.address(store.buffer, tuple(expressions.scalar(i, at) for i in store.index))
         sizes = [expressions.size(store.buffer, axis) for axis in range(len(buffer.shape))]
         of = f"{var}_end - {var}, {' * '.join((*sizes, str(size)))}, {size}, {expressions.lane_count(width)}"
-        before = f"polyop_past(&{identifier(store.buffer)}[{place}], {of})"
+        before = f"polyop_streaming_start(&{identifier(store.buffer)}[{place}], {of})"
         also = ""
         if number == 0:
             lines.append(f"int64_t {var}_part = {before}{' ? -1 : 0' if sums else ''};")
         else:
             also = f" && {before} == {var}_part"
-        names[store] = f"{var}_past{number}"
+        names[store] = f"{var}_stream{number}"
         lines.append(f"const int {names[store]} = {var}_part >= 0{also};")
     lines.append(f"if ({var}_part < 0) {var}_part = 0;")
     return lines, names

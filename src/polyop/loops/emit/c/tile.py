@@ -202,7 +202,7 @@ class TilePrinter:
         """Pack loads whose lanes are rows along which the loop walks: several columns at once, transposed."""
         var, j, units = identifier(node.var), identifier(self.lane.var), self.shape.units
         lo, hi = self._scalar(node.lo, scope), self._scalar(node.hi, scope)
-        self.expressions.used.headers.add("strip.h")
+        self.expressions.used.headers.add("transpose.h")
         kinds = [self.expressions.vector_type(memory(p.load.type.dtype), self.width) for p in panels]
         for panel in panels:
             size = f"({COLUMNS} + {self.lanes}) * {self.lanes}"
@@ -222,7 +222,7 @@ class TilePrinter:
                     place = self.expressions.address(panel.load.buffer, index)
                     step = self.expressions.strides(panel.load, lanes)
                     source = f"&{identifier(panel.load.buffer)}[{place}], {step}, {var}_n0, {j}_end - {at}"
-                    self.out.line(f"polyop_strip_{kind}({panel.name}_strip_, {source});")
+                    self.out.line(f"polyop_transpose_{kind}({panel.name}_strip_, {source});")
                     target = f"{panel.name} + ({var}_r0 * {units} + {unit}) * {self.lanes}"
                     transposed = f"load_{kind}({panel.name}_strip_ + {var}_r0 * {self.lanes})"
                     with self.out.block(f"for (int64_t {var}_r0 = 0; {var}_r0 < {var}_n0; ++{var}_r0)"):

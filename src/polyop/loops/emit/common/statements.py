@@ -225,7 +225,7 @@ class Statements:
         suffix, rest = ("_n", f", {count}") if count else ("", "")
         where = f"if ({inside}) " if inside else ""
         if node in self.streaming and not count:
-            self.out.line(f"past_{kind}({address}, {text}, {self.streaming[node]});")
+            self.out.line(f"stream_{kind}({address}, {text}, {self.streaming[node]});")
             return
         self.out.line(f"{where}store{suffix}_{kind}({address}, {text}{rest});")
 

@@ -4,7 +4,7 @@
 #endif
 #define POLYOP_WANT_W4
 #include "polyop/loops/vector.h"
-#include "polyop/loops/strip.h"
+#include "polyop/loops/transpose.h"
 #include "polyop/loops/run.h"
 
 struct kernel {
@@ -43,7 +43,7 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
             if ((j - j_lo) % 16 == 0) {
               j_n0 = min(16, j_end - j);
               strip0_lo = j;
-              polyop_strip_f32v4(strip0_panel, &x[(i) * x_n1 + strip0_lo], 1 * x_n1, j_n0 + 0, i_part);
+              polyop_transpose_f32v4(strip0_panel, &x[(i) * x_n1 + strip0_lo], 1 * x_n1, j_n0 + 0, i_part);
             }
             /* 291: y[j, i] = x[i, j] */
             store_n_f32v4(&y[(j) * y_n1 + i], load_f32v4(&strip0_panel[(j - strip0_lo) * POLYOP_LANES(4)]), i_part);

@@ -5,7 +5,7 @@
 #endif
 #define POLYOP_WANT_W4
 #include "polyop/loops/vector.h"
-#include "polyop/loops/past.h"
+#include "polyop/loops/streaming_store.h"
 #include "polyop/loops/run.h"
 
 struct kernel {
@@ -26,8 +26,8 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
   {
     int64_t i = begin;
     const int64_t i_end = end;
-    int64_t i_part = polyop_past(&y[i], i_end - i, y_n0 * 4, 4, POLYOP_LANES(4));
-    const int i_past0 = i_part >= 0;
+    int64_t i_part = polyop_streaming_start(&y[i], i_end - i, y_n0 * 4, 4, POLYOP_LANES(4));
+    const int i_stream0 = i_part >= 0;
     if (i_part < 0) i_part = 0;
     for (;;) {
       if (i_part > 0) {
@@ -35,7 +35,7 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
         store_n_f32v4(&y[i], ((load_n_f32v4(&x[i], i_part) - (bcast_f32v4(2.0f) * load_n_f32v4(&x[(i + 1)], i_part))) + load_n_f32v4(&x[(i + 2)], i_part)), i_part);
         i += i_part;
       }
-      #if POLYOP_SLIDES
+      #if POLYOP_CONCAT_LANES
       if (i + 2 * POLYOP_LANES(4) <= i_end + 2) {
         f32v4 i_row0 = load_f32v4(&x[i]);
         for (; i + 2 * POLYOP_LANES(4) <= i_end + 2;) {
@@ -45,7 +45,7 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
             polyop_fetch_later(&x[(i + 2)], 2048);
             const f32v4 i_row0_next = load_f32v4(&x[(i + POLYOP_LANES(4))]);
             /* 43: y[i] = x[i] - 2 * x[i + 1] + x[i + 2] */
-            past_f32v4(&y[i], ((i_row0 - (bcast_f32v4(2.0f) * polyop_slid(f32v4, 4, i_row0, i_row0_next, 1))) + polyop_slid(f32v4, 4, i_row0, i_row0_next, 2)), i_past0);
+            stream_f32v4(&y[i], ((i_row0 - (bcast_f32v4(2.0f) * polyop_concat_lanes(f32v4, 4, i_row0, i_row0_next, 1))) + polyop_concat_lanes(f32v4, 4, i_row0, i_row0_next, 2)), i_stream0);
             i_row0 = i_row0_next;
           }
         }
@@ -57,14 +57,14 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
         for (; i + POLYOP_LANES(4) <= i_check; i += POLYOP_LANES(4)) {
           polyop_fetch_later(&x[(i + 2)], 2048);
           /* 43: y[i] = x[i] - 2 * x[i + 1] + x[i + 2] */
-          past_f32v4(&y[i], ((load_f32v4(&x[i]) - (bcast_f32v4(2.0f) * load_f32v4(&x[(i + 1)]))) + load_f32v4(&x[(i + 2)])), i_past0);
+          stream_f32v4(&y[i], ((load_f32v4(&x[i]) - (bcast_f32v4(2.0f) * load_f32v4(&x[(i + 1)]))) + load_f32v4(&x[(i + 2)])), i_stream0);
         }
       }
       i_part = i_end - i;
       if (i_part <= 0) break;
     }
   }
-  polyop_passed();
+  polyop_streaming_fence();
   (void)thread, (void)polyop_fuel;
 }
 

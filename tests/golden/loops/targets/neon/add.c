@@ -1,7 +1,7 @@
 /* add: the loop kernel add of small.py, for neon */
 #define POLYOP_WANT_W4
 #include "polyop/loops/vector.h"
-#include "polyop/loops/past.h"
+#include "polyop/loops/streaming_store.h"
 #include "polyop/loops/run.h"
 
 struct kernel {
@@ -26,8 +26,8 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
   {
     int64_t i = begin;
     const int64_t i_end = end;
-    int64_t i_part = polyop_past(&y[i], i_end - i, y_n0 * 4, 4, POLYOP_LANES(4));
-    const int i_past0 = i_part >= 0;
+    int64_t i_part = polyop_streaming_start(&y[i], i_end - i, y_n0 * 4, 4, POLYOP_LANES(4));
+    const int i_stream0 = i_part >= 0;
     if (i_part < 0) i_part = 0;
     for (;;) {
       if (i_part > 0) {
@@ -42,14 +42,14 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
           polyop_fetch_later(&x[i], 2048);
           polyop_fetch_later(&z[i], 2048);
           /* 11: y[i] = x[i] + z[i] */
-          past_f32v4(&y[i], (load_f32v4(&x[i]) + load_f32v4(&z[i])), i_past0);
+          stream_f32v4(&y[i], (load_f32v4(&x[i]) + load_f32v4(&z[i])), i_stream0);
         }
       }
       i_part = i_end - i;
       if (i_part <= 0) break;
     }
   }
-  polyop_passed();
+  polyop_streaming_fence();
   (void)thread, (void)polyop_fuel;
 }
 

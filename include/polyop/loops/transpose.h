@@ -1,14 +1,15 @@
 /* Strips (register transposes): a few columns of as many rows as a vector has lanes, transposed. A loop along
  * the rows then loads and stores vectors, where it would gather and scatter. A generated file that uses them
- * includes this after vector.h. T is a vector type; polyop_unstrip_T is there for elements of 4 or 8 bytes.
+ * includes this after vector.h. T is a vector type; polyop_untranspose_T is there for elements of 4 or 8
+ * bytes.
  *
- *   polyop_strip_T(to, from, stride, columns, rows)
+ *   polyop_transpose_T(to, from, stride, columns, rows)
  *                      to[c * lanes + l] = from[l * stride + c], 0 where l >= rows; `to` has room for whole
  *                      vectors of columns
- *   polyop_unstrip_T(to, stride, from, columns, rows)
+ *   polyop_untranspose_T(to, stride, from, columns, rows)
  *                      to[l * stride + c] = from[c * lanes + l] where l < rows; `from` as `to` above */
-#ifndef POLYOP_LOOPS_STRIP_H
-#define POLYOP_LOOPS_STRIP_H
+#ifndef POLYOP_LOOPS_TRANSPOSE_H
+#define POLYOP_LOOPS_TRANSPOSE_H
 
 #if defined(POLYOP_GCC) && defined(POLYOP_AVX512)
 /* Interleaving the two halves of a square's rows log2(side) times transposes it. */
@@ -49,9 +50,9 @@
 #ifdef POLYOP_SQUARE
 /* The rows of the next lanes are prefetched, because they are more streams than the processor's own
  * prefetcher follows. */
-#define POLYOP_TURN(E, W, S)                                                                                 \
+#define POLYOP_TRANSPOSE_BLOCK(E, W, S)                                                                      \
   POLYOP_SQUARE(E, W, S)                                                                                     \
-  POLYOP_FN void polyop_turn_##E##v##W(E* to, const E* from, long stride, long count) {                      \
+  POLYOP_FN void polyop_transpose_block_##E##v##W(E* to, const E* from, long stride, long count) {           \
     E##v##W r[POLYOP_LANES(W)];                                                                              \
     POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) {                                                \
       polyop_fetch_later(from, (l + POLYOP_LANES(W)) * stride * (long)sizeof(E));                            \
@@ -61,7 +62,7 @@
     polyop_square_##E##v##W(r);                                                                              \
     POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) store_##E##v##W(to + l * POLYOP_LANES(W), r[l]); \
   }                                                                                                          \
-  POLYOP_FN void polyop_unturn_##E##v##W(E* to, long stride, const E* from, long count) {                    \
+  POLYOP_FN void polyop_untranspose_block_##E##v##W(E* to, long stride, const E* from, long count) {         \
     E##v##W r[POLYOP_LANES(W)];                                                                              \
     POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) r[l] =                                           \
         load_##E##v##W(from + l * POLYOP_LANES(W));                                                          \
@@ -73,30 +74,34 @@
         store_##E##v##W(to + l * stride, r[l]);                                                              \
     }                                                                                                        \
   }
-#define POLYOP_TURNED(STATEMENT, rows, lanes) \
-  if (rows >= lanes)                          \
+#define POLYOP_WHOLE_BLOCKS(STATEMENT, rows, lanes) \
+  if (rows >= lanes)                                \
     for (; c < POLYOP_WHOLE(columns, lanes); c += lanes) STATEMENT;
 #else
-#define POLYOP_TURN(E, W, S)
-#define POLYOP_TURNED(STATEMENT, rows, lanes)
+#define POLYOP_TRANSPOSE_BLOCK(E, W, S)
+#define POLYOP_WHOLE_BLOCKS(STATEMENT, rows, lanes)
 #endif
 
 /* What is left costs as much as the rows that there are, which may be few. */
 #define POLYOP_ROW(E, W, S)                                                                                 \
-  POLYOP_TURN(E, W, S)                                                                                      \
-  POLYOP_CALLED void polyop_strip_##E##v##W(E* to, const E* from, long stride, long columns, long rows) {   \
+  POLYOP_TRANSPOSE_BLOCK(E, W, S)                                                                           \
+  POLYOP_CALLED void polyop_transpose_##E##v##W(E* to, const E* from, long stride, long columns,            \
+                                                long rows) {                                                \
     long c = 0;                                                                                             \
-    POLYOP_TURNED(polyop_turn_##E##v##W(to + c * POLYOP_LANES(W), from + c, stride, POLYOP_COUNT), rows,    \
-                  POLYOP_LANES(W))                                                                          \
+    POLYOP_WHOLE_BLOCKS(                                                                                    \
+        polyop_transpose_block_##E##v##W(to + c * POLYOP_LANES(W), from + c, stride, POLYOP_COUNT), rows,   \
+        POLYOP_LANES(W))                                                                                    \
     for (long d = c; d < columns && rows < POLYOP_LANES(W); d++)                                            \
       store_##E##v##W(to + d * POLYOP_LANES(W), (E##v##W){0});                                              \
     for (long l = 0; l < POLYOP_LANES(W) && l < rows; l++)                                                  \
       for (long d = c; d < columns; d++) to[d * POLYOP_LANES(W) + l] = from[l * stride + d];                \
   }                                                                                                         \
-  POLYOP_CALLED void polyop_unstrip_##E##v##W(E* to, long stride, const E* from, long columns, long rows) { \
+  POLYOP_CALLED void polyop_untranspose_##E##v##W(E* to, long stride, const E* from, long columns,          \
+                                                  long rows) {                                              \
     long c = 0;                                                                                             \
-    POLYOP_TURNED(polyop_unturn_##E##v##W(to + c, stride, from + c * POLYOP_LANES(W), POLYOP_COUNT), rows,  \
-                  POLYOP_LANES(W))                                                                          \
+    POLYOP_WHOLE_BLOCKS(                                                                                    \
+        polyop_untranspose_block_##E##v##W(to + c, stride, from + c * POLYOP_LANES(W), POLYOP_COUNT), rows, \
+        POLYOP_LANES(W))                                                                                    \
     for (; c < columns; c++)                                                                                \
       for (long l = 0; l < POLYOP_LANES(W) && l < rows; l++)                                                \
         to[l * stride + c] = from[c * POLYOP_LANES(W) + l];                                                 \
@@ -106,7 +111,7 @@
 #define POLYOP_SMALL_SQUARE(E)                                                                      \
   typedef E polyop_part_##E __attribute__((vector_size(16)));                                       \
   typedef E polyop_part_##E##_mem __attribute__((vector_size(16), aligned(1), may_alias));          \
-  POLYOP_FN void polyop_turn_part_##E(E* to, long lanes, const E* from, long stride) {              \
+  POLYOP_FN void polyop_transpose_part_##E(E* to, long lanes, const E* from, long stride) {         \
     enum { SIDE = 16 / sizeof(E) };                                                                 \
     polyop_part_##E r[SIDE], t[SIDE], low = {0};                                                    \
     POLYOP_UNROLL for (int l = 0; l < SIDE; l++) low[l] = l / 2 + l % 2 * SIDE;                     \
@@ -121,26 +126,27 @@
     }                                                                                               \
     POLYOP_UNROLL for (int l = 0; l < SIDE; l++) * (polyop_part_##E##_mem*)(to + l * lanes) = r[l]; \
   }
-#define POLYOP_SMALL_TURNED(E, lanes)                                \
+#define POLYOP_SMALL_WHOLE_BLOCKS(E, lanes)                          \
   if (rows >= lanes && lanes % (16 / sizeof(E)) == 0)                \
     for (; c + 16 / (long)sizeof(E) <= columns; c += 16 / sizeof(E)) \
       for (long l = 0; l < lanes; l += 16 / sizeof(E))               \
-        polyop_turn_part_##E(to + c * lanes + l, lanes, from + l * stride + c, stride);
+        polyop_transpose_part_##E(to + c * lanes + l, lanes, from + l * stride + c, stride);
 POLYOP_SMALL_SQUARE(i8)
 POLYOP_SMALL_SQUARE(u8)
 POLYOP_SMALL_SQUARE(i16)
 POLYOP_SMALL_SQUARE(u16)
 #else
-#define POLYOP_SMALL_TURNED(E, lanes)
+#define POLYOP_SMALL_WHOLE_BLOCKS(E, lanes)
 #endif
-#define POLYOP_SMALL(E, W)                                                                                \
-  POLYOP_CALLED void polyop_strip_##E##v##W(E* to, const E* from, long stride, long columns, long rows) { \
-    long c = 0;                                                                                           \
-    POLYOP_SMALL_TURNED(E, POLYOP_LANES(W))                                                               \
-    for (long d = c; d < columns && rows < POLYOP_LANES(W); d++)                                          \
-      store_##E##v##W(to + d * POLYOP_LANES(W), (E##v##W){0});                                            \
-    for (long l = 0; l < POLYOP_LANES(W) && l < rows; l++)                                                \
-      for (long d = c; d < columns; d++) to[d * POLYOP_LANES(W) + l] = from[l * stride + d];              \
+#define POLYOP_SMALL(E, W)                                                                       \
+  POLYOP_CALLED void polyop_transpose_##E##v##W(E* to, const E* from, long stride, long columns, \
+                                                long rows) {                                     \
+    long c = 0;                                                                                  \
+    POLYOP_SMALL_WHOLE_BLOCKS(E, POLYOP_LANES(W))                                                \
+    for (long d = c; d < columns && rows < POLYOP_LANES(W); d++)                                 \
+      store_##E##v##W(to + d * POLYOP_LANES(W), (E##v##W){0});                                   \
+    for (long l = 0; l < POLYOP_LANES(W) && l < rows; l++)                                       \
+      for (long d = c; d < columns; d++) to[d * POLYOP_LANES(W) + l] = from[l * stride + d];     \
   }
 #define POLYOP_BYTES(W) POLYOP_SMALL(i8, W) POLYOP_SMALL(u8, W)
 #define POLYOP_HALVES(W) POLYOP_BYTES(W) POLYOP_SMALL(i16, W) POLYOP_SMALL(u16, W)
