@@ -59,14 +59,32 @@ def test_cases_are_kept_evenly(monkeypatch, count):
 
 
 def test_of_many_cases_some_are_drawn(monkeypatch):
-    most = tiers.CASES_FOR_TEST_ALL
-    items = [Item(f"a.py::long[{k}]", exhaustive=True) for k in range(160)]
+    most = tiers.MOST
+    monkeypatch.setitem(tiers.CASES_FOR_TEST_ALL, "a.py::slow", 3)
+    items = [Item(f"a.py::slow[{k}]", exhaustive=True) for k in range(7)]
+    items += [Item(f"a.py::long[{k}]", exhaustive=True) for k in range(160)]
     items += [Item(f"a.py::short[{k}]", exhaustive=True) for k in range(most)]
     items += [Item(f"a.py::quick[{k}]") for k in range(100)]
     monkeypatch.delenv("POLYOP_PRODUCTS", raising=False)
     kept = tiers.drawn(items)
-    counts = [sum(f"::{name}[" in item.nodeid for item in kept) for name in ("long", "short", "quick")]
-    assert counts == [most, most, 100]
+    counts = [
+        sum(f"::{name}[" in item.nodeid for item in kept) for name in ("slow", "long", "short", "quick")
+    ]
+    assert counts == [3, most, most, 100]
     assert kept == [item for item in items if item in kept] == tiers.drawn(items)
     monkeypatch.setenv("POLYOP_PRODUCTS", "1")
     assert tiers.drawn(items) == items
+
+
+def test_the_table_is_of_the_slow_tests_of_a_run(tmp_path):
+    times = {"slow": [12.0] * 9, "once": [200.0], "quick": [0.5] * 40, "long": [45.0, 50.0]}
+    cases = [(name, t) for name, its_times in times.items() for t in its_times]
+    (tmp_path / "results.xml").write_text(
+        "<testsuites><testsuite>"
+        + "".join(
+            f'<testcase classname="tests.a.b" name="{n}[{k}]" time="{t}"/>' for k, (n, t) in enumerate(cases)
+        )
+        + "</testsuite></testsuites>"
+    )
+    table = tiers.measured(tmp_path / "results.xml")
+    assert table == tiers.HEADER + "1 a/b.py::long\n2 a/b.py::slow\n"

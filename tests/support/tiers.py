@@ -3,11 +3,15 @@
 The table is every_change.txt. Cases that are kept are spread evenly over a test's parameters. A whole file that
 is slow carries ``pytest.mark.exhaustive`` where it stands.
 
-Of a test's exhaustive cases `make test-all` runs at most ten, drawn with a seed (parts.py); `make sweep` runs all.
+Of a test's exhaustive cases `make test-all` runs at most ten, drawn with a seed (parts.py), and fewer if they take
+longer than half a minute together: test_all.txt has the numbers. `make sweep` runs all. After `make exhaustive-main`,
+``python tests/support/tiers.py build/exhaustive.xml`` writes test_all.txt.
 """
 
+import sys
 from collections import defaultdict
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -37,8 +41,12 @@ def mark(items):
                 item.add_marker(pytest.mark.exhaustive)
 
 
-CASES_FOR_TEST_ALL = 10
-"""At most so many exhaustive cases of one test."""
+MOST, SECONDS = 10, 30
+"""At most so many exhaustive cases of a test run, and as many as take so long, but at least one."""
+TABLE = Path(__file__).with_name("test_all.txt")
+HEADER = """# How many exhaustive cases of each slow test `make test-all` runs: see tiers.py, which writes this table.
+"""
+CASES_FOR_TEST_ALL = read(TABLE)
 
 
 def drawn(items):
@@ -49,7 +57,7 @@ def drawn(items):
             cases[item.nodeid.split("[")[0]].append(item)
     left_out = set()
     for name, its_cases in cases.items():
-        left_out |= {*its_cases} - {*parts.some(CASES_FOR_TEST_ALL, its_cases, name)}
+        left_out |= {*its_cases} - {*parts.some(CASES_FOR_TEST_ALL.get(name, MOST), its_cases, name)}
     return [item for item in items if item not in left_out]
 
 
@@ -59,3 +67,21 @@ def chosen(count, items):
         return [item for item in items if any(f"[{name}]" in item.nodeid for name in count)]
     count = min(count, len(items))
     return [items[k * len(items) // count] for k in range(count)]
+
+
+def measured(results):
+    """Return the table of the results of a run."""
+    times = defaultdict(list)
+    for case in ET.parse(results).iter("testcase"):
+        file = case.get("classname").replace(".", "/").removeprefix("tests/")
+        times[f"{file}.py::{case.get('name').split('[')[0]}"].append(float(case.get("time")))
+    rows = []
+    for name, seconds in sorted(times.items()):
+        count = max(1, int(SECONDS * len(seconds) / max(sum(seconds), 1e-9)))
+        if count < min(MOST, len(seconds)):
+            rows.append(f"{count} {name}\n")
+    return HEADER + "".join(rows)
+
+
+if __name__ == "__main__":
+    TABLE.write_text(measured(sys.argv[1]))
