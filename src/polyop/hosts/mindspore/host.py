@@ -9,8 +9,7 @@ import numpy as np
 from mindspore import ops
 from mindspore._c_expression import TensorPy
 
-from ...call.host import load, map_tensors, specs
-from ...call.operator import Operator
+from ...call.through_numpy import check_on_cpu, run_through_numpy
 from ...core.errors import HostError
 from ...core.spec import Spec
 from . import callbacks, gradient, symbols, tensors, vmap
@@ -63,22 +62,8 @@ class MindSporeHost:
 
     def run(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run the operator without recording a gradient."""
-        operator: Operator = bound.operator
-        _check_target(operator)
-        specs(self, operator, arguments)  # raises for a value without a spec
-        owners: dict[int, Any] = {}  # id of an array that is written: its tensor
-
-        def array(name: str, value: Any, argument: Any) -> Any:
-            view = tensors.array(operator, name, value)
-            if argument.type.writes:
-                owners[id(view)] = value
-            return view
-
-        arrays = map_tensors(operator, arguments, array)
-        numpy = load("numpy")
-        assert numpy is not None
-        outputs = numpy.call(bound, arrays)
-        return tuple(owners[id(x)] if id(x) in owners else tensors.tensor(x, bound.name) for x in outputs)
+        check_on_cpu(bound.operator, "MindSpore's tensors are")
+        return run_through_numpy(self, bound, arguments, tensors.array, tensors.tensor)
 
     def vjp(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """Return the outputs, and the function from output gradients to input gradients."""
@@ -136,12 +121,6 @@ def _check_numpy(version: str) -> None:
         rule = f"{version} was built for NumPy 1 and cannot be used beside NumPy {np.__version__}"
         hint = "pip install 'numpy<2'"
         raise HostError("MindSpore", rule, hint=hint) from problem
-
-
-def _check_target(operator: Operator) -> None:
-    if operator.target not in (None, "cpu"):
-        rule = f"is bound to {operator.target}, and MindSpore's tensors are on the CPU"
-        raise HostError(operator.name, rule, where=operator.origin)
 
 
 HOST = MindSporeHost()

@@ -7,8 +7,7 @@ from typing import Any
 import paddle
 
 from ...call.foreign import written_tensors
-from ...call.host import load, map_tensors, specs
-from ...call.operator import Operator
+from ...call.through_numpy import check_on_cpu, run_through_numpy
 from ...core.errors import HostError
 from ...core.spec import Spec
 from . import gradient, tensors, traced
@@ -52,24 +51,11 @@ class PaddleHost:
 
     def run(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run the operator without recording a gradient."""
-        operator: Operator = bound.operator
-        _check_target(operator)
-        specs(self, operator, arguments)  # raises for a value without a spec
-        owners: dict[int, Any] = {}  # id of an array that is written: its tensor
-
-        def array(name: str, value: Any, argument: Any) -> Any:
-            view = tensors.array(operator, name, value)
-            if argument.type.writes:
-                owners[id(view)] = value
-            return view
-
-        arrays = map_tensors(operator, arguments, array)
-        numpy = load("numpy")
-        assert numpy is not None
-        outputs = numpy.call(bound, arrays)
-        for written in written_tensors(operator.schema, arguments):
+        check_on_cpu(bound.operator, "Paddle's tensors are taken")
+        outputs = run_through_numpy(self, bound, arguments, tensors.array, tensors.tensor)
+        for written in written_tensors(bound.schema, arguments):
             written._bump_inplace_version()  # noqa: SLF001 - has no public name
-        return tuple(owners[id(x)] if id(x) in owners else tensors.tensor(x, bound.name) for x in outputs)
+        return outputs
 
     def vjp(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """Return the outputs, and the function from output gradients to input gradients."""
@@ -96,12 +82,6 @@ class PaddleHost:
     def namespace(self) -> Any:
         """Return Paddle's functions under the array API's names."""
         return NAMESPACE
-
-
-def _check_target(operator: Operator) -> None:
-    if operator.target not in (None, "cpu"):
-        rule = f"is bound to {operator.target}, and Paddle's tensors are taken on the CPU"
-        raise HostError(operator.name, rule, where=operator.origin)
 
 
 HOST = PaddleHost()
