@@ -24,6 +24,7 @@ from .limits import shown
 from .origin import of_function
 from .schema import Schema
 from .spec import Spec
+from .takes import check_takes
 
 
 class InferRule(Protocol):
@@ -291,6 +292,8 @@ class FromSpecs:
                 tensors = [argument.name for argument in schema.tensor_arguments]
                 raise InferError(self.subject, f"must name a tensor argument, one of {tensors}", repr(rule))
             self.position = names.index(rule)
+        else:
+            check_takes("infer", rule, names, schema, None)
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
         """Return one spec per output; raises ``InferError``."""

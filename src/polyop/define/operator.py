@@ -11,15 +11,17 @@ from ..call.bound import BoundOperator
 from ..call.library_infer import LibraryBesideDims, library_halves
 from ..call.operator import Kernel, Operator
 from ..call.prepare import AttributeValues
+from ..call.rule import Rule
 from ..core.dims.claims import Claims, check_keywords
 from ..core.dims.dims import Dims, elementwise
 from ..core.dims.infer import infer_from_dims
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, InferError, SchemaError
 from ..core.infer import FromSpecs, InferRule, ShapeAndDtype
-from ..core.origin import caller, of_function
+from ..core.origin import caller
 from ..core.parse import parse
 from ..core.schema import Schema
+from ..core.takes import check_takes
 from ..kernels.base import Accepts, KernelBase, LoopKernelBase
 from ..kernels.function_pointer import FunctionPointerKernel, is_function_pointer
 from ..kernels.python import PythonKernel
@@ -73,7 +75,8 @@ def operator(
     """
     origin = caller()
     parsed = checked_schema(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
-    kernel_list = _kernels(_with_grid(kernels, grid, constants, parsed, origin), parsed, dtypes, origin)
+    listed = _with_grid(kernels, grid, constants, parsed, origin)
+    kernel_list = _kernels(listed, parsed, dtypes, origin, attributes or {})
     notation = checked_dims(dims, parsed, claims, origin, (batch, infer, kernel_list))
     value = Operator(
         schema=parsed,
@@ -102,7 +105,7 @@ def of_loop_kernel(schema: Schema, function: Callable[..., Any], doc: str, origi
     """Return the operator of a function of ``@kernel`` with a schema that was derived from it."""
     from ..rules.loops.rules import with_derived
 
-    kernel_list = _kernels(function, checked_schema(schema, {}, origin), None, origin)
+    kernel_list = _kernels(function, checked_schema(schema, {}, origin), None, origin, {})
     infer = infer_rule(schema, None, kernel_list, {})
     reference = definition(kernel_list[0], schema, {})
     return with_derived(Operator(schema, infer, kernel_list, reference=reference, doc=doc, origin=origin))
@@ -124,14 +127,16 @@ def _with_dims(kernels: tuple[Kernel, ...], dims: Dims | None, origin: Any) -> t
     return tuple(cast("KernelBase", kernel).for_dims(dims, origin) for kernel in kernels)
 
 
-def _kernels(kernels: Any, schema: Schema, dtypes: Any, origin: Any) -> tuple[Kernel, ...]:
+def _kernels(
+    kernels: Any, schema: Schema, dtypes: Any, origin: Any, attributes: Mapping[str, Any]
+) -> tuple[Kernel, ...]:
     if isinstance(dtypes, str):
         hint = f"write dtypes=[{dtypes!r}]"
         raise ArgumentTypeError(
             schema.qualified_name, "dtypes must be a list", repr(dtypes), where=origin, hint=hint
         )
     listed = _listed(kernels)
-    given = tuple(as_kernel(for_schema(item, schema, origin), dtypes) for item in listed)
+    given = tuple(as_kernel_of(schema, item, dtypes, origin, attributes) for item in listed)
     return (*given, *_for_gpus(given))
 
 
@@ -199,17 +204,7 @@ def check_rule(name: str, rule: Any, schema: Schema, where: Any) -> None:
         "out",
         "tangents" if name == "jvp" else "dout",
     ]
-    try:
-        signature = inspect.signature(rule)
-    except (TypeError, ValueError):
-        return  # a builtin function without a signature
-    try:
-        signature.bind(*arguments)
-    except TypeError as problem:
-        expected = (
-            f"{name} is called with ({', '.join(arguments)}), which the function does not take ({problem})"
-        )
-        raise ArgumentTypeError(subject, expected, where=of_function(rule) or where) from None
+    check_takes(name, rule, arguments, schema, where)
 
 
 def _check_names(schema: Schema, origin: Any) -> None:
@@ -222,6 +217,21 @@ def _check_names(schema: Schema, origin: Any) -> None:
         if argument.type.base in _UNSUPPORTED_TYPES:
             rule = f"argument {argument.name} is of type {argument.type}, which cannot be passed to a kernel"
             raise SchemaError(schema.qualified_name, rule, where=origin)
+
+
+def as_kernel_of(
+    schema: Schema,
+    value: Any,
+    dtypes: Sequence[Any] | None,
+    origin: Any,
+    attributes: Mapping[str, Any] | None = None,
+) -> Kernel:
+    """Return a kernel of an operator; raises ``ArgumentTypeError`` if a function cannot be called so."""
+    kernel = as_kernel(for_schema(value, schema, origin), dtypes)
+    if type(kernel) is PythonKernel:  # other kinds call their function in their own way
+        names = [argument.name for argument in schema.arguments]
+        check_takes("the kernel", kernel.function, names, schema, origin, attributes or ())
+    return kernel
 
 
 def as_kernel(value: Any, dtypes: Sequence[Any] | None = None) -> Kernel:
@@ -284,6 +294,8 @@ def check_batch(batch: Any, schema: Schema, dims: Dims | None) -> Any:
 
     if batch == "elementwise":
         return ElementwiseBatch() if dims is None else None
+    if callable(batch) and not isinstance(batch, Rule):
+        check_takes("batch", batch, ("in_dims", "inputs"), schema, None)
     if batch is None or callable(batch):
         return batch
     raise ArgumentTypeError(schema.qualified_name, "batch must be 'elementwise' or a function", repr(batch))

@@ -20,6 +20,7 @@ from ...core.information.information import Information, check_function, check_r
 from ...core.origin import caller, of_function
 from ...core.schema import Schema
 from ...core.signature import Signature, signature_of
+from ...core.takes import check_takes
 from ...core.untraced import untraced
 from ...kernels.library import prebuilt
 from ...kernels.provider import ProviderKernel
@@ -221,6 +222,9 @@ class Custom(BoundOperator):
                 given, self._function_inputs(operator.kernels[0]), outputs, None, self.subject, where
             )
         check_rule("bprop", operator.gradient, schema, operator.origin)
+        if self.func_type == "pyfunc":
+            names_given = [argument.name for argument in schema.arguments]
+            check_takes("the kernel", self.func, names_given, schema, where, operator.attributes)
         operator = dataclasses.replace(operator, attribute_names=names)
         infer = derive_infer(self.out_shape, self.out_dtype, schema, operator, self.subject)
         reference = None

@@ -17,9 +17,8 @@ from ...core.schema import Schema
 from ...core.spec import Spec
 from ...kernels.base import KernelBase, LoopKernelBase
 from ...rules.dims import with_dims_batch
-from ..custom.loops import for_schema
 from ..operator import (
-    as_kernel,
+    as_kernel_of,
     beside_batch,
     check_batch,
     checked_schema,
@@ -102,7 +101,7 @@ class AbsentKernel(KernelBase):
 
 
 def _kernel(schema: Schema, device: str, value: Any, dtypes: Sequence[Any] | None, origin: Origin) -> Any:
-    kernel: Any = as_kernel(for_schema(value, schema, origin), dtypes)
+    kernel: Any = as_kernel_of(schema, value, dtypes, origin)
     if device == "cuda" and kernel.device == "cpu" and isinstance(kernel, LoopKernelBase):
         kernel = kernel.on("cuda")
     if kernel.device not in (device, "any"):

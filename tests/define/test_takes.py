@@ -1,0 +1,124 @@
+"""A function that cannot be called as polyop calls it is refused when the operator is defined."""
+
+import functools
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+import polyop
+from polyop.core.errors import ArgumentTypeError
+
+COUNT = itertools.count()
+MANY = "too many positional arguments"
+
+
+def first(x):
+    return x
+
+
+def missing(x, a, more):
+    return x
+
+
+def with_default(x, a, more=1):
+    return x
+
+
+def any_number(*args):
+    return args[0]
+
+
+def keyword(x, a, *, scale):
+    return x * scale
+
+
+class Instance:
+    def __call__(self, x):
+        return x
+
+
+@functools.wraps(first)
+def wrapper(x, a):
+    return first(x)
+
+
+def define(**options):
+    kernel = options.pop("kernel", any_number)
+    options.setdefault("infer", "x")
+    return polyop.operator(f"takes::o{next(COUNT)}(Tensor x, float a) -> Tensor", kernel, **options)
+
+
+def impl(function):
+    library = polyop.Library(f"takes_{next(COUNT)}")
+    library.define("f(Tensor x, float a) -> Tensor")
+    library.fake("f", "x")
+    library.impl("f", function, device="cpu")
+    return library.f
+
+
+def fake(function):
+    library = polyop.Library(f"takes_{next(COUNT)}")
+    library.define("f(Tensor x, float a) -> Tensor")
+    library.fake("f", function)
+    library.impl("f", any_number, device="cpu")
+    return library.f
+
+
+def custom(function):
+    return polyop.Custom(function, lambda x, a: x, lambda x, a: x, func_type="pyfunc")
+
+
+REFUSED = [
+    # how it is given, the function, what it is called with, what Python says, what was seen
+    ("a kernel", lambda f: define(kernel=f), first, "the kernel is called with (x, a)", MANY, "first(x)"),
+    ("one of several", lambda f: define(kernel=[f]), first, "the kernel is called with (x, a)", MANY, "first(x)"),
+    ("too many", lambda f: define(kernel=f), missing, "the kernel is", "missing a required argument: 'more'",
+     "missing(x, a, more)"),
+    ("an instance", lambda f: define(kernel=f), Instance(), "the kernel is", MANY, "Instance(x)"),
+    ("a keyword", lambda f: define(kernel=f), keyword, "the kernel is", "'scale'", "keyword(x, a, *, scale)"),
+    ("a fixed value", lambda f: define(kernel=f, attributes={"b": 1}), with_default,
+     "the kernel is called with (x, a, b=...)", "got an unexpected keyword argument 'b'", "with_default(x, a, more=1)"),
+    ("infer", lambda f: define(infer=f), first, "infer is called with (x, a)", MANY, "first(x)"),
+    ("gradient", lambda f: define(gradient=f), first, "gradient is called with (x, a, out, dout)", MANY, "first(x)"),
+    ("jvp", lambda f: define(jvp=f), first, "jvp is called with (x, a, out, tangents)", MANY, "first(x)"),
+    ("batch", lambda f: define(batch=f), first, "batch is called with (in_dims, inputs)", MANY, "first(x)"),
+    ("impl of a Library", impl, first, "the kernel is called with (x, a)", MANY, "first(x)"),
+    ("fake of a Library", fake, first, "infer is called with (x, a)", MANY, "first(x)"),
+    ("a Custom", custom, first, "the kernel is called with (x0, x1)", MANY, "first(x)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("give", "function", "called", "problem", "seen"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+)  # fmt: skip
+def test_refused(give, function, called, problem, seen):
+    with pytest.raises(ArgumentTypeError) as caught:
+        give(function)
+    rule, where, hint = str(caught.value).splitlines()
+    operator, _, rule = rule.partition(": ")
+    assert re.fullmatch(r"takes(_\d+)?::\w+|custom::first(_\d+)?", operator)
+    assert rule.startswith(called) and problem in rule and rule.endswith(f"but got {seen}")
+    assert re.fullmatch(rf"  defined at {re.escape(__file__)}:\d+", where)
+    if hasattr(function, "__code__"):
+        assert where.endswith(f":{function.__code__.co_firstlineno}")
+    assert (
+        hint.startswith(f"  the operator is {operator}(Tensor x")
+        and "give the function the parameters (" in hint
+    )
+
+
+ACCEPTED = [any_number, with_default, wrapper, np.multiply, functools.partial(missing, more=1), max]
+
+
+@pytest.mark.parametrize("kernel", ACCEPTED, ids=str)
+def test_accepted(kernel):
+    assert "takes::o" in str(define(kernel=kernel))
+
+
+def test_accepted_rules_are_called():
+    op = define(kernel=with_default, infer=any_number, gradient=lambda *args: (args[-1], None))
+    x = np.arange(3.0)
+    assert op(x, 2.0).tolist() == [0, 1, 2]
+    assert op.vjp(x, 2.0)[1](x)[0].tolist() == [0, 1, 2]
