@@ -9,6 +9,7 @@ import pytest
 
 from polyop import Custom
 from polyop.core.errors import KernelError
+from polyop.loops.emit.c import row_panels
 from polyop.loops.emit.printer import source as source_of
 from polyop.loops.frontend.parse import parse
 from polyop.loops.pipeline import schedule
@@ -108,12 +109,26 @@ def operator(function):
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("function", [upper, lower, strictly_lower, band, mirrored, two_sums, by_rows])
 def test_equal_to_the_function_run_as_python(function, sizes, dtype):
+    compare(operator(function), function, sizes, dtype)
+
+
+def compare(run, function, sizes, dtype):
     k, m, n = sizes
     if function is mirrored and k == 0:
         k = 1  # it reads an element
     random = np.random.default_rng([k, m, n])
     a, b = (random.integers(-4, 5, (k, x)).astype(dtype) for x in (m, n))
-    np.testing.assert_array_equal(operator(function)(a, b), reference(function, a, b))
+    np.testing.assert_array_equal(run(a, b), reference(function, a, b))
+
+
+@pytest.mark.parametrize("rows", [1, 12, 100])
+@pytest.mark.parametrize("function", [upper, lower, band, two_sums])
+def test_rows_are_packed_some_at_a_time(function, rows, monkeypatch):
+    """With many strips of lanes; a part of the rows has no lanes."""
+    run = Custom(function, func_type="hybrid")
+    monkeypatch.setattr(row_panels, "MOST_BYTES", rows * 3 * 8)
+    for sizes in [(3, 20, 700), (9, 705, 700), (1, 5, 1300), (0, 20, 700)]:
+        compare(run, function, sizes, "float64")
 
 
 def reference(function, a, b):
@@ -153,10 +168,10 @@ def test_rows_at_the_edge_have_their_sums_together(function):
     assert re.search(r"if \(i_part\) \{\n.*panel;\n(.*\n)*? *f64v8 s_r5_u3 = ", text(function))
 
 
-def test_rows_that_follow_one_another_are_prefetched():
-    fetched = re.findall(r"polyop_fetch\(&(\w+)\[\(k_?\) \* \w+ \+ .*?\], 8 \*", text(upper))
-    assert fetched
-    assert set(fetched) == {"a"}
+def test_rows_that_follow_one_another_are_packed_or_prefetched():
+    source = text(upper)
+    assert set(re.findall(r"a0__panel \? [^:]* : &(\w+)\[", source)) == {"a"}
+    assert "polyop_fetch(a0_ + 5, 8 * a0__step * (int64_t)sizeof(f64));" in source
 
 
 def test_an_index_beyond_is_an_error_at_every_row():

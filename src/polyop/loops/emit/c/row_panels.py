@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from ...analysis import affine
 from ...analysis.strides import STRIDED, UNIFORM, UNIT, depends, stride
-from ...ir.grammar import Assign, For, Load, Store, children, statements, unconditional
+from ...ir.grammar import Assign, For, If, Load, Stmt, Store, children, statements, unconditional
 from ..common.copies import lanes_for
 from ..common.ctypes import computed, identifier, memory
 from ..common.expressions import Expressions, Scope
@@ -46,7 +46,7 @@ def row_panels(lane: For, row: str, expressions: Expressions) -> tuple[RowPanel,
     """Return the panels of a tile's rows: of loads in its sums where neighbouring rows read neighbours."""
     written = {s.buffer for s in statements(lane.body) if isinstance(s, Store)}
     found: dict[Load, For] = {}
-    for loop in (s for s in lane.body if isinstance(s, For)):
+    for loop in _sums(lane.body):
         for load in _loads(loop):
             strides = tuple(stride(load, v) for v in (row, lane.var, loop.var))
             plain = memory(load.type.dtype) == computed(load.type) and not expressions.axes(load)
@@ -54,6 +54,15 @@ def row_panels(lane: For, row: str, expressions: Expressions) -> tuple[RowPanel,
             if strides == (UNIT, UNIFORM, STRIDED) and plain and linear and load.buffer not in written:
                 found.setdefault(load, loop)
     return tuple(RowPanel(load, loop, f"a{n}_") for n, (load, loop) in enumerate(found.items()))
+
+
+def _sums(body: Sequence[Stmt]) -> Iterator[For]:
+    """Yield the loops; a condition around one only tests whether it has iterations."""
+    for node in body:
+        if isinstance(node, For):
+            yield node
+        elif isinstance(node, If):
+            yield from _sums(node.body)
 
 
 def _loads(loop: For) -> Iterator[Load]:
@@ -90,9 +99,9 @@ class RowPacker:
         sizes = []
         for panel in self.panels:
             lo, hi = (self.expressions.scalar(e, scope) for e in (panel.loop.lo, panel.loop.hi))
-            self.out.line(f"const int64_t {panel.name}_steps = max_i64(1, {hi} - ({lo}));")
+            self.out.line(f"const int64_t {panel.name}_steps = max_i64(0, {hi} - ({lo}));")
             sizes.append(f"{panel.name}_steps * (int64_t)sizeof({panel.element})")
-        groups = f"{MOST_BYTES} / ({' + '.join(sizes)}) / {self.rows}"
+        groups = f"{MOST_BYTES} / max_i64(1, {' + '.join(sizes)}) / {self.rows}"
         self.out.line(f"const int64_t {self.i}_rows = max_i64(1, {groups}) * {self.rows};")
 
     def pack(self, scope: Scope, strips: str) -> None:
