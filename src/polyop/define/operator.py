@@ -75,20 +75,19 @@ def operator(
     """
     origin = caller()
     parsed = checked_schema(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
-    listed = _with_grid(kernels, grid, constants, parsed, origin)
-    kernel_list = _kernels(listed, parsed, dtypes, origin, attributes or {})
-    notation = checked_dims(dims, parsed, claims, origin, (batch, infer, kernel_list))
+    given = _kernels(_with_grid(kernels, grid, constants, parsed, origin), parsed, dtypes, origin, attributes)
+    notation = checked_dims(dims, parsed, claims, origin, (batch, infer, given))
     value = Operator(
         schema=parsed,
         batch=check_batch(batch, parsed, notation),
-        infer=infer_rule(parsed, infer, kernel_list, attributes or {}, notation),
-        kernels=_with_dims(kernel_list, notation, origin),
+        infer=infer_rule(parsed, infer, given, attributes or {}, notation),
+        kernels=_with_dims(given, notation, origin),
         gradient=gradient,
         jvp=jvp,
         dims=notation,
         attributes=dict(attributes or {}),
         autocast=None if autocast is None else dtype(autocast).name,
-        reference=_reference(reference, kernel_list, parsed, attributes or {}),
+        reference=_reference(reference, given, parsed, attributes or {}),
         doc=docs or doc or _docstring(kernels),
         origin=origin,
     )
@@ -105,7 +104,7 @@ def of_loop_kernel(schema: Schema, function: Callable[..., Any], doc: str, origi
     """Return the operator of a function of ``@kernel`` with a schema that was derived from it."""
     from ..rules.loops.rules import with_derived
 
-    kernel_list = _kernels(function, checked_schema(schema, {}, origin), None, origin, {})
+    kernel_list = _kernels(function, checked_schema(schema, {}, origin), None, origin)
     infer = infer_rule(schema, None, kernel_list, {})
     reference = definition(kernel_list[0], schema, {})
     return with_derived(Operator(schema, infer, kernel_list, reference=reference, doc=doc, origin=origin))
@@ -128,7 +127,7 @@ def _with_dims(kernels: tuple[Kernel, ...], dims: Dims | None, origin: Any) -> t
 
 
 def _kernels(
-    kernels: Any, schema: Schema, dtypes: Any, origin: Any, attributes: Mapping[str, Any]
+    kernels: Any, schema: Schema, dtypes: Any, origin: Any, attributes: Mapping[str, Any] | None = None
 ) -> tuple[Kernel, ...]:
     if isinstance(dtypes, str):
         hint = f"write dtypes=[{dtypes!r}]"
