@@ -128,7 +128,7 @@ REDUCTION = {
     "ArgMin": [(N, 1, False, N.argmin(1)), (N, 0, True, N.argmin(0, keepdims=True).astype(np.int32))],
     "Var": [(A, [1], True, False, A.var(1, ddof=1)), (A, none, False, True, A.var(keepdims=True))],
     "VarCorrection": [(A, [1], 0, True, A.var(1, keepdims=True)), (A, [1], 1, False, A.var(1, ddof=1)), (A, None, None, False, A.var(ddof=1))],
-    "Aminmax": [(X, 1, True, X.min(1, keepdims=True), X.max(1, keepdims=True)), (X, 0, False, X.min(0), X.max(0))],
+    "AminmaxDim": [(X, 1, True, X.min(1, keepdims=True), X.max(1, keepdims=True)), (X, 0, False, X.min(0), X.max(0))],
     "LogSumExp": [(A, [1], False, t(torch.logsumexp, A, 1)), (A * 90, [0, 1], True, t(torch.logsumexp, A * 90, (0, 1), keepdim=True))],
     "Norm": [(X, 2.0, none, False, np.sqrt((X * X).sum())), (X, 1, [1], True, np.abs(X).sum(1, keepdims=True))],
     "LinalgVectorNorm": [(X, 2.0, [1], False, F32, np.linalg.norm(X, axis=1)), (X, 0, none, False, F32, np.float32(12))],

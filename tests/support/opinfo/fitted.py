@@ -140,7 +140,7 @@ def fitted(overload, args, kwargs):
 
 def _as(kind, size, value):
     """Return a value as a type of PyTorch's schemas: a number for an array, or a list for a number."""
-    is_number = kind in ("number", "int", "float", "SymInt", "bool")
+    is_number = re.fullmatch(r"(Optional\[)?(number|int|float|SymInt|bool)\]?", kind)
     if is_number and isinstance(value, torch.Tensor) and value.numel():
         return value.flatten()[0].item()
     if kind == "Tensor" and isinstance(value, (bool, int, float, complex)):

@@ -63,7 +63,7 @@ def find(name: str) -> Row:
     """
     full, hints, without = full_name(name), [HOW_TO_REGISTER], None
     try:
-        row = _registered.get(full) or builtin().get(full) or row_of(full)
+        row = _registered.get(full) or builtin().get(full) or _of_pytorch(full)
     except HostError as problem:  # PyTorch cannot be imported
         row, without = None, problem
         hints.insert(0, "install PyTorch (pip install torch), whose operators run most that polyop has not")
@@ -77,6 +77,16 @@ def find(name: str) -> Row:
         "aclnn operators need CANN, which is not used here, or an implementation for the CPU: this has none"
     )
     raise UnsupportedError(full, rule, hint="; or ".join(hints)) from without
+
+
+def _of_pytorch(full: str) -> Row | None:
+    """Return the row by PyTorch's name, in letters of any case; None for one of polyop's own, misspelled."""
+    return None if full.lower() in _small_letters() else row_of(full)
+
+
+@lru_cache(maxsize=1)
+def _small_letters() -> frozenset[str]:
+    return frozenset(name.lower() for name in builtin())
 
 
 def prototype(name: str) -> Schema:
