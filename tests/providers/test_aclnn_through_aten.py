@@ -146,13 +146,13 @@ def check_equal(what, ours, expected, *, values):
         result, want = array(ours) if isinstance(ours, torch.Tensor) else ours, array(expected)
         assert (result.dtype, result.shape) == (want.dtype, want.shape), what
         if values:
-            np.testing.assert_allclose(result, want, rtol=1e-4, atol=1e-5, err_msg=str(what))
+            np.testing.assert_allclose(result, want, rtol=1e-4, atol=1e-5, err_msg=what)
 
 
 def check_call(name, spelling, arguments, results):
     """Compare a row with PyTorch: new values in two namespaces, given outputs, and in place."""
     row, values = find(name), "empty" not in spelling
-    what = row.prototype, arguments
+    what = row.prototype
     expected = results
     if row.schema.arguments[row.written[0]].type.is_list:
         expected = [results[0] if len(results) == 1 and isinstance(results[0], list) else results]
