@@ -8,8 +8,6 @@ have nothing to compare in the mode.
 
 from __future__ import annotations
 
-import itertools
-import random
 import re
 import warnings
 
@@ -17,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
+from torch.testing._internal import common_utils
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -215,13 +214,27 @@ def replaced(value, tensors):
 
 def samples(op):
     """Return the first samples of an entry, the same ones each time."""
-    random.seed(0)
-    np.random.seed(0)  # noqa: NPY002 - PyTorch's samples draw from it
-    torch.manual_seed(0)
     kind = next((d for d in (*DTYPES, *FEW) if d in op.supported_dtypes("cpu")), None)
     if kind is None:
         raise PolyopError(op.name, "has no dtype on a CPU")
-    return list(itertools.islice(op.sample_inputs("cpu", kind, requires_grad=False), SAMPLES))
+    return samples_in(op, kind)
+
+
+def samples_in(op, kind):
+    """Return the first samples in a dtype, the same ones each time.
+
+    ``op.sample_inputs`` looks for the test that runs, in the source files of all callers: far slower.
+    """
+    common_utils.set_rng_seed(0)
+    made = iter(op.sample_inputs_func(op, "cpu", kind, requires_grad=False))
+    found = []
+    while len(found) < SAMPLES:
+        common_utils.set_rng_seed(common_utils.SEED)
+        try:
+            found.append(next(made))
+        except StopIteration:
+            break
+    return found
 
 
 def array(tensor):

@@ -7,18 +7,14 @@ that of the entry's name, of its aliases, of what the function and its gradient 
 from __future__ import annotations
 
 import functools
-import itertools
-import random
 import re
 
-import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from opinfo.entries import copied, entries, flat
+from opinfo.entries import copied, entries, flat, samples_in
 
 DTYPES = (torch.float32, torch.int64, torch.bool, torch.complex64)
-SAMPLES = 3
 CALLS = 2
 """At most so many calls of an overload from one entry in one dtype."""
 
@@ -33,7 +29,7 @@ def calls(name, wanted):
     """Return (spelling, dtype, arguments by name, results) of calls of an entry, for the spellings in ``wanted``."""
     op, found, counts = entries()[name], [], {}
     for kind in DTYPES:
-        for sample in _samples(op, kind):
+        for sample in samples_in(op, kind) if kind in op.supported_dtypes("cpu") else ():
             for overload, args, kwargs in _candidates(op, sample, kind):
                 key = spelling(overload), kind
                 if key[0] not in wanted or counts.get(key, 0) == CALLS:
@@ -58,15 +54,6 @@ def run(overload, arguments):
     tensors = [x for x in tensors if isinstance(x, torch.Tensor)]
     plain = all(x.layout is torch.strided and x.dtype is not torch.complex32 for x in tensors)
     return results if plain else None
-
-
-def _samples(op, kind):
-    if kind not in op.supported_dtypes("cpu"):
-        return []
-    random.seed(0)
-    np.random.seed(0)  # noqa: NPY002 - PyTorch's samples draw from it
-    torch.manual_seed(0)
-    return list(itertools.islice(op.sample_inputs("cpu", kind, requires_grad=False), SAMPLES))
 
 
 def _candidates(op, sample, kind):
