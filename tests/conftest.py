@@ -54,6 +54,7 @@ def pytest_configure(config):
             source = HERE.parent / "src" / "polyop"
             own = [f"{source}/hosts/{name}/*", f"{source}/testing/frameworks/{name}.py"]
             config.option.ignore_glob = [*(config.option.ignore_glob or []), *own]
+    os.environ.pop("PYTEST_ADDOPTS", None)  # not for the runs of pytest that tests start
     os.environ["POLYOP_STRICT"] = "1"  # a mistake of the compiler is an error, not a slower kernel
     config.uncaptured, config.has_fault_handler = os.fdopen(os.dup(2), "w"), False
     config.temporary_folders = {}

@@ -112,7 +112,7 @@ def test_refused(give, function, called, problem, seen):
 ACCEPTED = [any_number, with_default, wrapper, np.multiply, functools.partial(missing, more=1), max]
 
 
-@pytest.mark.parametrize("kernel", ACCEPTED, ids=str)
+@pytest.mark.parametrize("kernel", ACCEPTED, ids=range(len(ACCEPTED)))
 def test_accepted(kernel):
     assert "takes::o" in str(define(kernel=kernel))
 

@@ -15,7 +15,7 @@ numpy_2 = pytest.mark.skipif(
 
 
 @numpy_2
-@pytest.mark.parametrize(("seed", "count"), [(1, 40)])  # `make sweep` compares many more
+@pytest.mark.parametrize(("seed", "count"), [(1, 12)])  # `make sweep` compares many more
 def test_random_kernels(seed, count, record_property):
     command = [sys.executable, FUZZ, "--seed", str(seed), "--count", str(count), "--jobs", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
