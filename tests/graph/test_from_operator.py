@@ -18,7 +18,7 @@ from polyop.graph.header import macros
 def operator(schema, **options):
     name = f"from_operator::{schema}"
     options.setdefault("infer", lambda *arguments: arguments[0])
-    return polyop.operator(name, lambda *arguments: arguments[0], **options)
+    return polyop.operator(name, lambda *arguments, **fixed: arguments[0], **options)
 
 
 def lines(op, name=None):
