@@ -52,3 +52,8 @@ def some(number, rows, name):
         return rows
     places = random.Random(f"{SEED} {name}").sample(range(len(rows)), number)
     return [rows[at] for at in sorted(places)]
+
+
+def is_drawn(number, name):
+    """Return whether a name is one of every ``number``, or everything is tried."""
+    return whole() or random.Random(f"{SEED} {name} drawn").randrange(number) == 0

@@ -3,9 +3,10 @@
 The table is every_change.txt. Cases that are kept are spread evenly over a test's parameters. A whole file that
 is slow carries ``pytest.mark.exhaustive`` where it stands.
 
-Of a test's exhaustive cases `make test-all` runs at most ten, drawn with a seed (parts.py), and fewer if they take
-longer than a quarter of a minute together: test_all.txt has the numbers. `make sweep` runs all. After `make exhaustive-main`,
-``python tests/support/tiers.py build/exhaustive.xml`` writes test_all.txt.
+`make test-all` runs exhaustive cases of every second test, drawn with a seed (parts.py): at most five, and fewer if
+they take longer than ten seconds together; test_all.txt has the numbers. Of the files in WHOLE_FILES it runs all.
+`make sweep` runs everything. After `make exhaustive-main`, ``python tests/support/tiers.py build/exhaustive.xml``
+writes test_all.txt.
 """
 
 import sys
@@ -42,10 +43,18 @@ def mark(items):
                 item.add_marker(pytest.mark.exhaustive)
 
 
-MOST, SECONDS = 10, 15
-"""At most so many exhaustive cases of a test run, and as many as take so long, but at least one."""
-EVERY_CASE = "wheel/test_new_readme wheel/test_same_binary hosts/test_leaks loops/test_sanitized"  # kinds, Pythons, hosts, tools
-"""Files in which no case stands for another: all run."""
+MOST, SECONDS = 5, 10
+"""At most so many exhaustive cases of one test run, and as many as take so long, but at least one."""
+WHOLE_FILES = (
+    "tests/hosts/test_leaks.py",
+    "tests/hosts/test_torch_compile_cache.py",
+    "tests/packages/test_polyop_wheel.py",
+    "tests/providers/test_npu.py",
+    "tests/test_site.py",
+    "tests/wheel/test_new_readme.py",
+    "tests/wheel/test_same_binary.py",
+)
+"""Files whose exhaustive cases all run: none stands for another, and nothing else tries what they try."""
 TABLE = Path(__file__).with_name("test_all.txt")
 HEADER = """# How many exhaustive cases of each slow test `make test-all` runs: see tiers.py, which writes this table.
 """
@@ -60,7 +69,9 @@ def drawn(items):
             cases[item.nodeid.split("[")[0]].append(item)
     left_out = set()
     for name, its_cases in cases.items():
-        left_out |= {*its_cases} - {*parts.some(CASES_FOR_TEST_ALL.get(name, MOST), its_cases, name)}
+        if name.split("::")[0] not in WHOLE_FILES:
+            number = CASES_FOR_TEST_ALL.get(name, MOST) if parts.is_drawn(2, name) else 0
+            left_out |= {*its_cases} - {*parts.some(number, its_cases, name)}
     return [item for item in items if item not in left_out]
 
 
@@ -81,7 +92,7 @@ def measured(results):
     rows = []
     for name, seconds in sorted(times.items()):
         count = max(1, int(SECONDS / max(median(seconds), 1e-9)))  # the first case may have made the fixtures
-        if count < min(MOST, len(seconds)) and name.split(".py")[0] not in EVERY_CASE.split():
+        if count < min(MOST, len(seconds)) and f"tests/{name}".split("::")[0] not in WHOLE_FILES:
             rows.append(f"{count} {name}\n")
     return HEADER + "".join(rows)
 
