@@ -145,8 +145,7 @@ KNOWN_MISSES = (
         "loops: covariance, avx2",
         PEERS,
         1.18,
-        "the left operand is packed for each group of rows, and the triangle's edge tiles are computed whole; "
-        "2.98 before it was packed",
+        "2.98 before the left operand was packed; what is left is not found",
     ),
     KnownMiss(
         "loops: covariance, contraction, avx2",
