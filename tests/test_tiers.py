@@ -79,7 +79,10 @@ def test_of_many_tests_and_cases_some_are_drawn(monkeypatch):
     assert tiers.drawn(items) == items
 
 
-def test_the_table_is_of_the_slow_tests_of_a_run(tmp_path):
+def test_the_table_is_of_the_slow_tests_of_a_run(tmp_path, monkeypatch):
+    """A row of a test that was not drawn stays."""
+    before = {"tests/a/c.py::not_drawn": 2, "tests/a/b.py::quick": 3}
+    monkeypatch.setattr(tiers, "CASES_FOR_TEST_ALL", before)
     times = {"slow": [6.0] * 9, "once": [200.0], "quick": [0.5] * 40, "long": [20.0, 25.0]}
     cases = [(name, t) for name, its_times in times.items() for t in its_times]
     (tmp_path / "results.xml").write_text(
@@ -90,4 +93,4 @@ def test_the_table_is_of_the_slow_tests_of_a_run(tmp_path):
         + "</testsuite></testsuites>"
     )
     table = tiers.measured(tmp_path / "results.xml")
-    assert table == tiers.HEADER + "1 a/b.py::long\n1 a/b.py::slow\n"
+    assert table == tiers.HEADER + "1 a/b.py::long\n1 a/b.py::slow\n2 a/c.py::not_drawn\n"

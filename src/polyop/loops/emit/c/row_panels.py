@@ -11,21 +11,21 @@ Source: K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix Multipl
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ...analysis import affine
-from ...analysis.strides import STRIDED, UNIFORM, UNIT, depends, stride
-from ...ir.grammar import Assign, For, If, Load, Stmt, Store, children, statements, unconditional
+from ...analysis.strides import depends
+from ...ir.grammar import Assign, For, If, Load, Stmt, Store
 from ..common.copies import lanes_for
 from ..common.ctypes import computed, identifier, memory
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
-from .prefetch_rows import STEPS
+from .prefetch_rows import STEPS, across
 
 LEAST_STRIPS = 8
-"""Panels are packed for more strips of lanes than these: packing costs as much as computing one or two."""
+"""Panels are packed for more strips of lanes than these: packing costs as many instructions as one or two."""
 MOST_BYTES = 4 << 20
-"""So many rows are packed at a time as take this: tiles read them from the third cache."""
+"""So many rows are packed at a time as take this: part of a third cache. Other sizes were not tried."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +43,14 @@ class RowPanel:
 
 
 def row_panels(lane: For, row: str, expressions: Expressions) -> tuple[RowPanel, ...]:
-    """Return the panels of a tile's rows: of loads in its sums where neighbouring rows read neighbours."""
-    written = {s.buffer for s in statements(lane.body) if isinstance(s, Store)}
+    """Return the panels of a tile's rows: of the loads that are prefetched otherwise, in sums of one loop."""
+    sums = {loop.var for loop in _sums(lane.body)}
     found: dict[Load, For] = {}
-    for loop in _sums(lane.body):
-        for load in _loads(loop):
-            strides = tuple(stride(load, v) for v in (row, lane.var, loop.var))
-            plain = memory(load.type.dtype) == computed(load.type) and not expressions.axes(load)
-            linear = all(affine.linear(i) is not None for i in load.index)
-            if strides == (UNIT, UNIFORM, STRIDED) and plain and linear and load.buffer not in written:
-                found.setdefault(load, loop)
+    for loop, load in across(lane, row):
+        alone = loop.var in sums and all(isinstance(s, (Assign, Store)) for s in loop.body)
+        plain = memory(load.type.dtype) == computed(load.type) and not expressions.axes(load)
+        if alone and plain and all(affine.linear(i) is not None for i in load.index):
+            found.setdefault(load, loop)
     return tuple(RowPanel(load, loop, f"a{n}_") for n, (load, loop) in enumerate(found.items()))
 
 
@@ -65,13 +63,6 @@ def _sums(body: Sequence[Stmt]) -> Iterator[For]:
             yield from _sums(node.body)
 
 
-def _loads(loop: For) -> Iterator[Load]:
-    if not all(isinstance(s, (Assign, Store)) for s in loop.body):
-        return
-    for expr in (e for s in loop.body for e in children(s)):
-        yield from (e for e in unconditional(expr) if isinstance(e, Load))
-
-
 @dataclass
 class RowPacker:
     """Prints how panels are allocated, packed and read, for tiles of at most ``rows`` rows."""
@@ -82,10 +73,11 @@ class RowPacker:
     rows: int
     expressions: Expressions
     out: Writer
-    i: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.i = identifier(self.row.var)
+    @property
+    def i(self) -> str:
+        """The C name of the row."""
+        return identifier(self.row.var)
 
     def _scalar(self, node: Load | For, scope: Scope) -> str:
         """Return the offset of a load, or the first index of a loop."""
