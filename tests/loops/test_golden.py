@@ -55,6 +55,7 @@ CHANGED = {
     "loop_tiling": Sample(small.transposed, "float32 n m"),
     "scalar_replacement": Sample(small.row_sum, "float32 n m"),
     "reciprocals": Sample(small.divided_by_rows, "float32 n m, float32 n"),
+    "tanh_by_exp": Sample(small.logistic, "float32 n"),
     "index_set_splitting": Sample(small.with_borders, "float32 n"),
     "bound_checks": Sample(small.gather_and_add, "float32 n, int64 m, float32 m"),
     "plan_loops": Sample(small.matmul, "float32 n k, float32 k m"),

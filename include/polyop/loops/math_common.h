@@ -168,11 +168,12 @@ POLYOP_BY_LANE(trigamma, polyop_trigamma)
 #endif
 #undef POLYOP_BY_LANE
 #if defined(POLYOP_WANT_ERF)
-/* a polynomial up to ERF_SPLIT, 1 - e^(-a^2) times another beyond */
+/* a polynomial up to ERF_SPLIT, 1 - e^(-x^2) times another beyond. A gradient has the same e^(-x^2): the
+ * compiler finds that it is one value if it is written as exp(-(x * x)) is. */
 POLYOP_FN V N(erf)(V x) {
-  V a = N(atmost)(N(abs)(x), ERF_ONE), u = a * a;
+  V a = N(atmost)(N(abs)(x), ERF_ONE), u = x * x;
   V low = x * POLY(u, erf) + x;
-  V high = 1 - N(exp_inside)(-u, 0) * POLY(a - ERF_CENTRE, erfc);
+  V high = 1 - N(exp_by)(-u, 0) * POLY(a - ERF_CENTRE, erfc);
   return N(pick)(a <= ERF_SPLIT, low, N(flip)(high, x));
 }
 #endif

@@ -31,6 +31,7 @@ from .passes.remove_empty_loops import remove_empty_loops
 from .passes.rescaled_sums import rescaled_sums
 from .passes.scalar_replacement import scalar_replacement
 from .passes.strip_gradient_marks import strip_gradient_marks, without_marks
+from .passes.tanh_by_exp import tanh_by_exp
 from .passes.unroll import unroll
 from .program import Program
 from .runner import Pass, Watch, run_passes, verify
@@ -57,6 +58,7 @@ PIPELINE: tuple[Pass[Program], ...] = (
     Pass(array_privatisation, "Fusion makes further temporaries private to a loop.", needed=True),
     Pass(scalar_replacement, "A sum stays in a register while its loop runs."),
     Pass(reciprocals, "One division serves all iterations of a loop."),
+    Pass(tanh_by_exp, "A sum of 1 and a hyperbolic tangent needs an exponential and no polynomial."),
     Pass(index_set_splitting, "The inside of a loop runs without the conditions at its borders."),
     Pass(bound_checks, "An index is proved, checked once per call, or checked at each access.", needed=True),
     Pass(plan_loops, "Loops become threads, vectors, register tiles.", needed=True),

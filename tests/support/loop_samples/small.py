@@ -219,6 +219,13 @@ def divided_by_rows(x, s):
     return y
 
 
+def logistic(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = 0.5 * (1.0 + tanh(0.5 * x[i]))
+    return y
+
+
 def with_borders(x):
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):
