@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 MINDSPORE ?= yes
 MS_VENV := .venv-mindspore
 RESULTS := build/contract
+TEST_CACHE := $(abspath build/test-cache)
 # torchair, from the wheel torch-npu: in a folder of its own, because PyTorch imports an installed torch-npu.
 NPU := build/npu
 JOBS ?= 2
@@ -37,11 +38,14 @@ PYTEST_EXHAUSTIVE := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 MINDSPORE_TESTS := tests/contract tests/hosts/mindspore tests/mindspore/test_differential.py tests/mindspore/test_custom_ways.py \
   src/polyop/hosts/mindspore
 
+# `make test` compiles everything; the exhaustive tests after it find there what they share with it.
+test-main test-mindspore exhaustive-main exhaustive-mindspore: export POLYOP_CACHE_DIR := $(TEST_CACHE)
+
 # For every change.
 test: test-main test-mindspore
 
 test-main: $(VENV)/test-tools $(NPU)/ready
-	rm -rf $(RESULTS)
+	rm -rf $(RESULTS) $(TEST_CACHE)
 	POLYOP_CONTRACT_RESULTS=$(RESULTS)/main POLYOP_TORCH_NPU=$(abspath $(NPU)) \
 	  $(BIN)/python $(PYTEST) -m "not exhaustive" --junitxml=build/tests.xml
 

@@ -48,6 +48,7 @@ MOST, SECONDS = 5, 10
 WHOLE_FILES = (
     "tests/hosts/test_leaks.py",
     "tests/hosts/test_torch_compile_cache.py",
+    "tests/mindspore/test_custom_ways.py",
     "tests/packages/test_polyop_wheel.py",
     "tests/providers/test_npu.py",
     "tests/test_site.py",
