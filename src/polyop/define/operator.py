@@ -229,6 +229,7 @@ def as_kernel_of(
     kernel = as_kernel(for_schema(value, schema, origin), dtypes)
     if type(kernel) is PythonKernel:  # other kinds call their function in their own way
         names = [argument.name for argument in schema.arguments]
+    cast("KernelBase", kernel).check_declared(schema.qualified_name)
         check_takes("the kernel", kernel.function, names, schema, origin, attributes or ())
     return kernel
 

@@ -50,6 +50,10 @@ class KernelBase:
         del schema, where
         return self
 
+    def check_declared(self, subject: str) -> None:
+        """Raise ``ArgumentTypeError`` if its source shows that it cannot be called by the contract."""
+        del subject
+
     def for_dims(self, dims: Dims | None, where: Any) -> Any:
         """Return the kernel for an operator with these dimensions; raises ``SchemaError``."""
         del dims, where

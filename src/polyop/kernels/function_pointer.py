@@ -22,16 +22,8 @@ from ..core.origin import caller
 from . import described
 from .base import Accepts
 from .c_function import CFunctionKernel, keep, read_capsule
+from .contract import CONTRACT, declaration
 
-CONTRACT = (  # parameter, its type in abi.h, the types that are as good
-    ("nparam", "int", "int32"),
-    ("params", "void **", r"void\*|.+\*\*"),
-    ("ndims", "int *", r"void\*|int32\*"),
-    ("shapes", "int64_t **", r"void\*\*?|int64\*\*"),
-    ("dtypes", "const char **", r"void\*\*?|(char|u?int8)\*\*"),
-    ("stream", "void *", r".+\*"),
-    ("extra", "void *", r".+\*"),
-)
 _BASES = {
     "int": "int32",
     "int32_t": "int32",
@@ -102,7 +94,7 @@ class FunctionPointerKernel(CFunctionKernel):
     def _check(self) -> None:
         where = caller()
         parameters, result = self._pointer.parameters, self._pointer.result
-        hint = f"a kernel is int f({', '.join(f'{text} {name}' for name, text, _ in CONTRACT)})"
+        hint = f"a kernel is {declaration('f')}"
         if parameters is not None and len(parameters) != len(CONTRACT):
             rule, seen = f"must have {len(CONTRACT)} parameters", str(len(parameters))
             raise ArgumentTypeError(self, rule, seen, where=where, hint=hint)

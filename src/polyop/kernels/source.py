@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.dtypes import dtype
 from .base import Accepts
+from .declared import check_declared
 from .library import LibraryKernel
 
 if TYPE_CHECKING:
@@ -32,10 +33,26 @@ class SourceKernel(LibraryKernel):
         super().__init__(library, name, accepts, label)
         self.files, self.code, self.language, self.options = recipe
 
+    def check_declared(self, subject: str) -> None:
+        """Raise ``ArgumentTypeError`` if a source declares other parameters than polyop calls it with."""
+        sources = [(path, "c" if _suffix(path) == ".c" else "c++", _text(path)) for path in self.files]
+        if self.code is not None:
+            sources.append(("code", self.language, self.code))
+        check_declared(self.name, sources, subject)
+
 
 def is_source(path: str | Path) -> bool:
     """Whether the file name is that of a C, C++ or CUDA source."""
     return _suffix(path).lower() in SUFFIXES
+
+
+def _text(path: str) -> str:
+    """Return the text of a source; nothing if it was removed since it was built."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
 
 
 def _suffix(path: str | Path) -> str:

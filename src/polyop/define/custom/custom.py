@@ -292,7 +292,9 @@ class Custom(BoundOperator):
         path = resolve_path(text, from_env)
         device = next((DEVICES[i.target] for i in self._information if len(self._information) == 1), None)
         if is_source(path):
-            return source(path, function=function, device=device)
+            kernel = source(path, function=function, device=device)
+            kernel.check_declared(self.subject)
+            return kernel
         return prebuilt(path, function, device=device)
 
 
