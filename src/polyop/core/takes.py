@@ -40,3 +40,20 @@ def check_takes(
         subject = schema.qualified_name
         place = of_function(function) or where
         raise ArgumentTypeError(subject, rule, seen, where=place, hint=hint) from None
+
+
+def checked_reference(reference: Any, schema: Schema, where: Any) -> Any:
+    """Return ``reference=``, of a function of ``@kernel`` its Python: not compiled code against itself.
+
+    Raises ``ArgumentTypeError`` unless it is None or takes the operator's arguments.
+    """
+    if reference is None:
+        return None
+    function = getattr(reference, "python", reference)
+    if not callable(function):
+        rule = "reference must be a function of the operator's arguments"
+        raise ArgumentTypeError(schema.qualified_name, rule, repr(reference), where=where)
+    names = [argument.name for argument in schema.arguments]
+    positions, keywords = schema.split(names)
+    check_takes("reference", function, positions, schema, where, keywords)
+    return function

@@ -21,7 +21,7 @@ from ..core.infer import FromSpecs, InferRule, ShapeAndDtype
 from ..core.origin import caller
 from ..core.parse import parse
 from ..core.schema import Schema
-from ..core.takes import check_takes
+from ..core.takes import check_takes, checked_reference
 from ..kernels.base import Accepts, KernelBase, LoopKernelBase
 from ..kernels.function_pointer import FunctionPointerKernel, is_function_pointer
 from ..kernels.python import PythonKernel
@@ -87,7 +87,7 @@ def operator(
         dims=notation,
         attributes=dict(attributes or {}),
         autocast=None if autocast is None else dtype(autocast).name,
-        reference=_reference(reference, given, parsed, attributes or {}),
+        reference=_reference(reference, given, parsed, attributes or {}, origin),
         doc=docs or doc or _docstring(kernels),
         origin=origin,
     )
@@ -158,10 +158,12 @@ def bound_operator(operator: Operator) -> BoundOperator:
     return BoundOperator(with_dims_batch(with_derived(operator)))
 
 
-def _reference(reference: Any, kernels: Sequence[Any], schema: Schema, attributes: Mapping[str, Any]) -> Any:
+def _reference(
+    reference: Any, kernels: Sequence[Any], schema: Schema, attributes: Mapping[str, Any], origin: Any
+) -> Any:
     """Return the author's reference, or a loop kernel as a Python function; None for other kernels."""
     if reference is not None:
-        return getattr(reference, "python", reference)  # of @kernel: not compiled code against itself
+        return checked_reference(reference, schema, origin)
     if not kernels or not isinstance(kernels[0], LoopKernelBase):
         return None
     return definition(kernels[0], schema, attributes)
@@ -227,9 +229,9 @@ def as_kernel_of(
 ) -> Kernel:
     """Return a kernel of an operator; raises ``ArgumentTypeError`` if a function cannot be called so."""
     kernel = as_kernel(for_schema(value, schema, origin), dtypes)
+    cast("KernelBase", kernel).check_declared(schema.qualified_name)
     if type(kernel) is PythonKernel:  # other kinds call their function in their own way
         names = [argument.name for argument in schema.arguments]
-    cast("KernelBase", kernel).check_declared(schema.qualified_name)
         check_takes("the kernel", kernel.function, names, schema, origin, attributes or ())
     return kernel
 

@@ -8,6 +8,8 @@ from typing import Any
 from ..call.host import host_of
 from ..call.padded import DataSizeError
 from ..core.errors import HostError
+from ..core.origin import caller
+from ..core.takes import checked_reference
 from . import (
     beyond,
     compiled,
@@ -84,8 +86,7 @@ def check(
     case = Case(
         bound=op,
         arguments=samples.arguments(op.operator, args, attributes, seed),
-        # of a loop kernel the function as Python: compiled code would be compared with itself
-        reference=getattr(reference, "python", reference) or op.operator.reference,
+        reference=checked_reference(reference, op.operator.schema, caller()) or op.operator.reference,
         hosts=chosen,
         seed=seed,
         user_tolerance=(rtol, atol),

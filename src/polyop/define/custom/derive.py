@@ -16,6 +16,7 @@ from ...core.parse import parse
 from ...core.schema import MISSING, Schema, alias_names, format_default
 from ...core.signature import Signature
 from ...core.spec import Spec
+from ...core.takes import check_takes
 
 _PARAM_TYPES = {"required": "Tensor", "optional": "Tensor?", "dynamic": "Tensor[]"}
 
@@ -137,9 +138,18 @@ def derive_infer(
         )
     if out_shape is None and halves is not None:
         out_shape = halves[0]
+    for role, rule in (("out_shape", out_shape), ("out_dtype", out_dtype)):
+        if callable(rule) and not isinstance(rule, (type, DType)):
+            check_takes(role, rule, _names_for(rule, schema), schema, operator.origin)
     if len(schema.fresh) == len(schema.returns):
         return ShapeAndDtype(out_shape, out_dtype, len(schema.returns), subject)
     return _rule_for_fresh(out_shape, out_dtype, schema, subject)
+
+
+def _names_for(rule: Any, schema: Schema) -> list[str]:
+    """Return what a function of shapes or dtypes is called with: all arguments, or the tensors alone."""
+    tensors = [schema.arguments[i].name for i in schema.tensor_positions]
+    return tensors if arity(rule) == len(tensors) else [argument.name for argument in schema.arguments]
 
 
 def _rule_for_fresh(out_shape: Any, out_dtype: Any, schema: Schema, subject: str) -> ShapeAndDtype:

@@ -25,6 +25,7 @@ from ..operator import (
     elementwise_dims,
     infer_rule,
 )
+from .torch_rules import check_registered
 
 
 @dataclass
@@ -51,6 +52,8 @@ class Parts:
         for kind in ("gradient", "jvp"):
             if kind in self.rules:
                 checked_schema(schema, {kind: self.rules[kind][0]}, self.rules[kind][1])
+        for rule, where in self.rules.values():
+            check_registered(rule, schema, where)
         kernels = [_kernel(schema, device, *entry) for device, entry in self.kernels.items()]
         rules = {kind: rule for kind, (rule, _) in self.rules.items()}
         loops = [

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import GradientError
+from ...core.schema import Schema
+from ...core.takes import check_takes
 
 
 class Context:
@@ -35,6 +37,16 @@ class VmapInfo:
     randomness: str = "error"
 
 
+def check_registered(rule: Any, schema: Schema, where: Any) -> None:
+    """Raise ``ArgumentTypeError`` if a function of ``register_autograd`` or ``register_vmap`` does not fit.
+
+    The schema may be defined after the rule, so it is checked where the operator is assembled.
+    """
+    check = getattr(rule, "check", None)
+    if check is not None:
+        check(schema, where)
+
+
 def gradient_of(backward: Callable[..., Any], setup_context: Callable[..., Any] | None) -> Callable[..., Any]:
     """Return the gradient rule that calls ``setup_context(ctx, inputs, output)``, ``backward(ctx, *grads)``.
 
@@ -56,6 +68,15 @@ def gradient_of(backward: Callable[..., Any], setup_context: Callable[..., Any] 
             raise GradientError(name, rule, f"{len(grads)} values")
         return grads
 
+    def check(schema: Schema, where: Any) -> None:
+        if setup_context is not None:
+            check_takes("setup_context", setup_context, ("ctx", "inputs", "output"), schema, where)
+        if not schema.returns_list:  # else a call shows how many gradients there are
+            several = len(schema.returns) > 1
+            grads = [f"grad{i if several else ''}" for i in range(len(schema.returns))]
+            check_takes("backward", backward, ("ctx", *grads), schema, where)
+
+    rule.check = check  # type: ignore[attr-defined]
     return rule
 
 
@@ -66,6 +87,11 @@ def batch_of(function: Callable[..., Any]) -> Callable[..., Any]:
         size = next(_sizes(in_dims, inputs))
         return function(VmapInfo(size), tuple(in_dims), *inputs)
 
+    def check(schema: Schema, where: Any) -> None:
+        names = [argument.name for argument in schema.arguments]
+        check_takes("the rule of register_vmap", function, ("info", "in_dims", *names), schema, where)
+
+    rule.check = check  # type: ignore[attr-defined]
     return rule
 
 

@@ -14,6 +14,7 @@ from ...core.limits import shown
 from ...core.origin import caller, of_function
 from ...core.schema import Schema
 from ...core.spec import Spec
+from ...core.takes import check_takes
 from .. import described
 from ..base import Accepts, flatten
 from ..python import PythonKernel, empty
@@ -63,7 +64,10 @@ class TritonKernel(PythonKernel):
         return other
 
     def for_schema(self, schema: Schema, where: Any) -> TritonKernel:
-        """Return the kernel for an operator with this schema."""
+        """Return the kernel for an operator with this schema; raises ``ArgumentTypeError``."""
+        for name, rule in {"grid": self._grid, **self._constants}.items():
+            if callable(rule):
+                check_takes(name, rule, ("meta",), schema, where)
         bound = copy.copy(self)
         bound._schema, bound._where = schema, where  # noqa: SLF001
         return bound

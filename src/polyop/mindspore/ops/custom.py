@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -51,4 +53,6 @@ def _eager(bprop: Any) -> Any:
         result = call_script(bprop, *wrap_new(args))
         return tuple(map(plain, result)) if isinstance(result, tuple) else result
 
+    with contextlib.suppress(TypeError, ValueError):  # a function of C
+        rule.__signature__ = inspect.signature(bprop, follow_wrapped=False)  # type: ignore[attr-defined]
     return rule

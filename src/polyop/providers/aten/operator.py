@@ -14,6 +14,8 @@ from ...call import registry
 from ...call.bound import BoundOperator
 from ...call.host import find_host
 from ...core.errors import ArgumentTypeError, UnsupportedError
+from ...core.origin import caller
+from ...core.takes import check_takes
 from ...core.untraced import untraced
 from ...rules.elementwise import ElementwiseBatch
 from . import factory
@@ -62,6 +64,8 @@ def find(name: Any, batch: Any = None) -> BoundOperator:
         if batch != "elementwise" and not callable(batch):
             rule = "batch must be 'elementwise' or a function"
             raise ArgumentTypeError(qualified(overload), rule, repr(batch))
+        if callable(batch):
+            check_takes("batch", batch, ("in_dims", "inputs"), signature(overload._schema).schema, caller())
         return AtenOperator(overload, ElementwiseBatch() if batch == "elementwise" else batch)
     with _lock:
         operator: BoundOperator | None = registry.named(qualified(overload))
