@@ -3,7 +3,7 @@
 The rules, outermost loops first:
 
 threads   The first parallel loop. Or a reduction whose result has fewer dimensions than its nest: each thread
-          then has its own copy of the result. Or a sequential loop that threads can partition
+          but the first then has a copy of the result. Or a sequential loop that threads can partition
           (thread_partition.py).
 vector    In each nest, the loop along which accesses to memory cost least.
 tile      A vector loop around sums, inside a parallel loop. The sums of several iterations of both stay in

@@ -174,11 +174,11 @@ class Functions:
             self.unpack(out, shared, [*buffers, *own])
             for name in buffers:
                 c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
-                out.line(
-                    f"{elem}* const restrict {c} = ({elem}*)k->own_{name} + thread * {self._length(name)};"
-                )
+                length = self._length(name)  # the first thread adds to the tensor itself, and needs no copy
+                copy = f"({elem}*)k->own_{name} + (thread - 1) * {length}"
                 start = identity(private[name], computed(Type(self.kernel.buffers[name].dtype)))
-                out.line(f"for (int64_t e = 0; e < {self._length(name)}; ++e) {c}[e] = {start};")
+                out.line(f"{elem}* const restrict {c} = thread ? {copy} : k->{c};")
+                out.line(f"if (thread) for (int64_t e = 0; e < {length}; ++e) {c}[e] = {start};")
             for name in own:
                 c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
                 size = f"{self._length(name)} * {self._owned(name)}"
@@ -229,13 +229,10 @@ class Functions:
             out.line(f"const int64_t lo = {lo}, hi = {hi};")
             out.line(f"const int parts = polyop_parts({cost}, hi - lo);")
             for name in private:
-                elem = (
-                    memory(self.kernel.buffers[name].dtype)
-                    if name in self.kernel.buffers
-                    else _c(self.types[name])
-                )
-                length = self._length(name) if name in self.kernel.buffers else "1"
-                out.line(f"k->own_{name} = polyop_scratch(parts * {length} * sizeof({elem}));")
+                buffer = self.kernel.buffers.get(name)
+                elem = memory(buffer.dtype) if buffer else _c(self.types[name])
+                length = f"(parts - 1) * {self._length(name)}" if buffer else "parts"
+                out.line(f"k->own_{name} = polyop_scratch({length} * sizeof({elem}));")
                 out.line(f"if (!k->own_{name}) {{ polyop_out_of_memory(k); return; }}")
             out.line(f"const int used = {self._run(part, node, private)};")
             for name, op in private.items():
@@ -287,8 +284,9 @@ class Functions:
             out.line(f"for (int p = 0; p < used; ++p) {c} = {each};")
         else:
             elem = memory(buffer.dtype)
-            each = combined(op, f"{c}[e]", f"(({elem}*)k->own_{name})[p * {self._length(name)} + e]", elem)
-            with out.block("for (int p = 0; p < used; ++p)"):
+            copy = f"(({elem}*)k->own_{name})[(p - 1) * {self._length(name)} + e]"
+            each = combined(op, f"{c}[e]", copy, elem)
+            with out.block("for (int p = 1; p < used; ++p)"):
                 out.line(f"for (int64_t e = 0; e < {self._length(name)}; ++e) {c}[e] = {each};")
         out.line(f"polyop_release(k->own_{name});")
 

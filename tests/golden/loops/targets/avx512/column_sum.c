@@ -50,8 +50,8 @@ static void part1(void* context, int64_t begin, int64_t end, int thread) {
   const int64_t x_n0 = k->x_n0;
   const int64_t x_n1 = k->x_n1;
   const int64_t y_n0 = k->y_n0;
-  f32* const restrict y = (f32*)k->own_y + thread * (y_n0);
-  for (int64_t e = 0; e < (y_n0); ++e) y[e] = 0;
+  f32* const restrict y = thread ? (f32*)k->own_y + (thread - 1) * (y_n0) : k->y;
+  if (thread) for (int64_t e = 0; e < (y_n0); ++e) y[e] = 0;
   int64_t polyop_fuel = polyop_fuel_of(&k->failure.place);
   int64_t i = begin;
   for (; i + 8 <= end; i += 8) {
@@ -106,11 +106,11 @@ static void run(struct kernel* k) {
   {
     const int64_t lo = 0, hi = x_n0;
     const int parts = polyop_parts((double)(hi - lo) * ((f64)((x_n1 - 0)) * 2.0), hi - lo);
-    k->own_y = polyop_scratch(parts * (y_n0) * sizeof(f32));
+    k->own_y = polyop_scratch((parts - 1) * (y_n0) * sizeof(f32));
     if (!k->own_y) { polyop_out_of_memory(k); return; }
     const int used = polyop_run(part1, k, lo, hi, 0, parts);
-    for (int p = 0; p < used; ++p) {
-      for (int64_t e = 0; e < (y_n0); ++e) y[e] = y[e] + ((f32*)k->own_y)[p * (y_n0) + e];
+    for (int p = 1; p < used; ++p) {
+      for (int64_t e = 0; e < (y_n0); ++e) y[e] = y[e] + ((f32*)k->own_y)[(p - 1) * (y_n0) + e];
     }
     polyop_release(k->own_y);
     (void)used;
