@@ -1,8 +1,8 @@
-"""Values as text for people: tables, amounts of memory."""
+"""Values as text for people: tables, amounts of memory; names that people write in letters of any case."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def aligned(rows: Sequence[Sequence[str]], *, numbers_last: bool = False) -> list[str]:
@@ -23,6 +23,15 @@ def aligned(rows: Sequence[Sequence[str]], *, numbers_last: bool = False) -> lis
         last = row[-1].rjust(widths[-1]) if numbers_last else row[-1].replace("\n", "\n" + indent)
         lines.append("  ".join([*cells, last]).rstrip())
     return lines
+
+
+def by_small_letters(names: Iterable[str]) -> dict[str, str]:
+    """Return the names by their small letters: to find the one that is meant, in letters of any case.
+
+    >>> by_small_letters(["SoftMax"])["softMAX".lower()]
+    'SoftMax'
+    """
+    return {name.lower(): name for name in names}
 
 
 def bytes_text(count: float) -> str:

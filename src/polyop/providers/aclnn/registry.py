@@ -19,6 +19,7 @@ from ...core.errors import (
 )
 from ...core.origin import caller, calling_frame, of_function
 from ...core.schema import Schema
+from ...core.texts import by_small_letters
 from .row import HOW_TO_REGISTER, Function, Row
 from .through_aten import row_of
 
@@ -69,8 +70,8 @@ def find(name: str) -> Row:
         hints.insert(0, "install PyTorch (pip install torch), whose operators run most that polyop has not")
     if row is not None:
         return row
-    by_lower = {other.lower(): other for other in names()}
-    near = [by_lower[n] for n in difflib.get_close_matches(full.lower(), by_lower, n=4, cutoff=0.7)]
+    known_names = by_small_letters(names())
+    near = [known_names[n] for n in difflib.get_close_matches(full.lower(), known_names, n=4, cutoff=0.7)]
     if near:
         hints.insert(0, f"the nearest names are {', '.join(near)}")
     rule = (
@@ -81,12 +82,12 @@ def find(name: str) -> Row:
 
 def _of_pytorch(full: str) -> Row | None:
     """Return the row by PyTorch's name, in letters of any case; None for one of polyop's own, misspelled."""
-    return None if full.lower() in _small_letters() else row_of(full)
+    return None if full.lower() in _builtin_by_small_letters() else row_of(full)
 
 
 @lru_cache(maxsize=1)
-def _small_letters() -> frozenset[str]:
-    return frozenset(name.lower() for name in builtin())
+def _builtin_by_small_letters() -> dict[str, str]:
+    return by_small_letters(builtin())
 
 
 def prototype(name: str) -> Schema:

@@ -13,6 +13,7 @@ from typing import Any
 from ...core.errors import ArgumentValueError, UnsupportedError
 from ...core.late import load
 from ...core.schema import MISSING, Argument, Schema
+from ...core.texts import by_small_letters
 from .differences import (
     CUBE_MATH_TYPE_BEFORE_OUTPUTS,
     CUBE_MATH_TYPE_LAST,
@@ -26,6 +27,8 @@ _PLACES = ("Layout", "MemoryFormat", "Device")
 
 _NAMES_OF_PLACES = ("pin_memory", "non_blocking", "sparse_grad", "side", "implicit")
 """The same by name. ``side`` of ``searchsorted`` is a form of ``right``; ``implicit`` changes no value."""
+
+_WITH_OTHER_ARGUMENTS = by_small_letters(OTHER_ARGUMENTS)
 
 
 @lru_cache(maxsize=512)
@@ -54,8 +57,8 @@ def row_of(name: str) -> Row | None:
 
 def _other_arguments(short: str) -> str | None:
     """Return CANN's arguments if PyTorch's are others. Letters of any case name an operator of PyTorch's."""
-    small = short.lower()
-    return next((theirs for name, theirs in OTHER_ARGUMENTS.items() if name.lower() == small), None)
+    name = _WITH_OTHER_ARGUMENTS.get(short.lower())
+    return None if name is None else OTHER_ARGUMENTS[name]
 
 
 def _row(name: str, operator: Any) -> Row | None:
