@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "../gather.h"
+#include "../execute.h"
 #include "mindspore_tensors.h"
 #include "numpy_loops.h"
 
@@ -42,7 +42,7 @@ struct MindSpore {
   bool devices;      // whether there are devices other than the CPU
   bool native;       // whether mindspore_tensors::read() works
   PyObject* module;  // the variables of the module that has the current trace, or null
-  PyObject *shape_name, *dtype_name, *device_name, *gradient_name, *launch_name, *trace_name;
+  PyObject *shape_name, *dtype_name, *device_name, *gradient_name, *trace_name;
 };
 MindSpore ms;
 
@@ -141,10 +141,19 @@ bool is_traced() {
   return called.get() != Py_None;
 }
 
+// Whether MindSpore records a gradient for what is done with a tensor; true with a Python error if that is
+// not known. The tensor is asked first: few require a gradient, and the other question takes five times as
+// long.
+bool is_recorded(PyObject* tensor) {
+  const OwnedRef requires_grad(PyObject_GetAttr(tensor, ms.gradient_name));
+  if (!requires_grad || requires_grad.get() == Py_False) return !requires_grad;
+  const OwnedRef recording(PyObject_CallNoArgs(ms.recording));
+  return recording.get() != Py_False;
+}
+
 // The arguments of a call with arrays in place of tensors.
 struct Arrays {
   Small<PyObject*, 16> values;
-  bool any = false;
 
   Arrays() = default;
   Arrays(const Arrays&) = delete;
@@ -154,30 +163,26 @@ struct Arrays {
   }
 
   // False, perhaps with a Python error, when the slow path must make the call.
-  bool add(PyObject* value, bool recording) {
-    PyObject* array = convert(value, recording);
+  bool add(PyObject* value) {
+    PyObject* array = convert(value);
     if (array == nullptr) return false;
     values.push(array);
     return true;
   }
 
-  PyObject* convert(PyObject* value, bool recording) {
-    if (PyTuple_CheckExact(value) || PyList_CheckExact(value)) return convert_list(value, recording);
+  PyObject* convert(PyObject* value) {
+    if (PyTuple_CheckExact(value) || PyList_CheckExact(value)) return convert_list(value);
     if (!owns(Py_TYPE(value))) {
       if (host_of(Py_TYPE(value)) != nullptr)
         return nullptr;  // another framework's tensor: the slow path raises the error
       Py_INCREF(value);
       return value;
     }
-    any = true;
-    if (recording) {
-      const OwnedRef requires_grad(PyObject_GetAttr(value, ms.gradient_name));
-      if (requires_grad.get() != Py_False) return nullptr;
-    }
+    if (is_recorded(value)) return nullptr;
     return array_of(value);
   }
 
-  PyObject* convert_list(PyObject* list, bool recording) {
+  PyObject* convert_list(PyObject* list) {
     const Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
     OwnedRef tuple(PyTuple_New(count));
     for (Py_ssize_t i = 0; tuple && i < count; ++i) {
@@ -185,7 +190,7 @@ struct Arrays {
       PyObject* item = PySequence_Fast_GET_ITEM(list, i);
       Py_INCREF(item);
       const OwnedRef owner(item);
-      PyObject* array = convert(item, recording);
+      PyObject* array = convert(item);
       if (array == nullptr) return nullptr;
       PyTuple_SET_ITEM(tuple.get(), i, array);
     }
@@ -230,29 +235,22 @@ bool holds_tensor(PyObject* value) {
 }
 
 PyObject* call_plain(PyObject* object, PyObject* const* args, Py_ssize_t count, bool* declined) {
-  const auto* self = reinterpret_cast<CallObject*>(object);
+  auto* self = reinterpret_cast<CallObject*>(object);
   bool has_tensor = false;
   for (Py_ssize_t i = 0; i < count && !has_tensor; ++i) has_tensor = holds_tensor(args[i]);
   if (!has_tensor || self->plain == 0 || count > self->positional) return nullptr;
   *declined = false;
-  const OwnedRef recording(PyObject_CallNoArgs(ms.recording));
   Arrays arrays;
-  arrays.values.push(object);
-  Py_INCREF(object);
-  bool plain = recording && !is_traced();
-  for (Py_ssize_t i = 0; plain && i < count; ++i) plain = arrays.add(args[i], recording.get() != Py_False);
-  if (!plain) {
+  bool plain = !is_traced();
+  for (Py_ssize_t i = 0; plain && i < count; ++i) plain = arrays.add(args[i]);
+  Call call;
+  if (!plain || gather(self, arrays.values.data(), count, &call) != GatherResult::kReady) {
     PyErr_Clear();  // the slow path raises it with a better text
     *declined = true;
     return nullptr;
   }
-  const OwnedRef result(
-      PyObject_VectorcallMethod(ms.launch_name, &arrays.values[0], static_cast<size_t>(count) + 1, nullptr));
+  const OwnedRef result(execute_prepared(self, &call, {static_cast<Pack>(self->inner_pack)}, declined));
   if (!result) return nullptr;
-  if (result.get() == Py_NotImplemented) {
-    *declined = true;
-    return nullptr;
-  }
   PyObject* outputs = pack(result.get(), static_cast<Pack>(self->pack));
   if (outputs == nullptr) {  // MindSpore lacks an output's dtype: the slow path raises the error
     PyErr_Clear();
@@ -294,7 +292,6 @@ PyObject* start(PyObject*, PyObject* args) {
   ms.dtype_name = PyUnicode_InternFromString("_dtype");
   ms.device_name = PyUnicode_InternFromString("device");
   ms.gradient_name = PyUnicode_InternFromString("_requires_grad");
-  ms.launch_name = PyUnicode_InternFromString("launch");
   ms.trace_name = PyUnicode_InternFromString("_jit_context");
   ms.module = PyFunction_Check(ms.tracing) ? PyFunction_GET_GLOBALS(ms.tracing) : nullptr;
   ms.native = mindspore_tensors::find(library, probe);
