@@ -1,6 +1,7 @@
 """MindSpore's tensors: every dtype and layout; pending, written, uninitialised and empty ones."""
 
 import gc
+import sys
 import weakref
 
 import mindspore as ms
@@ -133,6 +134,20 @@ def test_parameters_and_tensors_with_an_initializer(twice):
     assert op(Parameter(Tensor([1.0, 2.0], ms.float32), name="p")).asnumpy().tolist() == [2, 4]
     assert op(Parameter(initializer("ones", [2], ms.float32), name="q")).asnumpy().tolist() == [2, 2]
     assert op(Tensor(shape=(2,), dtype=ms.float32, init=One())).asnumpy().tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("kind", [Tensor, Parameter])
+def test_a_repeated_call_enters_no_python_function(twice, kind):
+    op, _ = twice
+    x = kind(Tensor([1.0, 2.0], ms.float32))
+    op(x)
+    entered = []
+    sys.setprofile(lambda frame, event, _: entered.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        out = op(x)
+    finally:
+        sys.setprofile(None)
+    assert entered == [] and out.asnumpy().tolist() == [2, 4]
 
 
 def test_an_output_outlives_everything_it_came_from(twice):

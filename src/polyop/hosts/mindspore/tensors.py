@@ -47,7 +47,8 @@ def start() -> None:
     rows = tuple(MS_DTYPES.get(row.name) for row in DTYPES)
     probe = TensorPy.from_numpy(np.zeros((2, 3), np.int16))
     library = str(Path(mindspore.__file__).parent / "lib" / "libmindspore_common.so")
-    types = (mindspore.Tensor, mindspore.Parameter)
+    # MindSpore makes the class of its parameters, a subclass of Parameter, when a program makes the first one
+    types = (mindspore.Tensor, type(mindspore.Parameter(probe, name="probe")))
     _core.start_mindspore(types, rows, functions, _other_devices(), library, probe)
 
 
