@@ -131,14 +131,8 @@ class Cache:
         *,
         library: bool,
     ) -> CachedFile:
-        import tempfile
-
-        with self._writable():
-            trust.make_private(str(self.folder / "work"))
-            self._sweep(identity)
-            work = Path(tempfile.mkdtemp(prefix=f"{identity}-", dir=self.folder / "work"))
         missing = None
-        try:
+        with self._working_folder(identity) as work:
             for attempt in range(_ATTEMPTS):
                 try:
                     before = [Input.of(path) for path in watch]
@@ -160,11 +154,23 @@ class Cache:
                     if library:
                         verified.remember_library(published.path, published.result.sha256)
                     return published
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
         rule = f"must not change while it is built; it changed {_ATTEMPTS} times"
         hint = f"{missing} is missing" if missing else None
         raise BuildError(", ".join(sources), rule, hint=hint)
+
+    @contextlib.contextmanager
+    def _working_folder(self, identity: str) -> Iterator[Path]:
+        """Yield a folder of one build, which is removed after it."""
+        import tempfile
+
+        with self._writable():
+            trust.make_private(str(self.folder / "work"))
+            self._sweep(identity)
+            work = Path(tempfile.mkdtemp(prefix=f"{identity}-", dir=self.folder / "work"))
+        try:
+            yield work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
 
     def _publish(
         self, identity: str, sources: Sequence[str], output: BuildOutput, inputs: tuple[Input, ...]

@@ -81,13 +81,7 @@ class OperatorModule:
         """
         self.__name__, self.path, self.graph_mode = name, path, graph_mode
         functions, operators = divide(open_module(path, name))
-        rules = dict(infer or {})
-        unknown = set(rules) - {*functions, *operators}
-        if unknown:
-            names = ", ".join((*functions, *operators))
-            raise ArgumentValueError(
-                f"module {name}: infer", f"must name its functions: {names}", min(unknown)
-            )
+        rules = _checked_rules(infer or {}, (*functions, *operators), name)
         over_tensors = {
             called: function.signature.schema
             for called, function in (*functions.items(), *operators.items())
@@ -163,3 +157,12 @@ def connect() -> None:
     from ...providers.aclnn import run
 
     run.connect()
+
+
+def _checked_rules(infer: Mapping[str, Any], functions: Sequence[str], name: str) -> dict[str, Any]:
+    """Return the infer rules of a module; raises ``ArgumentValueError`` for one of an unknown function."""
+    unknown = set(infer) - set(functions)
+    if unknown:
+        rule = f"must name its functions: {', '.join(functions)}"
+        raise ArgumentValueError(f"module {name}: infer", rule, min(unknown))
+    return dict(infer)

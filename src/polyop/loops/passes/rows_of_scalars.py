@@ -24,6 +24,7 @@ from ..ir.grammar import (
     Buffer,
     Expr,
     For,
+    Kernel,
     Load,
     Stmt,
     Store,
@@ -51,34 +52,48 @@ def with_rows_of_scalars(program: Program, path: tuple[For, ...]) -> Program:
 
 
 def _in_two(program: Program, path: tuple[For, ...], loop: For) -> Program:
-    kernel = program.kernel
     first = [s for s in loop.body if isinstance(s, Assign)]
-    rest = loop.body[len(first) :]
+    scalars = _read_inside(program.kernel, first, loop.body[len(first) :])
+    if not scalars:
+        return program
+    listed = ", ".join(sorted(s.name for s in scalars))
     ranges = {each.var: (each.lo, each.hi) for each in path}
     low, high = extreme(loop.lo, ranges, up=False), extreme(loop.hi, ranges, up=True)
-    if not _are_apart(first, rest):
-        return program
-    names = {s.name for s in first} & {
-        e.name for s in statements(rest) for e in walk(s) if isinstance(e, Var)
-    }
-    everywhere = [s.name for s in statements(kernel.body) if isinstance(s, Assign)]
-    if not names or any(everywhere.count(name) > 1 for name in names):
-        return program
-    listed = ", ".join(sorted(names))
     if low is None or high is None:
         why = "the number of iterations depends on values"
         return program.with_(_note(loop, f"no place for {listed} in each iteration: {why}"))
-    taken = names_of(kernel)
-    rows = {
-        s.name: Buffer(unused(f"{s.name}_row", taken), s.type.dtype, (length(low, high),), "local", s.line)
-        for s in first
-        if s.name in names
-    }
-    narrow = sorted(row.dtype for row in rows.values() if row.dtype in (*NARROW, "bool"))
+    narrow = sorted(s.type.dtype for s in scalars if s.type.dtype in (*NARROW, "bool"))
     if narrow:
         why = f"memory would round {narrow[0]}" if narrow[0] != "bool" else "a bool is no factor"
         return program.with_(_note(loop, f"no place for {listed} in each iteration: {why}"))
-    second = unused(loop.var, taken)
+    taken = names_of(program.kernel)
+    rows = {
+        s.name: Buffer(unused(f"{s.name}_row", taken), s.type.dtype, (length(low, high),), "local", s.line)
+        for s in scalars
+    }
+    parts = _parts(loop, first, rows, low, unused(loop.var, taken))
+    changed = with_loop_replaced(program.kernel, loop.var, parts)
+    buffers = {**program.kernel.buffers, **{row.name: row for row in rows.values()}}
+    owners = dict.fromkeys((row.name for row in rows.values()), tuple(each.var for each in path))
+    note = _note(loop, f"a place for {listed} in each iteration, so that the sums have loops of their own")
+    kernel = replace(changed, buffers=buffers)
+    return program.with_(note, kernel=kernel, owners={**program.owners, **owners})
+
+
+def _read_inside(kernel: Kernel, first: Sequence[Assign], rest: tuple[Stmt, ...]) -> list[Assign]:
+    """Return the scalars that the statements after them read; none unless each could have a place."""
+    if not _are_apart(first, rest):
+        return []
+    read = {e.name for s in statements(rest) for e in walk(s) if isinstance(e, Var)}
+    scalars = [s for s in first if s.name in read]
+    everywhere = [s.name for s in statements(kernel.body) if isinstance(s, Assign)]
+    return [] if any(everywhere.count(s.name) > 1 for s in scalars) else scalars
+
+
+def _parts(
+    loop: For, first: Sequence[Assign], rows: dict[str, Buffer], low: Expr, second: str
+) -> tuple[For, For]:
+    """Return the loop that fills the rows, and the one over ``second`` that reads them."""
 
     def place(var: str) -> tuple[Expr, ...]:
         return (operate("-", Var(var, INT), low),)
@@ -97,16 +112,11 @@ def _in_two(program: Program, path: tuple[For, ...], loop: For) -> Program:
         for s in first
         if s.name in rows
     ]
-    parts = (
+    rest = loop.body[len(first) :]
+    return (
         replace(loop, body=(*first, *saved)),
         replace(loop, var=second, body=tuple(rewrite(s, read) for s in rest)),
     )
-    changed = with_loop_replaced(kernel, loop.var, parts)
-    buffers = {**kernel.buffers, **{row.name: row for row in rows.values()}}
-    owners = dict.fromkeys((row.name for row in rows.values()), tuple(each.var for each in path))
-    note = _note(loop, f"a place for {listed} in each iteration, so that the sums have loops of their own")
-    kernel = replace(changed, buffers=buffers)
-    return program.with_(note, kernel=kernel, owners={**program.owners, **owners})
 
 
 def _note(loop: For, text: str) -> Note:
