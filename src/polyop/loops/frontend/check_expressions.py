@@ -18,6 +18,7 @@ from .suggestions import (
     suggestion_for_call,
     suggestion_for_constant,
 )
+from .syntax_tree import walk
 
 
 class ExpressionChecker:
@@ -137,7 +138,7 @@ class ExpressionChecker:
 
     def bound(self) -> set[str]:
         """Return the names that the function binds: methods of these are of tensors, not of modules."""
-        names = {n.id for n in ast.walk(self.source.tree) if isinstance(n, ast.Name) and is_target(n)}
+        names = {n.id for n in walk(self.source.tree) if isinstance(n, ast.Name) and is_target(n)}
         return names | set(self.source.parameters)
 
     def complete(self, node: ast.Call, word: Word) -> str | None:
@@ -155,7 +156,7 @@ class ExpressionChecker:
 
     def example(self, node: ast.Call | None = None) -> str:
         """Return a tensor for a suggestion: the one whose shape the call reads, else the first parameter."""
-        for item in ast.walk(node) if node else ():
+        for item in walk(node) if node else ():
             if isinstance(item, ast.Attribute) and item.attr == "shape" and isinstance(item.value, ast.Name):
                 return item.value.id
         return next(iter(self.source.parameters), "x")

@@ -14,6 +14,7 @@ from .limits import check_limits
 from .rejected_syntax import STATEMENT_HINTS, STATEMENT_WORDS, STATEMENTS
 from .source import Source
 from .suggestions import suggestion_for_loop, suggestion_for_target
+from .syntax_tree import walk
 
 COMPUTATIONS = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Compare, ast.BoolOp, ast.IfExp, ast.Subscript)
 WHOLE_TENSOR_HINT = (
@@ -27,7 +28,7 @@ def check_syntax(source: Source) -> None:
     body = source.tree.body
     for statement in body:
         Checker(source).statement(statement)
-    returns = [n for n in ast.walk(source.tree) if isinstance(n, ast.Return)]
+    returns = [n for n in walk(source.tree) if isinstance(n, ast.Return)]
     if not returns:
         hint = _return_hint(source.tree)
         raise source.error(ArgumentValueError, "No valid return found in the function body", hint=hint)
@@ -43,7 +44,7 @@ def _return_hint(tree: ast.FunctionDef) -> str:
     """Return a hint with the last line that the function should have."""
     names = [
         target.id
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
         for target in node.targets
         if isinstance(target, ast.Name) and called(node.value) == "output_tensor"

@@ -20,6 +20,7 @@ from typing import Any
 
 from ...core.errors import ArgumentValueError
 from .source import Source
+from .syntax_tree import walk
 
 NUMBERS = ("int", "float", "bool")
 Choices = Mapping[str, Any]
@@ -120,9 +121,7 @@ def _annotated(source: Source, argument: ast.arg) -> tuple[str, tuple[str, ...]]
             parts = [index]
         case _:
             return "", ()
-    number = any(
-        isinstance(n, ast.Name) and n.id in (*NUMBERS, "str") for one in parts for n in ast.walk(one)
-    )
+    number = any(isinstance(n, ast.Name) and n.id in (*NUMBERS, "str") for one in parts for n in walk(one))
     return ("optional" if len(parts) == 1 and not number else "other"), ()
 
 
@@ -134,7 +133,7 @@ def is_none(node: ast.AST) -> bool:
 def _compared(source: Source) -> dict[str, dict[str | None, ast.AST]]:
     """Return what each parameter is compared with, None or strings, and where."""
     found: dict[str, dict[str | None, ast.AST]] = {}
-    for node in (n for top in source.tree.body for n in ast.walk(top) if isinstance(n, ast.Compare)):
+    for node in (n for top in source.tree.body for n in walk(top) if isinstance(n, ast.Compare)):
         sides = [node.left, *node.comparators]
         names = [side.id for side in sides if isinstance(side, ast.Name) and side.id in source.parameters]
         identity = isinstance(node.ops[0], (ast.Is, ast.IsNot))

@@ -23,6 +23,7 @@ from .language import WORDS, is_word
 from .rejected_syntax import is_dtype_test
 from .source import Source
 from .suggestions import ATTRIBUTES, suggestion_for_outside, suggestion_for_text
+from .syntax_tree import walk
 
 TENSOR_ATTRIBUTES = ("shape", "dtype", "ndim", "size")
 
@@ -60,12 +61,10 @@ class Names:
         self.definite = set(source.parameters)
         self.ended: dict[str, tuple[int, str]] = {}  # names whose scope has ended: line of the loop, kind
         self.open_ifs = 0
-        self.all_names = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)} | set(
-            source.parameters
-        )
+        self.all_names = {n.id for n in walk(source.tree) if isinstance(n, ast.Name)} | set(source.parameters)
         self.unique_names: set[str] = set()
         self.bound = {
-            n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            n.id for n in walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         }
         self.scopes.kinds = dict.fromkeys(source.parameters, "parameter")
         self.assignments: dict[str, int] = {}  # how many, by unique name

@@ -23,6 +23,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError
+from .syntax_tree import walk
 
 Source = Any
 """A ``source.Source``; its module imports this one."""
@@ -102,7 +103,7 @@ def flattened(source: Source) -> Source:
         return source
     by_name = {record.name: record for record in records}
     arguments = source.tree.args
-    taken = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)} | {*source.parameters}
+    taken = {n.id for n in walk(source.tree) if isinstance(n, ast.Name)} | {*source.parameters}
     found: list[ast.arg] = []
     for argument in (*arguments.posonlyargs, *arguments.args):
         record = by_name.get(argument.arg)
@@ -218,7 +219,7 @@ class _Fields(ast.NodeTransformer):
 def check_whole(source: Source, body: Sequence[ast.stmt]) -> None:
     """Raise for a record that is left as a value, after helpers have been inlined."""
     records = {record.name: record for record in source.records}
-    for node in (n for one in body for n in ast.walk(one) if isinstance(n, ast.Name)):
+    for node in (n for one in body for n in walk(one) if isinstance(n, ast.Name)):
         if node.id in records:
             record = records[node.id]
             rule = f"{node.id} is a {record.cls.__name__}, which is no value of a kernel"

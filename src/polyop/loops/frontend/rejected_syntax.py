@@ -6,6 +6,7 @@ import ast
 
 from ...core.errors import ArgumentTypeError, PolyopError, UnsupportedError
 from .source import Source
+from .syntax_tree import walk
 
 Rule = tuple[type[PolyopError], str, str]
 
@@ -103,7 +104,7 @@ def is_dtype_test(node: ast.expr) -> bool:
 def reject_functions_inside(source: Source) -> None:
     """Raise for a function or a class in a kernel, before its returns are taken for those of the kernel."""
     inside = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    for node in (one for top in source.tree.body for one in ast.walk(top)):
+    for node in (one for top in source.tree.body for one in walk(top)):
         if isinstance(node, inside):
             kind, rule, hint = REJECTED[type(node)]
             raise source.error(kind, rule, node, node.name, hint)
@@ -111,9 +112,9 @@ def reject_functions_inside(source: Source) -> None:
 
 def reject_tvm(source: Source) -> None:
     """Raise for the two other front ends of AKG, which build a kernel with TVM's Python API."""
-    bound = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    bound = {n.id for n in walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     bound |= set(source.parameters)
-    for node in ast.walk(source.tree):
+    for node in walk(source.tree):
         names: list[str] = []
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from ....core.errors import ArgumentTypeError, ArgumentValueError
 from ..choices import Choices, Chosen, is_none, listed_text
 from ..source import Source
+from ..syntax_tree import walk
 
 
 class Known(ast.Constant):
@@ -152,7 +153,7 @@ class Decide(ast.NodeTransformer):
             if known and self.choices[name] not in known:
                 rule = f"{name} is one of {listed_text(known)}"
                 raise self.source.error(ArgumentValueError, rule, None, repr(self.choices[name]))
-        for node in (n for one in nodes for n in ast.walk(one) if isinstance(n, ast.Name)):
+        for node in (n for one in nodes for n in walk(one) if isinstance(n, ast.Name)):
             if node.id in self.chosen.strings:
                 self._refuse_string(node)
             if node.id in self.chosen.optional and self.choices[node.id] is None:

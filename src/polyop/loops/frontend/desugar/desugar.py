@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from ..choices import Choices, Chosen
 from ..records import check_whole
 from ..rejected_syntax import reject_functions_inside, reject_tvm
 from ..source import Source
+from ..syntax_tree import copied, walk
 from .assignments import single_assignments
 from .decide import Decide
 from .exits import Exits, leaves_all
@@ -30,7 +30,7 @@ def desugar(source: Source, chosen: Chosen, choices: Choices) -> Source:
     """
     reject_tvm(source)
     reject_functions_inside(source)
-    tree = copy.deepcopy(source.tree)
+    tree = copied(source.tree)
     names = Unused({*all_names(tree.body), *source.parameters})
     lines = dict(source.lines)
     decide = Decide(source, chosen, choices)
@@ -48,8 +48,8 @@ def desugar(source: Source, chosen: Chosen, choices: Choices) -> Source:
 
 def _without_exits(source: Source, body: Sequence[ast.stmt], names: Unused) -> list[ast.stmt]:
     """Return the body of a kernel with one return, at the end."""
-    returns = [node for inner in body for node in ast.walk(inner) if isinstance(node, ast.Return)]
-    nodes = [node for inner in body for node in ast.walk(inner)]
+    returns = [node for inner in body for node in walk(inner) if isinstance(node, ast.Return)]
+    nodes = [node for inner in body for node in walk(inner)]
     early = [node for node in returns if node is not body[-1]]
     if not early:
         last = [node for node in body[-1:] if isinstance(node, ast.Return)]

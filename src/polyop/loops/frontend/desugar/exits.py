@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from ....core.errors import ArgumentValueError, UnsupportedError
 from ...ir.stops import UNBOUNDED
 from ..source import Source
+from ..syntax_tree import walk
 from .nodes import Guard, Unused, assign, at, call, load, negated, target
 
 Results = Callable[[ast.Return], list[ast.stmt]]
@@ -160,7 +161,7 @@ def exits(body: Sequence[ast.stmt]) -> bool:
             case ast.Break() | ast.Continue() | ast.Return():
                 return True
             case ast.For() | ast.While():
-                if any(isinstance(inner, ast.Return) for inner in ast.walk(node)):
+                if any(isinstance(inner, ast.Return) for inner in walk(node)):
                     return True
             case _:
                 if exits([*getattr(node, "body", ()), *getattr(node, "orelse", ())]):
@@ -180,7 +181,7 @@ def leaves_loop(body: Sequence[ast.stmt]) -> bool:
             case ast.Break() | ast.Return():
                 return True
             case ast.For() | ast.While():
-                if any(isinstance(one, ast.Return) for one in ast.walk(node)):
+                if any(isinstance(one, ast.Return) for one in walk(node)):
                     return True
             case _:
                 if leaves_loop(inner):

@@ -15,7 +15,6 @@ A helper that is one ``return`` becomes an expression, where its arguments are n
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
@@ -28,6 +27,7 @@ from ..access import count
 from ..language import WORDS, is_word
 from ..records import with_attributes
 from ..source import Source, read
+from ..syntax_tree import copied, walk
 from .decide import Decide
 from .exits import Exits, leaves_all
 from .nodes import Undefined, Unused, assign, assigned_names, at, load, substituted
@@ -120,7 +120,7 @@ class Helpers:
         return result
 
     def _calls(self, node: ast.expr) -> bool:
-        return any(isinstance(n, ast.Call) and self.helper(n) is not None for n in ast.walk(node))
+        return any(isinstance(n, ast.Call) and self.helper(n) is not None for n in walk(node))
 
     def _choice(self, node: ast.IfExp) -> ast.expr:
         """Return ``a if c else b``; helpers that need statements run only in their branch."""
@@ -190,7 +190,7 @@ class Helpers:
 
     def _own(self, helper: Source, node: ast.Call) -> list[ast.stmt]:
         """Return a copy of the helper's statements; what it reads from outside has become numbers."""
-        body = copy.deepcopy(helper.tree.body)
+        body = [copied(one) for one in helper.tree.body]
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
             body = body[1:]  # the docstring
         bound = assigned_names(body) | set(helper.parameters)
@@ -199,7 +199,7 @@ class Helpers:
         if helper.file == self.source.file:
             self.lines.update(helper.lines)
         else:
-            for inner in (n for one in body for n in ast.walk(one) if hasattr(n, "lineno")):
+            for inner in (n for one in body for n in walk(one) if hasattr(n, "lineno")):
                 ast.copy_location(inner, node)
         return body
 
@@ -235,7 +235,7 @@ class Helpers:
         self, helper: Source, body: list[ast.stmt], results: list[str], node: ast.Call
     ) -> list[ast.stmt]:
         """Return the body with assignments to ``results`` in place of returns."""
-        returns = [n for one in body for n in ast.walk(one) if isinstance(n, ast.Return)]
+        returns = [n for one in body for n in walk(one) if isinstance(n, ast.Return)]
         widths = {_width(one) for one in returns}
         if len(widths) > 1 or (returns and widths != {0} and not leaves_all(body)):
             rule = "every path through a helper returns the same number of values"
@@ -319,7 +319,7 @@ def _constant(value: Any, source: Source, place: ast.AST | str) -> ast.expr:
 
 def _writes(helper: Source) -> bool:
     """Whether a helper writes into a tensor that it gets."""
-    return any(isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) for n in ast.walk(helper.tree))
+    return any(isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) for n in walk(helper.tree))
 
 
 def _is_plain(value: ast.expr) -> bool:

@@ -10,13 +10,13 @@ Each of these is a count, and an item for each number below it:
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ....core.errors import ArgumentValueError, UnsupportedError
 from ..language import LOOPS
 from ..source import Source
+from ..syntax_tree import copied, walk
 from .nodes import Unused, assign, assigned_names, at, call, load, substituted, target
 
 ZERO = 0
@@ -135,8 +135,8 @@ class Iterators:
     def _fixed(self, value: ast.expr, place: ast.For, before: list[ast.stmt]) -> ast.expr:
         """Return an expression that keeps its value while the loop runs."""
         changing = assigned_names(place.body)
-        reads = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
-        loads = any(isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name) for n in ast.walk(value))
+        reads = {n.id for n in walk(value) if isinstance(n, ast.Name)}
+        loads = any(isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name) for n in walk(value))
         if not loads and not reads & changing:
             return value
         name = self.names.new("end")
@@ -168,8 +168,8 @@ class Iterators:
     def _copy(self, node: ast.For, item: ast.expr) -> list[ast.stmt]:
         """Return a copy of a loop's body for one item; it is a loop of one iteration, to have a scope."""
         values: dict[str, ast.expr] = {}
-        body = copy.deepcopy(node.body)
-        for name, value in self._pairs(node.target, at(node, copy.deepcopy(item)), node):
+        body = [copied(one) for one in node.body]
+        for name, value in self._pairs(node.target, at(node, copied(item)), node):
             assert isinstance(name, ast.Name)
             if name.id in assigned_names(body):
                 rule = f"iter var cannot be overwritten: {name.id}"

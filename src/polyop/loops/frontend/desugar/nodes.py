@@ -7,6 +7,8 @@ import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from ..syntax_tree import walk
+
 Node = TypeVar("Node", bound=ast.AST)
 
 
@@ -42,7 +44,7 @@ class Unused:
 
 def at(place: ast.AST, node: Node) -> Node:
     """Return the node; it and all nodes inside that have no line get the line of ``place``."""
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if not hasattr(inner, "lineno") and isinstance(inner, (ast.expr, ast.stmt)):
             ast.copy_location(inner, place)
     return node
@@ -79,7 +81,7 @@ def _is_not(test: ast.expr) -> bool:
 
 def assigned_names(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the names that are bound at or below some nodes."""
-    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n)}
+    return {n.id for node in nodes for n in walk(node) if isinstance(n, ast.Name) and _is_stored(n)}
 
 
 def _is_stored(node: ast.Name) -> bool:
@@ -88,7 +90,7 @@ def _is_stored(node: ast.Name) -> bool:
 
 def all_names(nodes: Iterable[ast.AST]) -> set[str]:
     """Return all names at or below some nodes."""
-    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for node in nodes for n in walk(node) if isinstance(n, ast.Name)}
 
 
 class _Substitute(ast.NodeTransformer):

@@ -9,7 +9,6 @@ x.dtype in (float32, float64)    x.dtype == float32 or x.dtype == float64
 from __future__ import annotations
 
 import ast
-import copy
 import math
 from types import ModuleType
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 
 from ..language import WORDS
 from ..source import Source
+from ..syntax_tree import copied, walk
 from .nodes import at, call
 
 OTHER_NAMES = {
@@ -100,18 +100,16 @@ class Spellings(ast.NodeTransformer):
         """Return ``a == x or a == y`` for ``a in (x, y)``; None for what is computed more than once then."""
         if not isinstance(right, (ast.Tuple, ast.List, ast.Set)) or not right.elts:
             return None
-        parts = [*ast.walk(left), *(one for item in right.elts for one in ast.walk(item))]
+        parts = [*walk(left), *(one for item in right.elts for one in walk(item))]
         if any(isinstance(one, ast.Starred) for one in parts) or any(
-            isinstance(n, ast.Call) for n in ast.walk(left)
+            isinstance(n, ast.Call) for n in walk(left)
         ):
             return None
         within = isinstance(node.ops[0], ast.In)
         tests: list[ast.expr] = []
         for item in right.elts:
             op: ast.cmpop = ast.Eq() if within else ast.NotEq()
-            test = ast.Compare(
-                copy.deepcopy(left), [op], [self._without_call(item) if _is_dtype(left) else item]
-            )
+            test = ast.Compare(copied(left), [op], [self._without_call(item) if _is_dtype(left) else item])
             tests.append(at(node, test))
         return tests[0] if len(tests) == 1 else at(node, ast.BoolOp(ast.Or() if within else ast.And(), tests))
 

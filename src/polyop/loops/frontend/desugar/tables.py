@@ -19,6 +19,7 @@ from ....core.errors import ArgumentTypeError, ArgumentValueError
 from ..language import DTYPES, is_word
 from ..names import root_of
 from ..source import Source
+from ..syntax_tree import walk
 from .nodes import Unused, assign, assigned_names, at, call, load
 
 MAX_NUMBERS = 256
@@ -55,7 +56,7 @@ class Tables:
         change = _Replace(self, bound)
         body = [change.visit(node) for node in body]
         originals = {name: node for name, _, node in self._found.values()}
-        for node in (n for one in body for n in ast.walk(one) if isinstance(n, ast.Subscript)):
+        for node in (n for one in body for n in walk(one) if isinstance(n, ast.Subscript)):
             root = root_of(node)
             if isinstance(node.ctx, ast.Store) and root is not None and root.id in originals:
                 rule = "an array from outside the function cannot be written"

@@ -1,0 +1,25 @@
+"""Walking over a syntax tree and copying it, beside Python's own, on the texts of this folder."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from polyop.loops.frontend.syntax_tree import copied, walk
+
+FILES = sorted(Path(__file__).parent.glob("*.py"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_nodes_come_in_the_order_of_ast_walk(file):
+    tree = ast.parse(file.read_text())
+    assert walk(tree) == list(ast.walk(tree))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_copy_is_the_same_text_in_other_nodes(file):
+    tree = ast.parse(file.read_text())
+    copy = copied(tree)
+    assert ast.dump(copy, include_attributes=True) == ast.dump(tree, include_attributes=True)
+    statements = [{id(node) for node in ast.walk(one) if isinstance(node, ast.stmt)} for one in (tree, copy)]
+    assert statements[0].isdisjoint(statements[1])
