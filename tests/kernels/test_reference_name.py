@@ -21,7 +21,9 @@ def test_one_colon_splits(text, parts):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("add.so", "a name without ':' is an operator of a provider"),
+        ("leaky_relu", "a name without ':' is an operator of a provider"),
+        ("add.so", "but got 'add.so'\n  name its function, as in 'add.so:function'"),
+        ("a b/add.c", "name its function, as in 'a b/add.c:function'"),
         ("", "but got ''"),
         (":Add", "the path is empty, but got ':Add'"),
         (" :Add", "the path is empty"),

@@ -97,6 +97,7 @@ class _Row(NamedTuple):
 _rows: dict[str, _Row] = {}  # by framework, in the order of registration
 _loaded: dict[str, Host] = {}
 _by_protocol: dict[str, Host] = {}  # of libraries without a row whose arrays speak DLPack, by their name
+_NO_TENSOR = "make an array of it first, numpy.asarray(value, numpy.float32) or as your framework has it"
 
 
 def register(
@@ -258,9 +259,9 @@ def find_host(operator: Operator, arguments: Sequence[Any]) -> Host:
             if host is None:
                 rule = f"must be a tensor of {' or '.join(_rows)}, or an array with __dlpack__"
                 seen = f"{type(value).__module__}.{type(value).__qualname__}"
-                raise ArgumentTypeError(
-                    f"{operator.name}: argument {name}", rule, seen, where=operator.origin
-                )
+                hint = _NO_TENSOR if isinstance(value, (list, tuple, int, float, complex)) else None
+                subject = f"{operator.name}: argument {name}"
+                raise ArgumentTypeError(subject, rule, seen, where=operator.origin, hint=hint)
             if first is None or _takes(host, first[0]):
                 first = host, name
             elif first[0] is not host and not _takes(first[0], host):

@@ -127,6 +127,7 @@ class PythonKernel(KernelBase):
             value = _scalar(value, spec, subject, where)
         if not isinstance(value, (np.ndarray, np.generic)):
             hint = "several outputs are returned as a tuple" if isinstance(value, list) else None
+            hint = "the function returns nothing: end it with return" if value is None else hint
             raise KernelError(subject, "must be a NumPy array", type(value).__name__, where=where, hint=hint)
         array = np.asarray(value)
         array = array.astype(array.dtype.newbyteorder("="), copy=False)

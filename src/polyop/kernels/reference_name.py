@@ -28,6 +28,7 @@ def split_reference(func: str, subject: str) -> tuple[str, str]:
     path, colon, name = func.rpartition(":")
     if not colon:
         hint = "a function of a library is 'lib.so:Func'; a name without ':' is an operator of a provider"
+        hint = f"name its function, as in '{func}:function'" if Path(func).suffix else hint
         raise ArgumentTypeError(subject, _RULE, repr(func), hint=hint)
     if not path.strip():
         raise ArgumentTypeError(subject, f"{_RULE}, and the path is empty", repr(func))
