@@ -133,11 +133,12 @@ class PythonKernel(KernelBase):
         array = array.astype(array.dtype.newbyteorder("="), copy=False)
         if array.dtype != spec.dtype.numpy:
             raise KernelError(
-                subject, f"must be {spec.dtype}, as out_dtype says", array.dtype.name, where=where
+                subject, f"must be {spec.dtype}, as the operator infers it", array.dtype.name, where=where
             )
         if array.shape != spec.shape and data_sizes_of(spec.shape, array.shape) is None:
             rules = [size.rule for size in spec.shape if isinstance(size, DataSize)]
-            rule = f"must have shape {shape_text(spec.shape)}, as {rules[0] if rules else 'out_shape'} says"
+            reason = f"{rules[0]} says" if rules else "the operator infers it"
+            rule = f"must have shape {shape_text(spec.shape)}, as {reason}"
             raise KernelError(subject, rule, array.shape, where=where)
         return array
 
@@ -149,12 +150,16 @@ def _scalar(value: Any, spec: Spec, subject: str, where: Any) -> Any:
     """Return a Python scalar as the declared dtype; raises ``KernelError`` if it does not fit."""
     kind = next(i for i, t in enumerate((bool, int, float, complex)) if isinstance(value, t))
     if kind > _RANKS[spec.dtype.kind]:
-        raise KernelError(subject, f"must be {spec.dtype}, as out_dtype says", repr(value), where=where)
+        raise KernelError(
+            subject, f"must be {spec.dtype}, as the operator infers it", repr(value), where=where
+        )
     try:
         with np.errstate(over="ignore"):
             array = np.asarray(value, spec.dtype.numpy)
     except OverflowError:
         array = None
     if array is None or (kind >= _RANKS["float"] and math.isfinite(abs(value)) and not np.isfinite(array)):
-        raise KernelError(subject, f"must fit {spec.dtype}, as out_dtype says", repr(value), where=where)
+        raise KernelError(
+            subject, f"must fit {spec.dtype}, as the operator infers it", repr(value), where=where
+        )
     return array

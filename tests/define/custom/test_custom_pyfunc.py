@@ -72,8 +72,8 @@ def test_python_scalars_and_flags_as_arguments():
 
 
 @pytest.mark.parametrize(("function", "shape", "kind", "message"), [
-    (lambda x: x.astype(np.float64), (2,), "float32", "must be float32, as out_dtype says, but got float64"),
-    (lambda x: x[:1], (2,), "float32", r"must have shape \(2,\), as out_shape says, but got \(1,\)"),
+    (lambda x: x.astype(np.float64), (2,), "float32", "must be float32, as the operator infers it, but got float64"),
+    (lambda x: x[:1], (2,), "float32", r"must have shape \(2,\), as the operator infers it, but got \(1,\)"),
     (lambda x: (x, x), (2,), "float32", "must return 1 outputs .* but got 2"),
     (lambda x: [x], (2,), "float32", "several outputs are returned as a tuple"),
     (lambda x: "x", (2,), "float32", "must be a NumPy array, but got str"),

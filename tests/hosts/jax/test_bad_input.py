@@ -53,12 +53,12 @@ def test_a_python_kernel_that_fails(define, mode):
         mode(op)(jnp.asarray(X)).block_until_ready()
     op = define(lambda x: x[:1])
     with pytest.raises(
-        Exception, match=r"KernelError: (.|\n)*must have shape \(2, 3\), as out_shape says, but got"
+        Exception, match=r"KernelError: (.|\n)*must have shape \(2, 3\), as the operator infers it, but got"
     ):
         mode(op)(jnp.asarray(X)).block_until_ready()
     op = define(lambda x: x.astype("float64"))
     with pytest.raises(
-        Exception, match="KernelError: (.|\n)*must be float32, as out_dtype says, but got float64"
+        Exception, match="KernelError: (.|\n)*must be float32, as the operator infers it, but got float64"
     ):
         mode(op)(jnp.asarray(X)).block_until_ready()
     np.testing.assert_array_equal(mode(define(lambda x: x))(jnp.asarray(X)), X)  # the process still works

@@ -144,13 +144,17 @@ def no_dtype(w):
     return w.Custom(square, lambda x: x, None, "pyfunc")
 
 
-@program(PYFUNC, ONE, error="must be float32, as out_dtype says, but got float64", own="")
+@program(PYFUNC, ONE, error="must be float32, as the operator infers it, but got float64", own="")
 def a_result_of_another_dtype(w):
     return w.Custom(lambda x: x.astype(np.float64), lambda x: x, lambda x: x, "pyfunc")
 
 
 @program(
-    PYFUNC, ONE, lambda x: x[:2], error=r"must have shape \(3,\), as out_shape says, but got \(2,\)", own=""
+    PYFUNC,
+    ONE,
+    lambda x: x[:2],
+    error=r"must have shape \(3,\), as the operator infers it, but got \(2,\)",
+    own="",
 )
 def a_result_of_another_shape(w):
     return w.Custom(lambda x: x[:2], lambda x: x, lambda x: x, "pyfunc")
