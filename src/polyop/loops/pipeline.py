@@ -58,7 +58,7 @@ PIPELINE: tuple[Pass[Program], ...] = (
     Pass(array_privatisation, "Fusion makes further temporaries private to a loop.", needed=True),
     Pass(scalar_replacement, "A sum stays in a register while its loop runs."),
     Pass(reciprocals, "One division serves all iterations of a loop."),
-    Pass(tanh_by_exp, "A sum of 1 and a hyperbolic tangent needs an exponential and no polynomial."),
+    Pass(tanh_by_exp, "A sum of 1 and a hyperbolic tangent does without the polynomial of tanh."),
     Pass(index_set_splitting, "The inside of a loop runs without the conditions at its borders."),
     Pass(bound_checks, "An index is proved, checked once per call, or checked at each access.", needed=True),
     Pass(plan_loops, "Loops become threads, vectors, register tiles.", needed=True),

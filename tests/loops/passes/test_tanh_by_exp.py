@@ -39,6 +39,13 @@ def tanh_itself_too(x):
     return y
 
 
+def in_a_sum_and_a_difference(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = (1.0 + tanh(x[i])) * (1.0 - tanh(x[i]))
+    return y
+
+
 def another_number(x):
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):
@@ -50,6 +57,20 @@ def less_one(x):
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):
         y[i] = tanh(x[i]) - 1.0
+    return y
+
+
+def one_in_another(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = 1.0 + tanh(1.0 + tanh(x[i]))
+    return y
+
+
+def steep(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = 1.0 + tanh(3.0e38 * x[i])
     return y
 
 
@@ -70,14 +91,30 @@ def functions(kernel):
 def test_an_exponential_and_a_division_are_left(function):
     program = schedule(parse(function, [("float32", 1)], {}))
     assert set(functions(program.kernel)) == {"/", "exp"}
-    assert any(note.kind == "tanh_by_exp" for note in program.notes)
+    assert [note.text[:11] for note in program.notes if note.kind == "tanh_by_exp"] == [
+        "1 - tanh(u)" if function is difference else "1 + tanh(u)"
+    ]
 
 
-@pytest.mark.parametrize("function", [tanh_itself_too, another_number, less_one])
+OTHERS = [tanh_itself_too, in_a_sum_and_a_difference, another_number, less_one]
+
+
+@pytest.mark.parametrize("function", OTHERS)
 def test_others_are_left_alone(function):
     program = schedule(parse(function, [("float32", 1)], {}))
     assert set(functions(program.kernel)) == {"tanh"}
     assert not any(note.kind == "tanh_by_exp" for note in program.notes)
+
+
+def test_of_two_sums_in_each_other_the_inner_one_is_changed():
+    program = schedule(parse(one_in_another, [("float32", 1)], {}))
+    assert functions(program.kernel) == ["/", "exp", "tanh"]
+    assert len([note for note in program.notes if note.kind == "tanh_by_exp"]) == 1
+
+
+def test_a_factor_that_would_overflow_is_left_where_it_is():
+    values = Custom(steep, func_type="hybrid")(np.array([-1, -1e-39, 0, 1e-39, 1], "float32"))
+    np.testing.assert_allclose(values, 1 + np.tanh([-3e38, -0.3, 0, 0.3, 3e38]), rtol=1e-6, atol=1e-7)
 
 
 def test_narrow_floats_are_left_alone():

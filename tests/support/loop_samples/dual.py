@@ -17,10 +17,14 @@ class Kink(ArithmeticError):
 
 
 class Dual:
-    """A number and its derivative. ``largest`` is the largest magnitude that any of them had."""
+    """A number and its derivative.
+
+    ``largest`` is the largest magnitude that any of them had, ``noise`` a relative error of all functions.
+    """
 
     __slots__ = ("tangent", "value")
     largest = 0.0
+    noise = 0.0
 
     def __init__(self, value, tangent=0.0):
         self.value, self.tangent = float(value), float(tangent)
@@ -98,7 +102,7 @@ def dual(number):
 
 def function(value, slope):
     """Return a function of dual numbers, from the function and its derivative."""
-    return lambda x: Dual(value(dual(x).value), slope(dual(x).value) * dual(x).tangent)
+    return lambda x: Dual(value(dual(x).value) * (1 + Dual.noise), slope(dual(x).value) * dual(x).tangent)
 
 
 def tensor(shape, dtype):
@@ -155,15 +159,16 @@ WORDS = {
 }
 
 
-def run(text, arrays, tangents):
+def run(text, arrays, tangents, noise=0.0):
     """Return the values and the derivatives of a kernel's outputs.
 
     ``text`` defines the function ``f``. ``tangents`` has the direction of each array, or None for whole
-    numbers. Raises ``IndexError`` as the kernel does, and ``Kink`` where there is no derivative.
+    numbers. ``noise`` is a relative error of the values of all functions. Raises ``IndexError`` as the kernel
+    does, and ``Kink`` where there is no derivative.
     """
     names = dict(WORDS)
     exec(compile(text, "<kernel>", "exec"), names)
-    Dual.largest = 1.0
+    Dual.largest, Dual.noise = 1.0, noise
     inputs = []
     for array, tangent in zip(arrays, tangents, strict=True):
         mixed = array.copy() if tangent is None else np.empty(array.shape, object)

@@ -23,6 +23,8 @@ class Refusal(Exception):  # noqa: N818 - the parser makes it an error with a li
 
 FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
 """Dtypes of tensors alone: a number that is read from one is a float32."""
+WIDE = ("float32", "float64")
+"""Floats that compiled code computes in their own type."""
 NARROW = ("float16", "bfloat16", *FLOAT8)
 """Floats that compiled code computes in float32; sums of their gradients are float32."""
 

@@ -32,9 +32,8 @@ from ..ir.grammar import (
     unconditional,
     unused,
 )
+from ..ir.types import WIDE
 from ..program import Program
-
-WIDE = ("float32", "float64")
 
 
 def reciprocals(program: Program) -> Program:
