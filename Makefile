@@ -38,7 +38,8 @@ PYTEST_EXHAUSTIVE := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 MINDSPORE_TESTS := tests/contract tests/hosts/mindspore tests/mindspore/test_differential.py tests/mindspore/test_custom_ways.py \
   src/polyop/hosts/mindspore
 
-# `make test` compiles everything; the exhaustive tests after it find there what they share with it.
+# One build cache for all of them: the exhaustive tests do not compile again what `make test` has compiled.
+# `make test` starts with an empty one.
 test-main test-mindspore exhaustive-main exhaustive-mindspore: export POLYOP_CACHE_DIR := $(TEST_CACHE)
 
 # For every change.

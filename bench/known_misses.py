@@ -252,7 +252,7 @@ KNOWN_MISSES = (
         "MindSpore's ops.Custom, aot",
         0.164,
         "three quarters are MindSpore's from_numpy, which makes the result, and asnumpy, timed with both: "
-        "they alone would give 0.12; a call without asnumpy takes 0.85 of its time since",
+        "they alone would give 0.12",
     ),
     KnownMiss(
         "torch backward of a C kernel",

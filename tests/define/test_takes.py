@@ -206,3 +206,18 @@ def test_reference_that_is_no_function():
         ArgumentTypeError, match="reference must be a function of the operator's arguments, but got 3"
     ):
         define(reference=3)
+
+
+def test_a_function_of_shapes_may_take_tensors_and_lists():
+    reg = polyop.CustomRegOp("summed").input(0, "x").output(0, "y")
+    reg = reg.attr("axes", "required", "listInt").attr("s", "required", "float")
+    reg = reg.dtype_format(polyop.DataType.F32_Default, polyop.DataType.F32_Default).target("CPU")
+
+    op = polyop.Custom(
+        lambda x, axes, s: x * np.float32(s + len(axes)),
+        lambda x, axes: x,
+        lambda x, axes, s: x,
+        "pyfunc",
+        reg_info=reg.get_op_info(),
+    )
+    assert op(np.ones((2, 1), np.float32), [1], 2.0).tolist() == [[3], [3]]

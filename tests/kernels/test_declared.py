@@ -123,6 +123,10 @@ ACCEPTED = [
     (".c", f"int32_t f(size_t nparam, float **params, const unsigned *d, const size_t *const *s) {BODY}"),
     (".c", f"long f(unsigned nparam, void *params[], int d[], int64_t *s[], char *t[], uintptr_t a, uintptr_t b) {BODY}"),
     (".c", f"typedef void **all;\nint f(int nparam, all params) {BODY}"),
+    (".c", f"int f(int nparam, const uintptr_t *params, int *ndims, intptr_t *shapes) {BODY}"),
+    (".c", f"int f({FULL}, ...) {BODY}"),
+    (".c", f"int f(int nparam, void **params, int *d, int64_t **s, char **t, uintptr_t stream, long extra) {BODY}"),
+    (".c", f"#define f helper\nint f(float *x) {{ return 0; }}\n#undef f\nint f({FULL}) {BODY}"),
     (".c", f"int f(nparam, params) int nparam; void **params; {BODY}"),
     (".c", MACRO.format("") + f"KERNEL(f) {BODY}"),
     (".c", f"#define ARGS {FULL}\nint f(ARGS) {BODY}"),
@@ -135,8 +139,16 @@ ACCEPTED = [
     (".cc", MACRO.format('extern "C"') + f"float f(float x) {{ return x; }}\nKERNEL(f) {BODY}"),
     (".cc", MACRO.format('extern "C"') + f"namespace n {{ float f(float x) {{ return x; }} }}\nKERNEL(f) {BODY}"),
     (".cc", MACRO.format('extern "C"') + f'const char *text = R"(\nextern "C" int f(float *x) {{)";\nKERNEL(f) {BODY}'),
+    (".cc", f'extern "C" {{ extern "C++" int f(float *x) {{ return 0; }}\nint f({FULL}) {BODY} }}'),
     (".cc", f'extern "C" {{ [[maybe_unused]] int f(std::int32_t nparam, void** params, ...) {BODY} }}'),
 ]  # fmt: skip
+
+
+def test_a_macro_of_a_header_may_be_several_parameters(tmp_path):
+    (tmp_path / "args.h").write_text("#define TENSORS int nparam, void **params\n")
+    text = f'#include "args.h"\n{C}int f(TENSORS, int *ndims, int64_t **shapes) {BODY}'
+    _, make = define(tmp_path, text)
+    assert make()(X).tolist() == [5, 2]
 
 
 @pytest.mark.parametrize(("suffix", "text"), ACCEPTED, ids=range(len(ACCEPTED)))

@@ -168,8 +168,8 @@ POLYOP_BY_LANE(trigamma, polyop_trigamma)
 #endif
 #undef POLYOP_BY_LANE
 #if defined(POLYOP_WANT_ERF)
-/* a polynomial up to ERF_SPLIT, 1 - e^(-x^2) times another beyond. A gradient has the same e^(-x^2): the
- * compiler finds that it is one value if it is written as exp(-(x * x)) is. */
+/* a polynomial up to ERF_SPLIT, 1 - e^(-x^2) times another beyond. x and not a, and exp_by: then it is the
+ * same expression as the exp(-(x * x)) of a gradient, and a compiler may compute it once. */
 POLYOP_FN V N(erf)(V x) {
   V a = N(atmost)(N(abs)(x), ERF_ONE), u = x * x;
   V low = x * POLY(u, erf) + x;

@@ -97,7 +97,7 @@ class _Row(NamedTuple):
 _rows: dict[str, _Row] = {}  # by framework, in the order of registration
 _loaded: dict[str, Host] = {}
 _by_protocol: dict[str, Host] = {}  # of libraries without a row whose arrays speak DLPack, by their name
-_NO_TENSOR = "make an array of it first, numpy.asarray(value, numpy.float32) or as your framework has it"
+_ARRAY_HINT = "make an array of it first, numpy.asarray(value, numpy.float32) or as your framework has it"
 
 
 def register(
@@ -259,7 +259,7 @@ def find_host(operator: Operator, arguments: Sequence[Any]) -> Host:
             if host is None:
                 rule = f"must be a tensor of {' or '.join(_rows)}, or an array with __dlpack__"
                 seen = f"{type(value).__module__}.{type(value).__qualname__}"
-                hint = _NO_TENSOR if isinstance(value, (list, tuple, int, float, complex)) else None
+                hint = _ARRAY_HINT if isinstance(value, (list, tuple, int, float, complex)) else None
                 subject = f"{operator.name}: argument {name}"
                 raise ArgumentTypeError(subject, rule, seen, where=operator.origin, hint=hint)
             if first is None or _takes(host, first[0]):

@@ -1,7 +1,7 @@
 """Whether a kernel's source declares the parameters that polyop calls it with.
 
 A C function has no types in its library, and one with other parameters crashes the process. So the definition
-is read from the text. Nothing is refused that is not certain: a macro, an unknown type, a conditional of the
+is read from the text. Refused is what is plainly another type: a macro, an unknown type, a conditional of the
 preprocessor or a C++ function beside the kernel is no reason. A kernel may leave out its last parameters.
 """
 
@@ -36,7 +36,7 @@ _SPECIFIERS = re.compile(r"[A-Za-z_][\w\s*&]*")
 _OTHERS = frozenset(("static", "return", "else", "new"))
 """Words before a call, or before a function that the library does not export."""
 _WORDS = re.compile(r"(?:(?:void|bool|_Bool|char|short|int|long|signed|unsigned|float|double)\b\s*)+")
-_OF_WIDTH = re.compile(r"u?int(8|16|32|64)_t\b|(?:s?size|u?intptr|ptrdiff)_t\b")
+_OF_WIDTH = re.compile(r"u?int(8|16|32|64)_t\b|(?:s?size|ptrdiff)_t\b")
 _AROUND_NAME = re.compile(r"([\s*]*)(&?)\s*(?:[A-Za-z_]\w*)?\s*((?:\[\w*\]\s*)*)")
 _INTEGER = r"int\d+|char|bool"
 _ALSO = {"nparam": _INTEGER, "stream": "int64", "extra": "int64"}
@@ -52,7 +52,7 @@ class Definition(NamedTuple):
     line: int
 
 
-def check_declared(name: str, sources: Iterable[tuple[str, str, str]], subject: str) -> None:
+def check_source(name: str, sources: Iterable[tuple[str, str, str]], subject: str) -> None:
     """Raise ``ArgumentTypeError`` if a source defines the kernel or its Init in another way than is called.
 
     ``sources`` have a file for errors, a language and a text.
@@ -77,11 +77,10 @@ def definitions(text: str, name: str, language: str) -> Iterator[Definition]:
     [Definition(text='int f(int n, float *x)', result='int ', parameters=('int n', 'float *x'), line=1)]
     """
     code, macros, conditional = _code(text)
-    code, macros, conditional = _code(text)
     for match in re.finditer(rf"(?<![\w:.~]){re.escape(name)}\s*{_LIST}\s*\{{", code):
         start = 1 + max(code.rfind(mark, 0, match.start()) for mark in ";{}")
         before = code[start : match.start()]
-        words = set(re.findall(r"\w+", before + match[1]))
+        words = {name, *re.findall(r"\w+", before + match[1])}
         in_conditional = bisect_right(conditional, match.start()) % 2
         if in_conditional or words & (macros | _OTHERS) or not _SPECIFIERS.fullmatch(_plain(before)):
             continue
@@ -113,14 +112,14 @@ def _code(text: str) -> tuple[str, frozenset[str], tuple[int, ...]]:
         elif match["directive"] == "endif":
             depth -= 1
             bounds.extend([match.end()] if depth == 0 else [])
-        return match[0] if match[0] == '"C"' else re.sub(r"[^\n]", " ", match[0])
+        return match[0] if match[0] in ('"C"', '"C++"') else re.sub(r"[^\n]", " ", match[0])
 
     code = _PARTS.sub(blank, text)
     return code, frozenset(macros), tuple(bounds)
 
 
 def _open_blocks(code: str) -> int | None:
-    """Return how many blocks of ``extern "C"`` are open at the end of a text; None if another one is."""
+    """Return how many blocks of ``extern "C"`` are open at the end of a text; None inside any other block."""
     opened: list[int] = []
     for match in re.finditer(r"[{}]", code):
         if match[0] == "{":
@@ -131,19 +130,23 @@ def _open_blocks(code: str) -> int | None:
 
 
 def _parameters(text: str) -> Iterator[str]:
-    """Yield the parameters of a list: split at commas outside of brackets."""
-    if text.strip() not in ("", "void"):
-        for part in re.split(r",(?![^(]*\))", text):
-            yield " ".join(part.split())
+    """Yield the parameters of a list, without a last ``...``: split at commas outside of brackets."""
+    parts = [" ".join(part.split()) for part in re.split(r",(?![^(]*\))", text)]
+    yield from parts[:-1]
+    yield from (part for part in parts[-1:] if part not in ("", "void", "..."))
 
 
 def _problem(found: Definition, rows: Sequence[tuple[str, str, str]]) -> str | None:
+    """Return how polyop calls a function that cannot be called so; None if that is not certain."""
+    parameters = found.parameters
+    unknown = (k for k, text in enumerate(parameters) if re.fullmatch(r"\w+", text) and _type(text) is None)
+    parameters = parameters[: next(unknown, None)]  # it may be a macro, of several parameters
     result = _type(found.result)
     if result is not None and not re.fullmatch(_INTEGER, result):
         return "must return int, where 0 is success"
-    if len(found.parameters) > len(rows):
+    if len(parameters) > len(rows):
         return f"is called with {len(rows)} arguments"
-    for number, (seen, (name, text, accepted)) in enumerate(zip(found.parameters, rows, strict=False)):
+    for number, (seen, (name, text, accepted)) in enumerate(zip(parameters, rows, strict=False)):
         kind = _type(seen)
         if kind is not None and not re.fullmatch(f"{accepted}|{_ALSO.get(name, accepted)}", kind):
             return f"is called with {text} as argument {number + 1}, {name}"

@@ -99,10 +99,10 @@ class PythonKernel(KernelBase):
         if len(items) != len(outputs):
             seen = f"{len(items)}" if result is not None else "None"
             rule = f"must return {len(outputs)} outputs (a tuple when more than one)"
-            raise KernelError(self, rule, seen, where=where)
+            raise KernelError(self, rule, seen, where=where, hint=None if result is not None else RETURN_HINT)
         arrays = []
         for i, (item, spec) in enumerate(zip(items, outputs, strict=True)):
-            value = self._result(item, spec, i)
+            value = self._result(item, spec, i, nothing=result is None)
             array = new(spec if value.shape == spec.shape else replace(spec, shape=value.shape))
             array[...] = value  # copied, because the function may keep its array
             arrays.append(array)
@@ -121,13 +121,13 @@ class PythonKernel(KernelBase):
                     where = of_function(self.function)
                     raise KernelError(f"{self}: output {i}", rule, array.shape, where=where)
 
-    def _result(self, value: Any, spec: Spec, index: int) -> Any:
+    def _result(self, value: Any, spec: Spec, index: int, *, nothing: bool) -> Any:
         subject, where = f"{self}: output {index}", of_function(self.function)
         if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
             value = _scalar(value, spec, subject, where)
         if not isinstance(value, (np.ndarray, np.generic)):
             hint = "several outputs are returned as a tuple" if isinstance(value, list) else None
-            hint = "the function returns nothing: end it with return" if value is None else hint
+            hint = RETURN_HINT if nothing else hint
             raise KernelError(subject, "must be a NumPy array", type(value).__name__, where=where, hint=hint)
         array = np.asarray(value)
         array = array.astype(array.dtype.newbyteorder("="), copy=False)
@@ -143,6 +143,7 @@ class PythonKernel(KernelBase):
         return array
 
 
+RETURN_HINT = "the function returns nothing: end it with return"
 _RANKS = {"bool": 0, "int": 1, "float": 2, "complex": 3}
 
 

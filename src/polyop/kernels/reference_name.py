@@ -11,6 +11,7 @@ from ..core.errors import ArgumentTypeError, ArgumentValueError, FallbackWarning
 from ..core.limits import as_path
 
 _RULE = "'func' should be like 'file_name:func_name'"
+_FILES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".py", ".so", ".dylib")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -28,7 +29,7 @@ def split_reference(func: str, subject: str) -> tuple[str, str]:
     path, colon, name = func.rpartition(":")
     if not colon:
         hint = "a function of a library is 'lib.so:Func'; a name without ':' is an operator of a provider"
-        hint = f"name its function, as in '{func}:function'" if Path(func).suffix else hint
+        hint = f"name its function, as in '{func}:function'" if Path(func).suffix in _FILES else hint
         raise ArgumentTypeError(subject, _RULE, repr(func), hint=hint)
     if not path.strip():
         raise ArgumentTypeError(subject, f"{_RULE}, and the path is empty", repr(func))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.dtypes import dtype
 from .base import Accepts
-from .declared import check_declared
+from .declared import check_source
 from .library import LibraryKernel
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class SourceKernel(LibraryKernel):
         sources = [(path, "c" if _suffix(path) == ".c" else "c++", _text(path)) for path in self.files]
         if self.code is not None:
             sources.append(("code", self.language, self.code))
-        check_declared(self.name, sources, subject)
+        check_source(self.name, sources, subject)
 
 
 def is_source(path: str | Path) -> bool:

@@ -147,9 +147,15 @@ def derive_infer(
 
 
 def _names_for(rule: Any, schema: Schema) -> list[str]:
-    """Return what a function of shapes or dtypes is called with: all arguments, or the tensors alone."""
-    tensors = [schema.arguments[i].name for i in schema.tensor_positions]
-    return tensors if arity(rule) == len(tensors) else [argument.name for argument in schema.arguments]
+    """Return what a function of shapes or dtypes is called with: all arguments, or the tensors alone.
+
+    Lists and None count as tensors in a call.
+    """
+    kinds = [(argument.name, argument.type) for argument in schema.arguments]
+    tensors = [name for name, kind in kinds if kind.is_tensor]
+    with_lists = [name for name, kind in kinds if kind.is_tensor or kind.is_list or kind.is_optional]
+    names = (found for found in (tensors, with_lists) if arity(rule) == len(found))
+    return next(names, [name for name, _ in kinds])
 
 
 def _rule_for_fresh(out_shape: Any, out_dtype: Any, schema: Schema, subject: str) -> ShapeAndDtype:

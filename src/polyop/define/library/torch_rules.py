@@ -37,12 +37,16 @@ class VmapInfo:
     randomness: str = "error"
 
 
+_CHECK = "__polyop_check__"
+"""The attribute of a rule that compares an author's functions with the schema."""
+
+
 def check_registered(rule: Any, schema: Schema, where: Any) -> None:
     """Raise ``ArgumentTypeError`` if a function of ``register_autograd`` or ``register_vmap`` does not fit.
 
     The schema may be defined after the rule, so it is checked where the operator is assembled.
     """
-    check = getattr(rule, "check", None)
+    check = getattr(rule, _CHECK, None)
     if check is not None:
         check(schema, where)
 
@@ -76,7 +80,7 @@ def gradient_of(backward: Callable[..., Any], setup_context: Callable[..., Any] 
             grads = [f"grad{i if several else ''}" for i in range(len(schema.returns))]
             check_takes("backward", backward, ("ctx", *grads), schema, where)
 
-    rule.check = check  # type: ignore[attr-defined]
+    setattr(rule, _CHECK, check)
     return rule
 
 
@@ -91,7 +95,7 @@ def batch_of(function: Callable[..., Any]) -> Callable[..., Any]:
         names = [argument.name for argument in schema.arguments]
         check_takes("the rule of register_vmap", function, ("info", "in_dims", *names), schema, where)
 
-    rule.check = check  # type: ignore[attr-defined]
+    setattr(rule, _CHECK, check)
     return rule
 
 

@@ -2,8 +2,8 @@
 
 The rules, outermost loops first:
 
-threads   The first parallel loop. Or a reduction whose result has fewer dimensions than its nest: each thread
-          but the first then has a copy of the result. Or a sequential loop that threads can partition
+threads   The first parallel loop. Or a reduction whose result has fewer dimensions than its nest: all threads
+          but the first then have a copy of the result. Or a sequential loop that threads can partition
           (thread_partition.py).
 vector    In each nest, the loop along which accesses to memory cost least.
 tile      A vector loop around sums, inside a parallel loop. The sums of several iterations of both stay in
