@@ -31,12 +31,16 @@ def walk(top: ast.AST) -> list[ast.AST]:
 def copied(node: Node) -> Node:
     """Return a copy of a tree, which shares nothing with it that a rewriting changes.
 
+    Nodes that others have put beside a node's fields are left out: in IPython, ``parent`` closes a circle.
+
     >>> tree = ast.parse("y = x")
     >>> ast.unparse(copied(tree)), copied(tree).body[0] is tree.body[0]
     ('y = x', False)
     """
     copy = node.__class__.__new__(node.__class__)  # Python 3.13 warns of a node without its fields
-    copy.__dict__.update({name: _copied(value) for name, value in node.__dict__.items()})
+    for name, value in node.__dict__.items():
+        if name in node._fields or not isinstance(value, ast.AST):
+            copy.__dict__[name] = _copied(value)
     return copy
 
 
