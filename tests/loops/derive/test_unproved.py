@@ -14,7 +14,11 @@ from polyop.core.dtypes import dtype
 from polyop.core.errors import GradientError
 from polyop.core.spec import Spec
 from polyop.loops.analysis.session import IslSession
-from polyop.loops.derive import adjoint as derivation
+from polyop.loops.derive import proved as derivation
+from polyop.loops.derive.functional import functional
+from polyop.loops.derive.tangent import tangent
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import interpret
 
 
 @pytest.fixture
@@ -70,3 +74,39 @@ def test_the_error_names_the_line_if_that_fails_too(monkeypatch):
         operator.gradient.loops(x, x)
     assert "test_unproved.py:" in str(seen.value)
     assert "give bprop=" in str(seen.value)
+
+
+def test_a_tangent_without_proofs_warns_and_is_right(unproved):
+    x, w = np.linspace(0.5, 1.5, 6), np.linspace(1.0, 2.0, 6)
+    typed = functional(parse(iterated, [("float64", 1)] * 2, {}))
+    with pytest.warns(polyop.FallbackWarning, match="iterated: its tangent starts its temporaries as zeros"):
+        kernel = tangent(typed, (True, True))
+    moved = interpret(kernel, [x, w, np.ones(6), np.zeros(6)])[0]
+    further, nearer = (interpret(typed, [x + h, w])[0] for h in (1e-6, -1e-6))
+    np.testing.assert_allclose(moved, (further - nearer) / 2e-6, rtol=1e-6)
+
+
+def many_assumptions(first, x, scale):
+    y = output_tensor((x.shape[0], scale.shape[1], x.shape[2]), x.dtype)
+    for i in range(2, scale.shape[2] - 1):
+        for j in range(x.shape[1] - 1):
+            for k in range(x.shape[0]):
+                s = 2.0 * first[0]
+                x[k, i, k] = scale[k, first.shape[0] - 1, j]
+            s = scale[0, 0, j]
+        for j in reduce(x.shape[1]):
+            if first[-1] == y[0, 0, 0]:
+                s = float64(j)
+            else:
+                s = first[-1]
+    return y, x
+
+
+def test_sizes_that_are_assumed_do_not_multiply_what_isl_does(monkeypatch):
+    """Each loop that may be empty has sizes of several cases; the proofs must not try all their combinations."""
+    monkeypatch.setattr(derivation, "OPERATIONS", 300_000)
+    types = [("float64", 1), ("float64", 3), ("float64", 3)]
+    typed = functional(parse(many_assumptions, types, {}))  # it writes x: a copy is the second output
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", polyop.FallbackWarning)
+        assert tangent(typed, (True, True, True)).outputs

@@ -186,7 +186,8 @@ class Model:
         for sizes in self._assumed_sizes:
             if instances.is_empty():
                 break
-            instances = instances.intersect_params(sizes)
+            # as few pieces as can be: the next sizes multiply them
+            instances = instances.intersect_params(sizes).coalesce()
         return bool(instances.is_empty())
 
     @functools.cached_property

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
-from ...core.errors import FallbackWarning, GradientError
-from ..analysis.session import IslSession
+from ...core.errors import FallbackWarning
 from ..ir.grammar import Kernel
 from ..ir.note import Note
 from ..ir.types import is_real
@@ -17,37 +14,11 @@ from .derivation import Derivation
 from .gradient_kernel import Adjoint
 from .in_place import refuse_in_place
 from .pipelines import BACKWARD, CHECKPOINTED
+from .proved import first_line, proved
 
-OPERATIONS = 40_000_000
-"""What isl may spend on deriving: without a proof a value is taped, which costs more than the proof."""
 PATIENCE = 100
 """How many times as much for a gradient whose residuals are known: it must not come to read others."""
 UNPROVED = "its gradient tapes whatever may change: where values come from takes too long to prove"
-
-Made = TypeVar("Made")
-
-
-def proved(kernel: Kernel, make: Callable[[IslSession], Made], patience: int = 1) -> tuple[Made, bool]:
-    """Return what ``make`` derives, and whether with all proofs.
-
-    Where isl gives up it is made again without knowing any index: each write of a tensor may then be of
-    what any other statement has read. Raises ``GradientError`` where that, too, takes too long.
-    """
-    import islpy
-
-    with contextlib.suppress(islpy.Error):
-        return make(IslSession(patience * OPERATIONS)), True
-    try:
-        return make(IslSession(OPERATIONS, blind=True)), False
-    except islpy.Error as problem:
-        rule = "its gradient cannot be derived: where its values come from takes too long to prove"
-        hint = "give bprop= (or gradient=), or make two kernels of it"
-        where = kernel.where(_first(kernel))
-        raise GradientError(kernel.name, rule, str(problem), where=where, hint=hint) from None
-
-
-def _first(kernel: Kernel) -> int:
-    return min(kernel.source, default=0)
 
 
 def adjoint(
@@ -72,12 +43,14 @@ def adjoint(
     passes = CHECKPOINTED if segments else BACKWARD
     begin = start(kernel, present, wanted).with_(required=kept)
     patience = PATIENCE if keeps_residuals else 1
-    derivation, sure = proved(kernel, lambda s: run_passes(begin.with_(session=s), passes, watch), patience)
+    derivation, sure = proved(
+        kernel, "gradient", lambda s: run_passes(begin.with_(session=s), passes, watch), patience
+    )
     tapes = {n: source for n, source in derivation.tapes.items() if n in derivation.kernel.buffers}
     notes = tuple(sorted(set(derivation.notes)))
     if not sure:
         warnings.warn(FallbackWarning(f"{kernel.name}: {UNPROVED}"), stacklevel=2)
-        notes = (Note(_first(kernel), UNPROVED, "fallback"), *notes)
+        notes = (Note(first_line(kernel), UNPROVED, "fallback"), *notes)
     return Adjoint(derivation.kernel, notes, tapes)
 
 

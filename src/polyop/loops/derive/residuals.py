@@ -70,7 +70,8 @@ def _recorded_residuals(kernel: Kernel, results: int) -> frozenset[str] | None:
     import islpy  # late, like the next ones: a simple kernel does without isl
 
     from ..analysis.session import IslSession
-    from .adjoint import OPERATIONS, start
+    from .adjoint import start
+    from .proved import OPERATIONS
 
     read: frozenset[str] = frozenset()
     while True:

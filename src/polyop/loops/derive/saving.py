@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..ir.grammar import Kernel
 from ..runner import Watch, run_passes
-from .adjoint import proved, start
+from .adjoint import start
 from .pipelines import SAVING
+from .proved import proved
 
 
 def saving(
@@ -17,5 +18,5 @@ def saving(
     ``left`` are temporaries that are not returned in any case.
     """
     begin = start(kernel).with_(tape=tape, not_saved=left)
-    derivation, _ = proved(kernel, lambda s: run_passes(begin.with_(session=s), SAVING, watch))
+    derivation, _ = proved(kernel, "gradient", lambda s: run_passes(begin.with_(session=s), SAVING, watch))
     return derivation.kernel if derivation.saved else None

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
+from ...core.errors import FallbackWarning
 from ..ir.grammar import Kernel
 from ..ir.types import is_real
 from ..runner import Watch, run_passes
 from .derivation import Derivation
 from .in_place import refuse_in_place
 from .pipelines import TANGENT
+from .proved import proved
+
+UNPROVED = "its tangent starts its temporaries as zeros: whether they need that takes too long to prove"
 
 
 def tangent(kernel: Kernel, present: Sequence[bool], watch: Watch | None = None) -> Kernel:
@@ -17,11 +22,15 @@ def tangent(kernel: Kernel, present: Sequence[bool], watch: Watch | None = None)
 
     Parameters: the kernel's tensors, a tangent for each of them, its attributes; what is not read has no
     dimensions. Outputs: a tangent for each output, of its shape and dtype where it holds real numbers,
-    else of one element. Raises ``GradientError`` for a kernel that writes an input.
+    else of one element. Raises ``GradientError`` for a kernel that writes an input, and where isl gives up.
     """
     refuse_in_place(kernel, "tangent")
     tensors = [n for n in kernel.parameters if n in kernel.buffers]
     rows = zip(tensors, present, strict=True)
     inputs = tuple(n for n, flag in rows if flag and is_real(kernel, n))
     outputs = tuple(n for n in kernel.outputs if is_real(kernel, n))
-    return run_passes(Derivation(kernel, inputs=inputs, outputs=outputs), TANGENT, watch).kernel
+    begin = Derivation(kernel, inputs=inputs, outputs=outputs)
+    derivation, sure = proved(kernel, "tangent", lambda s: run_passes(begin.with_(session=s), TANGENT, watch))
+    if not sure:
+        warnings.warn(FallbackWarning(f"{kernel.name}: {UNPROVED}"), stacklevel=2)
+    return derivation.kernel
