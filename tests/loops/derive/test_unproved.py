@@ -1,4 +1,4 @@
-# ruff: noqa: F821 - kernels, whose words are no names here
+# ruff: noqa: F821, F841, SIM108 - kernels, whose words are no names here
 """If isl exceeds its quota, a gradient is derived with unknown indices: it tapes more, and is correct."""
 
 import warnings

@@ -106,7 +106,8 @@ def _with_leaves(expr: Expr, leaves: dict[str, Expr]) -> Expr:
         leaves[name_of(expr)] = expr
     if not isinstance(expr, Op) or expr.type != INT:
         return expr
-    if _linear(expr) is None and all(isinstance(e, (Size, Const, Op)) for e in walk(expr)):
+    is_sum = expr.name in ("+", "-", "neg")  # what is not linear is one of its operands
+    if not is_sum and _linear(expr) is None and all(isinstance(e, (Size, Const, Op)) for e in walk(expr)):
         leaves[repr(expr)] = expr
         return Var(repr(expr), INT)
     return replace(expr, args=tuple(_with_leaves(a, leaves) for a in expr.args))

@@ -11,7 +11,7 @@ The loop in the middle has no conditions, so its iterations can be vector lanes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis import affine
@@ -97,6 +97,7 @@ class _Splitter:
         self.assigned = _assignments(kernel.body)
         self.notes: list[Note] = []
         self.count = 0
+        self.split: set[str] = set()
         self.used_names = names_of(kernel)
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -112,13 +113,16 @@ class _Splitter:
         return tuple(result)
 
     def _loop(self, loop: For) -> list[Stmt]:
-        parallel = loop.var not in self.kinds or self.kinds[loop.var].name == "parallel"
-        if not parallel or loop.hint == "serial" or self.count >= MAX_SPLIT_LOOPS or not _contiguous(loop):
+        if loop.hint == "serial" or self.count >= MAX_SPLIT_LOOPS or not _contiguous(loop):
             return [loop]
-        inside = _range(loop)
-        if inside is None or any(self.assigned[n] > c for n, c in _assignments(loop.body).items()):
+        inside = _range(loop, self.split)
+        if inside is None or not (self._is_parallel(loop) or self._is_long_sum(loop, inside)):
+            return [loop]
+        assigned, local = _assignments(loop.body), _local_scalars(loop.body)
+        if any(self.assigned[n] > c for n, c in assigned.items() if n in local):
             return [loop]  # a scalar that is assigned outside as well cannot have a new name in each part
         self.count += 1
+        self.split.add(loop.var)
         text = f"loop {loop.var} split: its inside runs without the conditions at its borders"
         self.notes.append(Note(loop.line, text, "index_set_splitting"))
         first = affine.extreme("min", (affine.extreme("max", (loop.lo, *inside.lower)), loop.hi))
@@ -129,6 +133,22 @@ class _Splitter:
             *([replace(loop, lo=first, hi=last, body=bare)] if bare else []),
             self._border(replace(loop, lo=last, hint="border"), f"_high{self.count}"),
         ]
+
+    def _is_parallel(self, loop: For) -> bool:
+        return loop.var not in self.kinds or self.kinds[loop.var].name == "parallel"
+
+    def _is_long_sum(self, loop: For, inside: Range) -> bool:
+        """Whether a loop without loops in it sums in scalars, and has conditions at its borders alone.
+
+        Its range then ends with the size that ends the inside: ``n`` in ``for j in range(n)``, where
+        ``j + k < n``. A window ``for k in range(t)`` has conditions all over.
+        """
+        kind = self.kinds[loop.var]
+        if kind.name != "reduction" or any(name in self.buffers for name, _ in kind.over):
+            return False
+        if any(isinstance(s, For) for s in statements(loop.body)):
+            return False
+        return any(_sizes_in(bound) & _sizes_in(loop.hi) for bound in inside.upper)
 
     def _border(self, loop: For, suffix: str) -> For:
         """Return a copy of a loop with new names for the private buffers of its iterations.
@@ -146,6 +166,12 @@ class _Splitter:
         return border
 
 
+def _sizes_in(bound: Expr) -> set[str]:
+    """Return the sizes, or expressions of sizes, that a bound grows with."""
+    form = affine.linear_with_terms(bound)
+    return set() if form is None else {n for n, step in form[0].items() if step > 0 and n in form[1]}
+
+
 def _contiguous(loop: For) -> bool:
     """Whether the loop has an access with stride one, so that it may become the vector loop."""
     nodes = list(statements(loop.body))
@@ -154,14 +180,17 @@ def _contiguous(loop: For) -> bool:
     return any(stride(a, loop.var) == UNIT for a in accesses)
 
 
-def _range(loop: For) -> Range | None:
-    """Return the range in which the conditions on a loop's variable hold, or None if there are none."""
+def _range(loop: For, split: Collection[str]) -> Range | None:
+    """Return the range in which the conditions on a loop's variable hold, or None if there are none.
+
+    The loops ``split`` in it are in parts already.
+    """
     lower: list[Expr] = []
     upper: list[Expr] = []
     atoms: set[Expr] = set()
     inner = {s.var: s for s in statements(loop.body) if isinstance(s, For)}
     assigned = {s.name for s in statements(loop.body) if isinstance(s, Assign)}
-    for atom in _atoms(loop.body):
+    for atom in _atoms(_unsplit(loop.body, split)):
         bound = _bound(atom, loop, inner, assigned)
         if bound is None:
             continue
@@ -172,10 +201,23 @@ def _range(loop: For) -> Range | None:
     )
 
 
-def _atoms(body: Sequence[Stmt]) -> list[Op]:
-    """Return the comparisons in a body, and those with which a clamp is one of its operands; each once."""
+def _unsplit(body: Sequence[Stmt], split: Collection[str]) -> Iterator[Stmt]:
+    """Yield the statements of a body, but for the loops ``split`` and all that is in the borders of loops."""
+    for node in body:
+        if isinstance(node, For):
+            if node.hint != "border":
+                yield from [node] if node.var not in split else []
+                yield from _unsplit(node.body, split)
+        else:
+            yield node
+            if isinstance(node, If):
+                yield from _unsplit((*node.body, *node.orelse), split)
+
+
+def _atoms(nodes: Iterable[Stmt]) -> list[Op]:
+    """Return the comparisons in statements, and those by which a clamp is one of its operands; each once."""
     atoms: list[Op] = []
-    for node in statements(tuple(body)):
+    for node in nodes:
         found = [e for e in walk(node) if isinstance(e, Op)]
         atoms += [e for e in found if e.name in _SIGNS]
         for clamp in (e for e in found if affine.is_clamp(e)):

@@ -132,9 +132,11 @@ class _Rules:
         reused = all(_is_reused(load, variables) for load in loads)
         reused = reused and bool(sums) and bool(free) and len(loads) > 1
 
+        # a contraction stores each sum once; any other nest loads and stores the element each time
+        nodes: list[Load | Store] = [store, *loads] if reused else [store, store, *loads]
+
         def cost(loop: Loop) -> float:
             # index_set_splitting will take the clamps away, but at the borders
-            nodes: list[Load | Store] = [store, *loads]
             accesses = [replace(a, index=tuple(map(affine.unclamped, a.index))) for a in nodes]
             return sum((COSTS[stride(node, loop.var)] for node in accesses), 0.0)
 

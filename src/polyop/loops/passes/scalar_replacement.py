@@ -5,8 +5,9 @@
                                                acc += x[i, k]
                                            y[i] = acc
 
-The element is stored once, after its loop. If the loop may have no iteration, all of this is put under a
-condition, because the element may then be out of range.
+The element is stored once, after its loop. Where an outer loop adds to the element too, the scalar starts
+with zero and is added to the element, so that both loops stay sums. If the loop may have no iteration, all of
+this is put under a condition, because the element may then be out of range.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..analysis.polyhedra import Access, Leaf, Model
+from ..analysis.polyhedra import Access, Leaf
 from ..ir.grammar import (
     BOOL,
     Assign,
@@ -23,7 +24,6 @@ from ..ir.grammar import (
     Expr,
     For,
     If,
-    Kernel,
     Load,
     Op,
     Stmt,
@@ -44,14 +44,13 @@ Index = tuple[Expr, ...]
 def scalar_replacement(program: Program) -> Program:
     """Return the program with accumulations such as ``for k: y[i] += e`` in a scalar."""
     kernel = program.kernel
-    return program.with_(
-        kernel=replace(kernel, body=_Accumulators(kernel, program.model).body(kernel.body, ()))
-    )
+    return program.with_(kernel=replace(kernel, body=_Accumulators(program).body(kernel.body, ())))
 
 
 class _Accumulators:
-    def __init__(self, kernel: Kernel, model: Model) -> None:
-        self.kernel, self.model = kernel, model
+    def __init__(self, program: Program) -> None:
+        kernel = program.kernel
+        self.program, self.kernel, self.model = program, kernel, program.model
         self.count = 0
         nodes = list(statements(kernel.body))
         self.used_names = {*kernel.buffers, *kernel.attributes, *(s.var for s in nodes if isinstance(s, For))}
@@ -81,6 +80,7 @@ class _Accumulators:
         for buffer, index in self._candidates(loop, loops):
             name = self._new(buffer)
             kind = Type(self.kernel.buffers[buffer].dtype)
+            partial = self._is_partial_sum(loop, buffer, index, loops)
             loop = _with_scalar(loop, buffer, index, Var(name, kind))
             before = result[-1] if result else None
             if isinstance(before, Store) and (before.buffer, before.index) == (buffer, index):
@@ -90,9 +90,10 @@ class _Accumulators:
                 start = len(result)
                 always.append(Store(buffer, index, Var(name, kind), "", loop.line))
             else:
-                result.append(Assign(name, Load(buffer, index, kind, loop.line), "", loop.line))
+                start_value = Const(0.0, kind) if partial else Load(buffer, index, kind, loop.line)
+                result.append(Assign(name, start_value, "", loop.line))
                 guard = guard or not all(map(_has_iterations, perfect(loop)))
-                after.append(Store(buffer, index, Var(name, kind), "", loop.line))
+                after.append(Store(buffer, index, Var(name, kind), "+" if partial else "", loop.line))
         inner = replace(loop, body=self.body(loop.body, (*loops, loop.var)))
         result += [inner, *after]
         if guard:  # a loop without iterations must not touch the element, which may not exist
@@ -101,6 +102,22 @@ class _Accumulators:
             test = functools.reduce(lambda one, other: Op("and", (one, other), BOOL), tests)
             result[start:] = [If(test, wrapped, (), loop.line)]
         result += always
+
+    def _is_partial_sum(self, loop: For, buffer: str, index: Index, loops: tuple[str, ...]) -> bool:
+        """Whether the loop only adds to an element that an outer loop adds to as well.
+
+        The scalar is then the sum of this loop alone, which is added once: the outer loop stays a reduction,
+        of which each thread may have a part.
+        """
+        if self.kernel.buffers[buffer].dtype not in ("float32", "float64"):
+            return False
+        inside = list(statements((loop,)))
+        stores = [s for s in inside if isinstance(s, Store) and s.buffer == buffer]
+        if any(s.op != "+" for s in stores) or any(_loads(s, buffer) for s in inside):
+            return False
+        names = {e.name for i in index for e in walk(i) if isinstance(e, Var)}
+        outer = [var for var in loops if var not in names]
+        return any((buffer, "+") in self.program.kinds[var].over for var in outer)
 
     def _new(self, buffer: str) -> str:
         while True:

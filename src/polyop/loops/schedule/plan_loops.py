@@ -5,7 +5,7 @@ The rules, outermost loops first:
 threads   The first parallel loop. Or a reduction whose result has fewer dimensions than its nest: all threads
           but the first then have a copy of the result. Or a sequential loop that threads can partition
           (thread_partition.py).
-vector    In each nest, the loop along which accesses to memory cost least.
+vector    In each nest, the loop along which accesses to memory cost least. Not a window, which is short.
 tile      A vector loop around sums, inside a parallel loop. The sums of several iterations of both stay in
           registers, and operands that the rows share are packed into a panel.
 """
@@ -199,7 +199,8 @@ class Planner:
         inner_cost, chosen = self._inner(node.body, (*parents, node))
         if node.var in self.roles.vectorize:
             return inner_cost * 16, [(node, parents)]
-        if self.blocked(node) is None and not self.roles.has_vectorize(node.body):
+        window = _slides_over(node) in {loop.var for loop, _ in chosen}
+        if not window and self.blocked(node) is None and not self.roles.has_vectorize(node.body):
             tile = self._tile(node, parents)
             own = self._cost(node.body, node, 1.0, dict.fromkeys(tile.shared if tile else (), SHARED)) / LANES
             if own < inner_cost:  # on a tie, the inner loop
@@ -349,6 +350,20 @@ def _is_sliding_window(load: Load, lane: str, inner: AbstractSet[str]) -> bool:
     """Whether a panel would hold the same rows several times, once for each position of a window."""
     used = [{e.name for e in walk(i) if isinstance(e, Var)} for i in load.index]
     return load.index[-1] == Var(lane, INT) and any(len(names & inner) > 1 for names in used[:-1])
+
+
+def _slides_over(loop: For) -> str:
+    """Return the loop inside whose range is shorter by the range of this one, as by a window; "" for none.
+
+    As in ``for k in range(t): for j in range(n - t + 1):``. A window is short: too short for lanes.
+    """
+    sizes = affine.linear(loop.hi) or {}
+    for inner in statements(loop.body):
+        if isinstance(inner, For):
+            shorter = affine.linear(inner.hi) or {}
+            if any(name and step > 0 > shorter.get(name, 0) for name, step in sizes.items()):
+                return inner.var
+    return ""
 
 
 def tests_for_iterations(node: If) -> bool:
