@@ -407,3 +407,25 @@ def test_a_constant_index_makes_later_checks_unnecessary():
         op(x[:, :1].copy(), z)
     with pytest.raises(KernelError, match="leaves dimension 1 of z, which has size 2"):
         op(x, z[:, :2].copy())
+
+
+def next_where_flagged(flags, x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for s in range(x.shape[0]):
+        y[s] = 0.0
+        for i in range(x.shape[1]):
+            if flags[i, s] == flags[0, s]:
+                y[s] += x[s, i + 1]
+    return y
+
+
+@pytest.mark.parametrize("rows", [1, 3, 8, 13])
+def test_an_index_that_all_lanes_share_is_checked_for_lanes_whose_condition_holds(rows):
+    """The lanes beyond the last row are no rows: their condition may hold for an index outside."""
+    flags, x = np.ones((5, rows), "float32"), R.normal(size=(rows, 5)).astype("float32")
+    flags[-1] = 2.0
+    op = kernel(next_where_flagged)
+    np.testing.assert_allclose(op(flags, x), x[:, 1:].sum(1), rtol=1e-6)
+    flags[-1, rows // 2] = 1.0
+    with pytest.raises(KernelError, match="index 5 is outside dimension 1 of x, which has size 5"):
+        op(flags, x)

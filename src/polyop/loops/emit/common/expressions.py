@@ -276,6 +276,8 @@ class Expressions:
             return self._loaded(self._element(node, scope), dtype)
         assert lanes is not None
         shared = all(not depends(node.index[axis], lanes.names) for axis in self.axes(node))
+        # what all lanes share is checked once, but not for lanes whose condition does not hold
+        shared = shared and (scope.mask is None or not self.axes(node))
         if not shared or kind not in (UNIT, STRIDED, BACK):
             return self._lane_by_lane(node, scope)
         if node in self.slides:
