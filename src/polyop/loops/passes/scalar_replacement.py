@@ -115,7 +115,9 @@ class _Accumulators:
         stores = [s for s in inside if isinstance(s, Store) and s.buffer == buffer]
         if any(s.op != "+" for s in stores) or any(_loads(s, buffer) for s in inside):
             return False
-        names = {e.name for i in index for e in walk(i) if isinstance(e, Var)}
+        # a loop whose bounds depend on the outer one is a strip of it: a part of the same sum
+        fixed = [*index, *(bound for one in perfect(loop) for bound in (one.lo, one.hi))]
+        names = {e.name for expr in fixed for e in walk(expr) if isinstance(e, Var)}
         outer = [var for var in loops if var not in names]
         return any((buffer, "+") in self.program.kinds[var].over for var in outer)
 
