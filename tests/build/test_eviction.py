@@ -103,6 +103,24 @@ def test_the_least_recently_used_are_evicted_first(cache, tmp_path):
     assert not (cache / "repairs.log").exists()
 
 
+def test_the_size_is_checked_after_each_build_without_reading_records(cache, tmp_path):
+    elsewhere(kernel(tmp_path, "one"))
+    [size] = [entry.size for entry in entries()]
+    [record] = (cache / "requests").iterdir()
+    whole = record.read_text()
+    record.write_text("damaged")  # a check that reads it would remove the entry, which then has no record
+    elsewhere(kernel(tmp_path, "two"))
+    record.write_text(whole)
+    assert names() == {"one", "two"}
+    elsewhere(kernel(tmp_path, "three"), POLYOP_CACHE_SIZE=str(2 * size))
+    assert "three" in names() and len(names()) == 2
+
+
+def a_day_passes(cache):
+    """Ages are checked once a day: let the last time be a day ago."""
+    os.utime(cache / "limits-checked", (time.time() - DAY - 1,) * 2)
+
+
 def test_entries_unused_for_long_are_evicted(cache, tmp_path):
     old, new = kernel(tmp_path, "old"), kernel(tmp_path, "new")
     elsewhere(old, new)
@@ -110,10 +128,14 @@ def test_entries_unused_for_long_are_evicted(cache, tmp_path):
     set_age(new, 89)
     elsewhere(kernel(tmp_path, "third"), POLYOP_CACHE_SIZE="none")
     assert names() == {"old", "new", "third"}
+    elsewhere(kernel(tmp_path, "again"))
+    assert names() == {"old", "new", "third", "again"}, "the ages were checked on this day"
+    a_day_passes(cache)
     elsewhere(kernel(tmp_path, "fourth"))
-    assert names() == {"new", "third", "fourth"}
+    assert names() == {"new", "third", "again", "fourth"}
+    a_day_passes(cache)
     elsewhere(kernel(tmp_path, "fifth"), POLYOP_CACHE_SIZE="1GiB,80d")
-    assert names() == {"third", "fourth", "fifth"}
+    assert names() == {"third", "again", "fourth", "fifth"}
 
 
 @pytest.mark.parametrize("remove", ["evict", "clear"])

@@ -41,10 +41,10 @@ class Cleared(NamedTuple):
     kept: int
 
 
-def _manifests(folder: Path) -> Iterator[tuple[Path, Manifest]]:
+def _manifests(folder: Path, *, whole: bool = False) -> Iterator[tuple[Path, Manifest]]:
     for path in sorted((folder / "requests").glob("*.json")):
         with contextlib.suppress(OSError, ValueError, CacheError):
-            yield path, Manifest.read(str(path), str(folder))
+            yield path, Manifest.read(str(path), str(folder), whole=whole)
 
 
 def entries(folder: Path | None = None) -> list[Entry]:
@@ -146,7 +146,7 @@ def _remove_unused(folder: Path, path: Path) -> None:
 
 
 def _remove_damaged(folder: Path) -> None:
-    readable = {path for path, _ in _manifests(folder)}
+    readable = {path for path, _ in _manifests(folder, whole=True)}
     for path in (folder / "requests").glob("*"):
         if path not in readable:
             path.unlink(missing_ok=True)

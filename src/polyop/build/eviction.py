@@ -1,10 +1,12 @@
 """Keep the build cache within a size and an age: evict the least recently used entries.
 
-POLYOP_CACHE_SIZE sets the limits. A process checks them after each build that it makes.
+POLYOP_CACHE_SIZE sets the limits. After each build a process checks the size, and once a day, for all
+processes, the ages: that reads the record of each entry.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -18,6 +20,8 @@ VARIABLE = "POLYOP_CACHE_SIZE"
 _DAY = 86400.0
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _TEXT = r"(\d{1,15}(?:\.\d{0,9})?)\s*([kmgt]?)(?:i?b)?\s*(?:,\s*(\d{1,6})\s*d(?:ays?)?)?"
+_CHECKED = "limits-checked"
+"""The file whose time tells when the ages of all entries were last checked."""
 _sizes: dict[Path, float] = {}
 """Folder of a cache -> its size in bytes, as last measured plus what this process has built since."""
 
@@ -62,9 +66,9 @@ def evict(folder: Path, added: float) -> None:
     limits = cache_limits()
     if limits == (None, None):
         return
-    size = _sizes.get(folder)
-    if size is not None and (limits.size is None or size + added <= limits.size):
-        _sizes[folder] = size + added  # still within the limit; ages are checked once per process
+    size = _size_of(folder, added)
+    if size is not None and (limits.size is None or size <= limits.size):
+        _sizes[folder] = size
         return
     all_entries = entries.entries(folder)
     total = float(sum(entry.size for entry in all_entries))
@@ -81,3 +85,15 @@ def evict(folder: Path, added: float) -> None:
         entries.remove(folder, evicted)
     entries.remove_leftovers(folder, oldest_use)
     _sizes[folder] = total
+    (folder / _CHECKED).touch()
+
+
+def _size_of(folder: Path, added: float) -> float | None:
+    """Return the size of a cache, to which ``added`` bytes were just added; None if a check of ages is due."""
+    known = _sizes.get(folder)
+    if known is not None:
+        return known + added
+    with contextlib.suppress(OSError):
+        if time.time() - (folder / _CHECKED).stat().st_mtime < _DAY:
+            return float(sum(file.stat().st_size for file in (folder / "entries").glob("*/*")))
+    return None

@@ -51,9 +51,9 @@ class BuildResult(NamedTuple):
         return self._replace(inputs=tuple(inputs))
 
 
-def _build_result(row: Any) -> BuildResult:
+def _build_result(row: Any, *, whole: bool) -> BuildResult:
     def rows(name: str) -> list[Any]:
-        return records.rows(records.field(row, name))
+        return records.rows(records.field(row, name)) if whole else []
 
     return BuildResult(
         records.hexadecimal(records.field(row, "key"), KEY_DIGITS),
@@ -80,13 +80,13 @@ def _input(row: list[Any]) -> Input:
     )
 
 
-@functools.lru_cache(maxsize=8)
-def _parsed(data: bytes) -> tuple[tuple[str, ...], tuple[BuildResult, ...]]:
-    """Return the sources and results of a manifest's bytes; kept, as each function of a source reads them."""
+@functools.lru_cache(maxsize=8)  # each function of a source reads the source's manifest
+def _parsed(data: bytes, *, whole: bool) -> tuple[tuple[str, ...], tuple[BuildResult, ...]]:
+    """Return the sources and results of a manifest's bytes; without inputs if not ``whole``."""
     record = records.parse(data)
     if records.field(record, "format") != FORMAT:
         return (), ()
-    results = tuple(_build_result(row) for row in records.rows(records.field(record, "variants")))
+    results = tuple(_build_result(row, whole=whole) for row in records.rows(records.field(record, "variants")))
     return tuple(records.text(name) for name in records.rows(records.field(record, "sources"))), results
 
 
@@ -100,16 +100,17 @@ class Manifest:
         self.results = results or []
 
     @classmethod
-    def read(cls, path: str, folder: str | None = None) -> Manifest:
+    def read(cls, path: str, folder: str | None = None, *, whole: bool = True) -> Manifest:
         """Return the manifest in a file. With the cache's ``folder``, check that only the user may write it.
 
-        A manifest of another format reads as an empty one.
+        If not ``whole``, its results have no inputs and no absent paths, whose checks take most of the time:
+        that is enough for a listing. A manifest of another format reads as an empty one.
         Raises ``OSError``, ``ValueError`` if the file is damaged, and ``CacheError`` if the check fails.
         """
         data, status = records.read_bytes(path)
         if folder is not None:
             check_file(folder, path, status)
-        sources, results = _parsed(data)
+        sources, results = _parsed(data, whole=whole)
         return cls(list(sources), list(results))
 
     def add(self, result: BuildResult) -> list[BuildResult]:
