@@ -118,7 +118,7 @@ def test_the_size_is_checked_after_each_build_without_reading_records(cache, tmp
 
 def a_day_passes(cache):
     """Ages are checked once a day: let the last time be a day ago."""
-    os.utime(cache / "limits-checked", (time.time() - DAY - 1,) * 2)
+    os.utime(cache / "ages-checked", (time.time() - DAY - 1,) * 2)
 
 
 def test_entries_unused_for_long_are_evicted(cache, tmp_path):
@@ -244,3 +244,19 @@ def test_polyop_cache_shows_size_bound_ages_and_what_is_in_use(cache, tmp_path):
     assert first["sources"][0].endswith("shown.c") and first["built"] > second["built"]
     done = subprocess.run([*command, "clear"], capture_output=True, text=True, check=True)
     assert done.stdout == f"1 entry removed from {cache}; 1 entry in use stays\n"
+
+
+@pytest.mark.parametrize("remove", ["evict", "clear"])
+def test_a_record_whose_inputs_are_damaged_goes_with_its_entry(cache, tmp_path, remove):
+    elsewhere(kernel(tmp_path, "one"))
+    [record] = (cache / "requests").iterdir()
+    parts = json.loads(record.read_text())
+    parts["variants"][0]["inputs"] = [[1]]
+    record.write_text(json.dumps(parts))
+    if remove == "clear":
+        clear()
+    else:
+        elsewhere(kernel(tmp_path, "two"), POLYOP_CACHE_SIZE="0")
+    assert names() == (set() if remove == "clear" else {"two"})
+    assert len(list((cache / "entries").iterdir())) == len(names())
+    assert not record.exists()

@@ -16,6 +16,9 @@ from . import entry_locks, facts
 from .manifest import Manifest
 from .paths import cache_dir
 
+AGES_CHECKED = "ages-checked"
+"""The file whose time tells when the ages of all entries were last checked."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -76,8 +79,8 @@ def clear(older_than: float | None = None) -> Cleared:
     try:
         removed = remove(folder, keys)
         if oldest_use is None:
-            remove_leftovers(folder, time.time())
             _remove_damaged(folder)
+            remove_leftovers(folder, time.time())
     except OSError as problem:
         raise CacheError(
             f"build cache {folder}",
@@ -107,7 +110,11 @@ def remove(folder: Path, keys: Collection[str]) -> int:
 
 def _remove_of_request(folder: Path, path: Path, keys: Collection[str]) -> int:
     """Remove entries of the request with the manifest ``path``. The caller holds the request's lock."""
-    manifest, count = Manifest.read(str(path)), 0
+    try:
+        manifest, count = Manifest.read(str(path)), 0
+    except ValueError:  # its inputs are damaged: its entries are leftovers
+        path.unlink(missing_ok=True)
+        return 0
     for result in list(manifest.results):
         if result.key not in keys:
             continue
@@ -150,5 +157,5 @@ def _remove_damaged(folder: Path) -> None:
     for path in (folder / "requests").glob("*"):
         if path not in readable:
             path.unlink(missing_ok=True)
-    for name in ("repairs.log", facts.FILE):
+    for name in ("repairs.log", facts.FILE, AGES_CHECKED):
         (folder / name).unlink(missing_ok=True)

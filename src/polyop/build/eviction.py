@@ -1,7 +1,7 @@
 """Keep the build cache within a size and an age: evict the least recently used entries.
 
-POLYOP_CACHE_SIZE sets the limits. After each build a process checks the size, and once a day, for all
-processes, the ages: that reads the record of each entry.
+POLYOP_CACHE_SIZE sets the limits. After each build a process checks the size. Once a day, for all processes,
+it also checks the ages and removes what has no record: that reads the record of each entry.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ VARIABLE = "POLYOP_CACHE_SIZE"
 _DAY = 86400.0
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _TEXT = r"(\d{1,15}(?:\.\d{0,9})?)\s*([kmgt]?)(?:i?b)?\s*(?:,\s*(\d{1,6})\s*d(?:ays?)?)?"
-_CHECKED = "limits-checked"
-"""The file whose time tells when the ages of all entries were last checked."""
 _sizes: dict[Path, float] = {}
 """Folder of a cache -> its size in bytes, as last measured plus what this process has built since."""
 
@@ -85,15 +83,19 @@ def evict(folder: Path, added: float) -> None:
         entries.remove(folder, evicted)
     entries.remove_leftovers(folder, oldest_use)
     _sizes[folder] = total
-    (folder / _CHECKED).touch()
+    (folder / entries.AGES_CHECKED).touch()
 
 
 def _size_of(folder: Path, added: float) -> float | None:
-    """Return the size of a cache, to which ``added`` bytes were just added; None if a check of ages is due."""
-    known = _sizes.get(folder)
-    if known is not None:
-        return known + added
+    """Return the size of a cache, to which ``added`` bytes were just added; None if a check of ages is due.
+
+    Files of entries without a record count too, until a check of ages removes them.
+    """
     with contextlib.suppress(OSError):
-        if time.time() - (folder / _CHECKED).stat().st_mtime < _DAY:
+        age = time.time() - (folder / entries.AGES_CHECKED).stat().st_mtime
+        if 0 <= age < _DAY:
+            known = _sizes.get(folder)
+            if known is not None:
+                return known + added
             return float(sum(file.stat().st_size for file in (folder / "entries").glob("*/*")))
     return None

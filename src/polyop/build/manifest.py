@@ -86,7 +86,9 @@ def _parsed(data: bytes, *, whole: bool) -> tuple[tuple[str, ...], tuple[BuildRe
     record = records.parse(data)
     if records.field(record, "format") != FORMAT:
         return (), ()
-    results = tuple(_build_result(row, whole=whole) for row in records.rows(records.field(record, "variants")))
+    results = tuple(
+        _build_result(row, whole=whole) for row in records.rows(records.field(record, "variants"))
+    )
     return tuple(records.text(name) for name in records.rows(records.field(record, "sources"))), results
 
 

@@ -81,3 +81,55 @@ def test_values(function, sizes, compiled, batch):
     for threads in (1, 3):
         with batch.threads(threads):
             np.testing.assert_array_equal(compiled[function](*arrays)[0], expected)
+
+
+def causal(x, w, g):
+    """The shift of the border contains the window's own size."""
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            s = 0.0
+            for k in range(w.shape[0]):
+                s += w[k] * x[i, max(min(j + k - w.shape[0] + 1, x.shape[1] - 1), 0)]
+            y[i, j] = s
+    return y
+
+
+def panels(x, unused, g):
+    """No access adds both loops: one is no window of the other."""
+    y = output_tensor((x.shape[1],), x.dtype)
+    for c in range(x.shape[1]):
+        s = 0.0
+        for j in range(x.shape[0] - x.shape[1]):
+            s += x[j + x.shape[1], c]
+        y[c] = s
+    return y
+
+
+@pytest.mark.parametrize(("function", "ranks", "lanes"), [(causal, (2, 1, 1), "j"), (panels, (2, 1, 1), "c")])
+def test_what_is_no_window_keeps_its_lanes(function, ranks, lanes):
+    program = schedule(parse(function, [("float32", rank) for rank in ranks], {}))
+    assert lanes in program.plan.vector
+
+
+def sums_that_outlive_their_loop(x, z):
+    y, q = output_tensor(x.shape, x.dtype), output_tensor((1,), x.dtype)
+    s = -1.0
+    for i in range(x.shape[0]):
+        y[i] = x[i - 3] if i >= 3 else 0.0
+        if i == z.shape[0]:
+            s = 0.0
+            for j in range(x.shape[0]):
+                s += x[j + i] if j + i < x.shape[0] else 0.0
+    q[0] = s
+    return y, q
+
+
+def test_a_loop_around_a_split_sum_that_is_read_later_is_not_split():
+    kernel = parse(sums_that_outlive_their_loop, [("float64", 1), ("float64", 1)], {})
+    arrays = [np.arange(1.0, 7.0), np.zeros(1)]
+    for expected, result in zip(
+        interpret(kernel, arrays, {}), interpret(schedule(kernel).kernel, arrays, {}), strict=True
+    ):
+        np.testing.assert_array_equal(result, expected)
+    assert interpret(kernel, arrays, {})[1] == 20.0

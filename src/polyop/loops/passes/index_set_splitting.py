@@ -5,7 +5,8 @@
             ...                            for j in range(n - 1, n): ...with the condition
 
 The loop in the middle has no conditions, so its iterations can be vector lanes. A clamped index, as in
-``x[min(max(j - 1, 0), n - 1)]``, is a condition too: in the middle it is ``x[j - 1]``.
+``x[min(max(j - 1, 0), n - 1)]``, is a condition too: in the middle it is ``x[j - 1]``. A loop that sums is
+split where a window slides over its row.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from ..ir.grammar import (
     Kernel,
     Load,
     Op,
+    Size,
     Stmt,
     Store,
     Var,
@@ -105,21 +107,21 @@ class _Splitter:
         for node in body:
             if isinstance(node, For):
                 inner = replace(node, body=self.body(node.body))
-                result += self._loop(inner)
+                result += self._loop(inner, _assignments(node.body))
             elif isinstance(node, If):
                 result.append(replace(node, body=self.body(node.body), orelse=self.body(node.orelse)))
             else:
                 result.append(node)
         return tuple(result)
 
-    def _loop(self, loop: For) -> list[Stmt]:
+    def _loop(self, loop: For, assigned: Mapping[str, int]) -> list[Stmt]:
+        """Return the parts of a loop; ``assigned``: how often it assigned scalars before any was split."""
         if loop.hint == "serial" or self.count >= MAX_SPLIT_LOOPS or not _contiguous(loop):
             return [loop]
         inside = _range(loop, self.split)
-        if inside is None or not (self._is_parallel(loop) or self._is_long_sum(loop, inside)):
+        if inside is None or not (self._is_parallel(loop) or self._is_sum_over_row(loop)):
             return [loop]
-        assigned, local = _assignments(loop.body), _local_scalars(loop.body)
-        if any(self.assigned[n] > c for n, c in assigned.items() if n in local):
+        if any(self.assigned[n] > assigned[n] for n in _local_scalars(loop.body)):
             return [loop]  # a scalar that is assigned outside as well cannot have a new name in each part
         self.count += 1
         self.split.add(loop.var)
@@ -137,18 +139,27 @@ class _Splitter:
     def _is_parallel(self, loop: For) -> bool:
         return loop.var not in self.kinds or self.kinds[loop.var].name == "parallel"
 
-    def _is_long_sum(self, loop: For, inside: Range) -> bool:
-        """Whether a loop without loops in it sums in scalars, and has conditions at its borders alone.
+    def _is_sum_over_row(self, loop: For) -> bool:
+        """Whether a loop without loops in it sums in scalars, along a row that a window slides over.
 
-        Its range then ends with the size that ends the inside: ``n`` in ``for j in range(n)``, where
-        ``j + k < n``. A window ``for k in range(t)`` has conditions all over.
+        As ``for j in range(n)`` in ``s += g[j] * x[min(j + k, n - 1)]``, where ``x`` has ``n`` elements. The
+        loop over ``k``, the window, is short, and meets its condition all over.
         """
         kind = self.kinds[loop.var]
         if kind.name != "reduction" or any(name in self.buffers for name, _ in kind.over):
             return False
         if any(isinstance(s, For) for s in statements(loop.body)):
             return False
-        return any(_sizes_in(bound) & _sizes_in(loop.hi) for bound in inside.upper)
+        loads = [e for s in statements(loop.body) for e in walk(s) if isinstance(e, Load) and e.index]
+        return any(self._slides_along(load, loop) for load in loads)
+
+    def _slides_along(self, load: Load, loop: For) -> bool:
+        """Whether the last index of a load adds another loop to this one, which ends where that axis does."""
+        load = replace(load, index=tuple(map(affine.unclamped, load.index)))
+        others = {e.name for e in walk(load.index[-1]) if isinstance(e, Var)} & self.kinds.keys()
+        extent = self.buffers[load.buffer].shape[-1]
+        same_end = bool(_sizes_in(extent) & _sizes_in(loop.hi))
+        return bool(others - {loop.var}) and same_end and stride(load, loop.var) == UNIT
 
     def _border(self, loop: For, suffix: str) -> For:
         """Return a copy of a loop with new names for the private buffers of its iterations.
@@ -167,9 +178,12 @@ class _Splitter:
 
 
 def _sizes_in(bound: Expr) -> set[str]:
-    """Return the sizes, or expressions of sizes, that a bound grows with."""
-    form = affine.linear_with_terms(bound)
-    return set() if form is None else {n for n, step in form[0].items() if step > 0 and n in form[1]}
+    """Return the sizes that a bound grows with."""
+    found = affine.linear_with_terms(bound)
+    if found is None:
+        return set()
+    form, leaves = found
+    return {name for name, leaf in leaves.items() if isinstance(leaf, Size) and form[name] > 0}
 
 
 def _contiguous(loop: For) -> bool:
@@ -183,7 +197,7 @@ def _contiguous(loop: For) -> bool:
 def _range(loop: For, split: Collection[str]) -> Range | None:
     """Return the range in which the conditions on a loop's variable hold, or None if there are none.
 
-    The loops ``split`` in it are in parts already.
+    The loops ``split`` in it are in parts already: their bounds are no conditions.
     """
     lower: list[Expr] = []
     upper: list[Expr] = []
@@ -202,7 +216,7 @@ def _range(loop: For, split: Collection[str]) -> Range | None:
 
 
 def _unsplit(body: Sequence[Stmt], split: Collection[str]) -> Iterator[Stmt]:
-    """Yield the statements of a body, but for the loops ``split`` and all that is in the borders of loops."""
+    """Yield the statements of a body without the heads of the loops ``split``, and without their borders."""
     for node in body:
         if isinstance(node, For):
             if node.hint != "border":

@@ -5,9 +5,9 @@
                                                acc += x[i, k]
                                            y[i] = acc
 
-The element is stored once, after its loop. Where an outer loop adds to the element too, the scalar starts
-with zero and is added to the element, so that both loops stay sums. If the loop may have no iteration, all of
-this is put under a condition, because the element may then be out of range.
+The element is stored once, after its loop. Where an outer loop adds to a float32 or float64 element too, the
+scalar starts with zero and is added to the element, so that both loops stay sums. If the loop may have no
+iteration, all of this is put under a condition, because the element may then be out of range.
 """
 
 from __future__ import annotations
@@ -110,12 +110,12 @@ class _Accumulators:
         of which each thread may have a part.
         """
         if self.kernel.buffers[buffer].dtype not in ("float32", "float64"):
-            return False
+            return False  # others are narrower in memory than the sum, or have sums of no other order
         inside = list(statements((loop,)))
         stores = [s for s in inside if isinstance(s, Store) and s.buffer == buffer]
         if any(s.op != "+" for s in stores) or any(_loads(s, buffer) for s in inside):
             return False
-        # a loop whose bounds depend on the outer one is a strip of it: a part of the same sum
+        # where the bounds depend on the outer loop this may be a strip of it: a part of one sum
         fixed = [*index, *(bound for one in perfect(loop) for bound in (one.lo, one.hi))]
         names = {e.name for expr in fixed for e in walk(expr) if isinstance(e, Var)}
         outer = [var for var in loops if var not in names]

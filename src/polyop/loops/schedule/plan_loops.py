@@ -5,7 +5,8 @@ The rules, outermost loops first:
 threads   The first parallel loop. Or a reduction whose result has fewer dimensions than its nest: all threads
           but the first then have a copy of the result. Or a sequential loop that threads can partition
           (thread_partition.py).
-vector    In each nest, the loop along which accesses to memory cost least. Not a window, which is short.
+vector    In each nest, the loop along which accesses to memory cost least. Not a window: it is taken to be
+          short.
 tile      A vector loop around sums, inside a parallel loop. The sums of several iterations of both stay in
           registers, and operands that the rows share are packed into a panel.
 """
@@ -353,15 +354,18 @@ def _is_sliding_window(load: Load, lane: str, inner: AbstractSet[str]) -> bool:
 
 
 def _slides_over(loop: For) -> str:
-    """Return the loop inside whose range is shorter by the range of this one, as by a window; "" for none.
+    """Return the inner loop over a row that this loop slides over as a window, "" for none.
 
-    As in ``for k in range(t): for j in range(n - t + 1):``. A window is short: too short for lanes.
+    The longer the window, the earlier the row ends, and a load adds both: ``x[j + k]`` in
+    ``for k in range(t): for j in range(n - t + 1)``. A window is taken to be too short for lanes.
     """
     sizes = affine.linear(loop.hi) or {}
     for inner in statements(loop.body):
         if isinstance(inner, For):
             shorter = affine.linear(inner.hi) or {}
-            if any(name and step > 0 > shorter.get(name, 0) for name, step in sizes.items()):
+            ends_earlier = any(name and step > 0 > shorter.get(name, 0) for name, step in sizes.items())
+            loads = [e for s in statements(inner.body) for e in walk(s) if isinstance(e, Load)]
+            if ends_earlier and any(stride(e, loop.var) == UNIT == stride(e, inner.var) for e in loads):
                 return inner.var
     return ""
 

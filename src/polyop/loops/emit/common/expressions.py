@@ -275,10 +275,10 @@ class Expressions:
         if kind == UNIFORM:
             return self._loaded(self._element(node, scope), dtype)
         assert lanes is not None
-        shared = all(not depends(node.index[axis], lanes.names) for axis in self.axes(node))
-        # what all lanes share is checked once, but not for lanes whose condition does not hold
-        shared = shared and (scope.mask is None or not self.axes(node))
-        if not shared or kind not in (UNIT, STRIDED, BACK):
+        axes = self.axes(node)
+        # one check serves all lanes if they share the index, and none has a condition that does not hold
+        shared = scope.mask is None and not any(depends(node.index[axis], lanes.names) for axis in axes)
+        if (axes and not shared) or kind not in (UNIT, STRIDED, BACK):
             return self._lane_by_lane(node, scope)
         if node in self.slides:
             return self._widened(self.slides[node], dtype, scope)
@@ -289,7 +289,7 @@ class Expressions:
             vector = self.vector(word(dtype), scope)
             at = f"({index[-1]} - {strip}_lo) * {lanes.number}"
             return self._widened(f"load_{vector}(&{strip}_panel[{at}])", dtype, scope)
-        declared, tests, names = self.checks(node, index) if self.axes(node) else ("", "", tuple(index))
+        declared, tests, names = self.checks(node, index) if axes else ("", "", tuple(index))
         at = self.place(node.buffer, names, scope)
         vector = self.vector(word(dtype), scope)
         used = None if node.buffer in lanes.varying else lanes.count  # else there is room for all lanes
