@@ -83,7 +83,7 @@ def evict(folder: Path, added: float) -> None:
         entries.remove(folder, evicted)
     entries.remove_leftovers(folder, oldest_use)
     _sizes[folder] = total
-    (folder / entries.AGES_CHECKED).touch()
+    (folder / entries.AGES_CHECKED).touch(0o644)
 
 
 def _size_of(folder: Path, added: float) -> float | None:

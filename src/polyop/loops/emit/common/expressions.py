@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...analysis import affine
-from ...analysis.bounds import Bounds
+from ...analysis.bounds import Bounds, key
 from ...analysis.strides import BACK, STRIDED, UNIFORM, UNIT, depends, is_counted, stride
 from ...ir.grammar import Const, Expr, Kernel, Load, Op, Size, Store, Type, Var, walk
 from .c_operators import COMPARE, EXACT, INFIX, OF_NO_LIBM, SHIFTS
@@ -387,8 +387,6 @@ class Expressions:
         )
 
     def _guarded(self, load: Load) -> bool:
-        from ...analysis.bounds import key
-
         return key(load) in self.bounds.guarded or bool(self.axes(load))
 
     def _logic(self, expr: Op, scope: Scope) -> Value:
