@@ -95,7 +95,7 @@ POLYOP_FN void polyop_store_n(void* p, const void* from, long n, int lanes, int 
 typedef long long polyop_words8 __attribute__((vector_size(32)));
 typedef int polyop_words4 __attribute__((vector_size(32)));
 /* Pieces that are put together in memory and read as a vector wait for each other, some 20 cycles; a masked
- * load does not. Masked stores take as long on AMD's processors: stores are in pieces. */
+ * load does not. */
 POLYOP_FN void polyop_load_part(void* to, const void* p, long n, int size) {
   if (size == 8) {
     polyop_words8 on = (polyop_words8){0, 1, 2, 3} < n;
@@ -107,21 +107,22 @@ POLYOP_FN void polyop_load_part(void* to, const void* p, long n, int size) {
     __builtin_memcpy(to, &v, sizeof v);
   }
 }
-#define POLYOP_LOADS_PARTS(lanes, size) (((size) == 8 || (size) == 4) && (lanes) * (size) % 32 == 0)
-#else
-#define POLYOP_LOADS_PARTS(lanes, size) 0
-#define polyop_load_part(to, p, n, size) ((void)0)
 #endif
 POLYOP_FN void polyop_load_n(void* to, const void* p, long n, int lanes, int size) {
-  if (n >= lanes)
+  if (n >= lanes) {
     __builtin_memcpy(to, p, lanes * size);
-  else if (n > 0 && POLYOP_LOADS_PARTS(lanes, size)) {
+    return;
+  }
+#if defined(__AVX2__)
+  if (n > 0 && (size == 8 || size == 4) && lanes * size % 32 == 0) {
     POLYOP_UNROLL
     for (int done = 0; done < lanes; done += 32 / size) {
       polyop_load_part((char*)to + done * size, (const char*)p + done * size, n - done, size);
     }
-  } else if (n > 0)
-    polyop_copy_n(to, p, n, lanes, size);
+    return;
+  }
+#endif
+  if (n > 0) polyop_copy_n(to, p, n, lanes, size);
 }
 POLYOP_FN void polyop_store_n(void* p, const void* from, long n, int lanes, int size) {
   if (n >= lanes)

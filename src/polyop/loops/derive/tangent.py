@@ -26,6 +26,6 @@ def tangent(kernel: Kernel, present: Sequence[bool], watch: Watch | None = None)
     inputs = tuple(n for n, flag in rows if flag and is_real(kernel, n))
     outputs = tuple(n for n in kernel.outputs if is_real(kernel, n))
     begin = Derivation(kernel, inputs=inputs, outputs=outputs)
-    # without proofs its temporaries start as zeros; the schedule of such a kernel gives up too, and warns
+    # without proofs its temporaries start as zeros, until the schedule proves more, or falls back and warns
     derivation, _ = proved(kernel, "tangent", lambda s: run_passes(begin.with_(session=s), TANGENT, watch))
     return derivation.kernel
