@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 MINDSPORE ?= yes
 MS_VENV := .venv-mindspore
 RESULTS := build/contract
-TEST_CACHE := $(abspath build/test-cache)
+TEST_CACHE ?= $(abspath build/test-cache)
 # torchair, from the wheel torch-npu: in a folder of its own, because PyTorch imports an installed torch-npu.
 NPU := build/npu
 JOBS ?= 2
@@ -17,56 +17,64 @@ SOURCES := pyproject.toml CMakeLists.txt $(NATIVE)
 TESTS ?= tests src
 COVERED ?= src/polyop
 
-# For `make sweep`: the same SEED gives the same random kernels. It ends after COUNT of them, or after MINUTES.
-# PRODUCTS=no leaves out all cases of what the exhaustive tests try in parts (tests/support/parts.py).
+# How many more cases of each slow test run: tests/support/selection.py.
+MORE ?= 0
+# The seed of the tests' order; without it one is drawn, and printed.
+ORDER ?=
+# For `make fuzz`: the same SEED gives the same random kernels. It ends after COUNT of them, or after MINUTES: half of
+# them have the whole language, half loops with exact derivatives.
 SEED ?= $(shell date +%Y%m%d)
 COUNT ?= 1000000
 MINUTES ?= 240
-PRODUCTS ?= yes
 
-.PHONY: demo wheel test test-main test-mindspore test-all exhaustive-main exhaustive-mindspore sweep packages lint coverage \
-  docs bench compare clang sanitize sanitize-address sanitize-thread format golden chromium clean
+# What is never imported needs no byte code: the frameworks have 33,000 files.
+INSTALL := install --quiet --no-compile
+
+# Tests start hundreds of programs that import polyop: without byte code each would compile all of it.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: setup demo wheel test test-main test-mindspore test-all sweep sweep-aten sweep-tests fuzz packages lint \
+  coverage docs bench compare clang sanitize sanitize-address sanitize-thread mutants format golden chromium aarch64 clean
 
 demo: $(VENV)/ready
 	$(BIN)/python -m polyop demo
 
+# All environments of the tests.
+setup: $(VENV)/test-tools $(NPU)/ready $(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/ready)
+
 # A test whose process dies is run once more, and counted as "rerun" (the pattern matches no exception: a test that
-# fails is not). --dist loadfile cannot replace a process that died, so there it ends the run. Which tests run on
-# one worker, and which come first: tests/support/turns.py.
-PYTEST := -m pytest -n $(JOBS) --dist load --reruns 1 --only-rerun "^no exception"
-PYTEST_EXHAUSTIVE := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+# fails is not).
+PYTEST := -m pytest -n $(JOBS) --dist load --reruns 1 --only-rerun "^no exception" $(if $(ORDER),--order $(ORDER))
 MINDSPORE_TESTS := tests/contract tests/hosts/mindspore tests/mindspore/test_differential.py tests/mindspore/test_custom_ways.py \
   src/polyop/hosts/mindspore
 
-# One build cache for all of them: the exhaustive tests do not compile again what `make test` has compiled.
-# `make test` starts with an empty one.
-test-main test-mindspore exhaustive-main exhaustive-mindspore: export POLYOP_CACHE_DIR := $(TEST_CACHE)
+# One build cache for all of them, which the next run uses again: it knows what a library was made of.
+test-main test-mindspore mutants sweep-aten sweep-tests fuzz: export POLYOP_CACHE_DIR := $(TEST_CACHE)
 
 # For every change.
 test: test-main test-mindspore
 
+# The same, and some cases of tests that are too slow for every change.
+test-all: chromium clang aarch64
+	$(MAKE) --no-print-directory test MORE=0.5
+
 test-main: $(VENV)/test-tools $(NPU)/ready
-	rm -rf $(RESULTS) $(TEST_CACHE)
+	rm -rf $(RESULTS)
 	POLYOP_CONTRACT_RESULTS=$(RESULTS)/main POLYOP_TORCH_NPU=$(abspath $(NPU)) \
-	  $(BIN)/python $(PYTEST) -m "not exhaustive" --junitxml=build/tests.xml
+	  $(BIN)/python $(PYTEST) --more $(MORE) --junitxml=build/tests.xml
 
-# The same, and the tests that are too slow for every change.
-test-all: test exhaustive-main exhaustive-mindspore
-
-exhaustive-main: $(VENV)/test-tools $(NPU)/ready chromium clang
-	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST_EXHAUSTIVE) -m exhaustive \
-	  --junitxml=build/exhaustive.xml
-
-# What the exhaustive tests use if it is installed: a browser for the pages of reports, and a second compiler.
+# What slow tests use if it is installed: a browser for the pages of reports, a second compiler, another processor.
 # Where it cannot be installed the tests that need it are skipped, and say so.
 chromium: PROGRAMS := chromium chromedriver
 chromium: PACKAGES := chromium chromium-driver
 clang: PROGRAMS := clang clang++
 clang: PACKAGES := clang
-chromium clang:
+aarch64: PROGRAMS := aarch64-linux-gnu-g++ qemu-aarch64
+aarch64: PACKAGES := g++-aarch64-linux-gnu qemu-user
+chromium clang aarch64:
 	@if ! { $(foreach program,$(PROGRAMS),command -v $(program) &&) true; } > /dev/null; then \
 	  if command -v apt-get > /dev/null && test "$$(id -u)" = 0; then \
-	    echo "installing $@, for the exhaustive tests"; \
+	    echo "installing $@, for slow tests"; \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 	      $(PACKAGES) > /dev/null || echo "$@ cannot be installed: its tests are skipped"; \
 	  else echo "$@ is not installed, and only root can install it with apt-get: its tests are skipped"; fi; \
@@ -74,23 +82,42 @@ chromium clang:
 
 ifeq ($(MINDSPORE),yes)
 test-mindspore: $(MS_VENV)/ready
-	POLYOP_CONTRACT_PEER=$(RESULTS)/main $(MS_VENV)/bin/python $(PYTEST) -m "not exhaustive" $(MINDSPORE_TESTS)
+	POLYOP_CONTRACT_PEER=$(RESULTS)/main $(MS_VENV)/bin/python $(PYTEST) --more $(MORE) $(MINDSPORE_TESTS)
 	$(MS_VENV)/bin/python examples/10_digits/main.py
-
-exhaustive-mindspore: $(MS_VENV)/ready
-	$(MS_VENV)/bin/python $(PYTEST_EXHAUSTIVE) -m exhaustive $(MINDSPORE_TESTS) || test $$? -eq 5 # 5: no test was collected
 else
-test-mindspore exhaustive-mindspore:
+test-mindspore:
 	@echo "MindSpore: not run (MINDSPORE=$(MINDSPORE))"
 endif
 
-# Every entry of PyTorch's test database through polyop.aten, compared with PyTorch and with the table of what is
-# refused; the whole of what other tests try in parts; then, for hours, values and gradients of random loop kernels,
-# compared with exact dual numbers.
-sweep: $(VENV)/test-tools
+# For hours: every entry of PyTorch's test database through polyop.aten, compared with PyTorch and with the table of
+# what is refused; every case of every test; values and gradients of random loop kernels, compared with exact dual
+# numbers.
+sweep: sweep-aten sweep-tests fuzz
+
+sweep-aten: $(VENV)/test-tools
 	$(BIN)/python tests/support/opinfo/sweep.py
-	$(if $(filter yes,$(PRODUCTS)),POLYOP_PRODUCTS=1 $(BIN)/python $(PYTEST_EXHAUSTIVE) -m exhaustive)
-	$(BIN)/python tests/loops/fuzz.py --seed $(SEED) --count $(COUNT) --minutes $(MINUTES) --jobs $(JOBS)
+
+sweep-tests: $(VENV)/test-tools $(NPU)/ready chromium clang aarch64
+	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST) --more all
+
+fuzz: $(VENV)/test-tools
+	$(BIN)/python tests/loops/fuzz_language.py --seed $(SEED) --count $$(($(COUNT) / 2)) --minutes $$(($(MINUTES) / 2))
+	$(BIN)/python tests/loops/fuzz.py --seed $(SEED) --count $$(($(COUNT) / 2)) --minutes $$(($(MINUTES) / 2)) \
+	  --jobs $(JOBS)
+
+# How strong the tests are: small changes of the code and bugs of the past, each with the tests that reach its lines.
+# NAME is that of the results, build/mutants/NAME.jsonl; a run goes on where it stopped.
+NAME ?= now
+MUTANTS := build/mutants
+mutants: $(MUTANTS)/coverage.db
+	$(BIN)/python tools/mutants/run.py --name $(NAME) --jobs $(JOBS)
+	$(BIN)/python tools/mutants/report.py $(MUTANTS)/$(NAME).jsonl
+
+# Which tests reach a line, and how long they take: `make test` under coverage. Remove the file to make it again.
+$(MUTANTS)/coverage.db: | $(VENV)/test-tools $(NPU)/ready
+	mkdir -p $(MUTANTS)
+	COVERAGE_FILE=$(abspath $@) POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST) --more $(MORE) \
+	  --cov=src/polyop --cov-context=test --cov-report= --junitxml=$(MUTANTS)/tests.xml || test -f $@
 
 # Real extensions of PyTorch from the package index: built beside cpp_extension, called in each host. Prints a table.
 packages: $(VENV)/test-tools $(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/ready)
@@ -105,7 +132,7 @@ lint: $(VENV)/test-tools
 
 # Lines of src/polyop that the tests reach. Code that runs in child processes is not counted.
 coverage: $(VENV)/test-tools $(NPU)/ready
-	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST) -m "not exhaustive" \
+	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST) --more $(MORE) \
 	  --cov=$(COVERED) --cov-report=term:skip-covered $(TESTS)
 
 # The documents as a site: build/site/index.html. Links are checked, and the tutorials run.
@@ -147,26 +174,26 @@ $(VENV)/ready: $(SOURCES) tests/requirements-demo.txt
 	@echo "setting up $(VENV): PyTorch and JAX for the CPU, then polyop itself; a minute or two"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -r tests/requirements-demo.txt
-	$(BIN)/python -m pip install --quiet -C cmake.define.POLYOP_WERROR=ON -e .
+	$(BIN)/python -m pip $(INSTALL) -r tests/requirements-demo.txt
+	$(BIN)/python -m pip $(INSTALL) -C cmake.define.POLYOP_WERROR=ON -e .
 	touch $@
 
 $(VENV)/test-tools: tests/requirements.txt tests/requirements-demo.txt | $(VENV)/ready
 	@echo "setting up $(VENV): the tools of the tests and the linters"
-	$(BIN)/python -m pip install --quiet -r tests/requirements.txt
+	$(BIN)/python -m pip $(INSTALL) -r tests/requirements.txt
 	touch $@
 
 $(MS_VENV)/ready: $(SOURCES) tests/requirements-mindspore.txt
 	@echo "setting up $(MS_VENV): MindSpore with NumPy 1, beside PyTorch; a minute or two"
 	test -x $(MS_VENV)/bin/python || $(PYTHON) -m venv $(MS_VENV)
 	$(MS_VENV)/bin/python -m pip install --quiet --upgrade pip
-	$(MS_VENV)/bin/python -m pip install --quiet -r tests/requirements-mindspore.txt
-	$(MS_VENV)/bin/python -m pip install --quiet -C cmake.define.POLYOP_WERROR=ON \
+	$(MS_VENV)/bin/python -m pip $(INSTALL) -r tests/requirements-mindspore.txt
+	$(MS_VENV)/bin/python -m pip $(INSTALL) -C cmake.define.POLYOP_WERROR=ON \
 	  -c tests/requirements-mindspore.txt -e .
 	touch $@
 
 $(NPU)/ready: tests/requirements-npu.txt | $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --no-deps --target $(NPU) -r tests/requirements-npu.txt
+	$(BIN)/python -m pip $(INSTALL) --no-deps --target $(NPU) -r tests/requirements-npu.txt
 	touch $@
 
 clean:

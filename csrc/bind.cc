@@ -30,6 +30,10 @@ using namespace polyop;
 
 namespace {
 
+constexpr const char* kMainInterpreter =
+    "polyop: a subinterpreter cannot use it, because its operators and those of the frameworks belong to the "
+    "whole process; import it in the main interpreter, or use processes";
+
 // The text of a variable in os.environ. Needs Python's lock: it is first called when a library is opened.
 std::string python_variable(const char* name) {
   try {
@@ -122,10 +126,11 @@ Attribute attribute_of(nb::handle value) {
   return attribute;
 }
 
-std::shared_ptr<Extra> make_extra(const nb::dict& attributes) {
+std::shared_ptr<Extra> make_extra(const nb::dict& attributes, const std::string& strings) {
   std::map<std::string, Attribute> converted;
   for (auto [name, value] : attributes) converted.emplace(nb::cast<std::string>(name), attribute_of(value));
-  return std::make_shared<Extra>(std::move(converted));
+  const Strings kind = strings == "old" ? Strings::kOld : strings == "new" ? Strings::kNew : Strings::kNone;
+  return std::make_shared<Extra>(std::move(converted), kind);
 }
 
 std::vector<TensorSpec> specs_of(const std::vector<PySpec>& specs) {
@@ -221,12 +226,20 @@ std::string start_torch_host(nb::object torch, const std::string& c10, const std
 }  // namespace
 
 NB_MODULE(_core, m) {
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) throw nb::import_error(kMainInterpreter);
   m.doc() = "The native call path of polyop.";
   nb::set_leak_warnings(false);  // registered operators live until the process ends
   nb::class_<Extra>(m, "Extra", "Attributes, workspaces and kernel data behind a kernel's extra pointer.")
       .def("workspaces", &Extra::workspaces,
            "Return the sizes of the workspaces that Init requested, in bytes.");
-  m.def("make_extra", &make_extra, nb::arg("attributes"), "Return an Extra with these attributes.");
+  m.def(
+      "check_interpreter",
+      [] {
+        if (PyInterpreterState_Get() != PyInterpreterState_Main()) throw nb::import_error(kMainInterpreter);
+      },
+      "Raise ImportError in a subinterpreter.");
+  m.def("make_extra", &make_extra, nb::arg("attributes"), nb::arg("strings") = "",
+        "Return an Extra with these attributes. strings: \"old\" or \"new\" for MindSpore's object.");
   nb::class_<Launch>(m, "Launch", "A kernel chosen and prepared for given input specs.");
   m.def("make_launch", &make_launch, nb::arg("address"), nb::arg("outputs"), nb::arg("extra"),
         nb::arg("label"), "Return a Launch; outputs are (shape, row of the dtype table).");

@@ -3,12 +3,14 @@
 #include <structmember.h>
 
 #include <new>
+#include <string>
 
 #include "eager.h"
 #include "execute.h"
 #include "hosts/mindspore.h"
 #include "module/run.h"
 #include "planned.h"
+#include "python_lock.h"
 
 namespace polyop {
 
@@ -16,14 +18,37 @@ namespace {
 
 CallObject* as_call(PyObject* self) { return reinterpret_cast<CallObject*>(self); }
 
-PyObject *slow_name, *to_save_name;
+PyObject *slow_name, *to_save_name, *warn_name;
 
 PyObject* slow(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   PyObject* method = PyObject_GetAttr(self, slow_name);
   if (method == nullptr) return nullptr;
-  PyObject* result = PyObject_Vectorcall(method, args, static_cast<size_t>(count), names);
+  PyObject* result =
+      taking_lock([&] { return PyObject_Vectorcall(method, args, static_cast<size_t>(count), names); });
   Py_DECREF(method);
   return result;
+}
+
+// Whether a name has another value than `watched` says: a tuple of (dict or cell, name, value).
+bool changed(PyObject* watched) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(watched); ++i) {
+    PyObject* row = PyTuple_GET_ITEM(watched, i);
+    PyObject *place = PyTuple_GET_ITEM(row, 0), *value = PyTuple_GET_ITEM(row, 2);
+    PyObject* now =
+        PyCell_Check(place) ? PyCell_GET(place) : PyDict_GetItemWithError(place, PyTuple_GET_ITEM(row, 1));
+    if (now != value) return true;
+  }
+  return false;
+}
+
+// Calls `_warn_of_changes` if a name has another value; false with a Python error if that raises.
+bool warn_of_changes(PyObject* object) {
+  CallObject* self = as_call(object);
+  if (self->watched == nullptr || !PyTuple_CheckExact(self->watched) || !changed(self->watched)) return true;
+  PyErr_Clear();
+  PyObject* result = taking_lock([&] { return PyObject_CallMethodNoArgs(object, warn_name); });
+  Py_XDECREF(result);
+  return result != nullptr;
 }
 
 // The guarded call. Sets `declined`, without a Python error, when the slow path must make the call.
@@ -37,7 +62,8 @@ PyObject* fast(CallObject* self, PyObject* const* args, Py_ssize_t count, Pack p
       if (self->differentiate != nullptr && self->differentiate != Py_None) {
         PyObject* function = planned_function(self, call);
         if (function == nullptr) Py_INCREF(function = self->differentiate);  // it may be replaced meanwhile
-        PyObject* result = PyObject_Vectorcall(function, args, static_cast<size_t>(count), nullptr);
+        PyObject* result = taking_lock(
+            [&] { return PyObject_Vectorcall(function, args, static_cast<size_t>(count), nullptr); });
         Py_DECREF(function);
         return result;
       }
@@ -63,6 +89,7 @@ PyObject* catching_bad_alloc(F call) {
 PyObject* vectorcall(PyObject* object, PyObject* const* args, size_t flagged, PyObject* names) {
   CallObject* self = as_call(object);
   const Py_ssize_t count = PyVectorcall_NARGS(flagged);
+  if (!warn_of_changes(object)) return nullptr;
   if (names != nullptr) return slow(object, args, count, names);
   bool declined = false;
   PyObject* result =
@@ -88,11 +115,23 @@ PyObject* fast_method(PyObject* object, PyObject* const* args, Py_ssize_t count)
   return result;
 }
 
+// Makes a call again that was declined because another thread changed the operator while a kernel for it was
+// prepared: a kernel of a name that was defined again stays a kernel for these arguments.
+template <typename Make>
+PyObject* while_defined(CallObject* self, bool* declined, Make make) {
+  for (;;) {
+    const unsigned definition = self->definition;
+    *declined = false;
+    PyObject* result = catching_bad_alloc(make);
+    if (!*declined || definition == self->definition) return result;
+  }
+}
+
 // launch(*args): runs below the framework's dispatcher. NotImplemented when an argument is not dense or the
 // operator has no native kernel for the arguments.
 PyObject* launch_method(PyObject* object, PyObject* const* args, Py_ssize_t count) {
   bool declined = false;
-  PyObject* result = catching_bad_alloc([&]() -> PyObject* {
+  PyObject* result = while_defined(as_call(object), &declined, [&]() -> PyObject* {
     Call call;
     declined = gather(as_call(object), args, count, &call) != GatherResult::kReady;
     const RunMode mode{inner_pack(as_call(object))};
@@ -115,7 +154,9 @@ PyObject* forward_method(PyObject* object, PyObject* const* args, Py_ssize_t cou
   return set < 0 ? nullptr : launch_method(object, args + 1, count - 1);
 }
 
-// record(ctx, *args): runs a module's function and records its gradient. NotImplemented like launch().
+// record(ctx, *args): runs a module's function and records its gradient. NotImplemented like launch(), and
+// when the call has taught the operator which arguments are written: the host looks at them before it makes
+// the call again.
 PyObject* record_method(PyObject* object, PyObject* const* args, Py_ssize_t count) {
   bool declined = false;
   PyObject* result = catching_bad_alloc([&]() -> PyObject* {
@@ -137,17 +178,24 @@ PyObject* record_forward_method(PyObject* object, PyObject* const* args, Py_ssiz
     Py_DECREF(output);
     PyObject* slowly = PyObject_GetAttrString(args[0], "forward_slowly");
     if (slowly == nullptr) return nullptr;
-    PyObject* result = PyObject_Vectorcall(slowly, args, static_cast<size_t>(count), nullptr);
+    PyObject* result =
+        taking_lock([&] { return PyObject_Vectorcall(slowly, args, static_cast<size_t>(count), nullptr); });
     Py_DECREF(slowly);
     return result;
   }
   if (!PyTuple_CheckExact(output) && !module::was_marked()) return output;
-  PyObject* settled = PyObject_CallMethod(args[0], "settle", "OO", args[0], output);
+  PyObject* settled =
+      taking_lock([&] { return PyObject_CallMethod(args[0], "settle", "OO", args[0], output); });
   Py_DECREF(output);
   return settled;
 }
 
-// same_shapes(gradients, inputs): whether each gradient is None or dense, with its input's shape.
+bool is_complex(const View& view) {
+  return view.dtype >= 0 && dtypes()[static_cast<size_t>(view.dtype)].dlpack_code == 5;
+}
+
+// same_shapes(gradients, inputs): whether each gradient is None or dense, with its input's shape, and real if
+// its input is.
 PyObject* same_shapes_method(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count != 2 || !PyTuple_CheckExact(args[0]) || !PyTuple_CheckExact(args[1]) ||
       PyTuple_GET_SIZE(args[0]) != PyTuple_GET_SIZE(args[1])) {
@@ -160,7 +208,8 @@ PyObject* same_shapes_method(PyObject*, PyObject* const* args, Py_ssize_t count)
     View a{}, b{};
     if (host == nullptr || host != host_of(Py_TYPE(input)) ||
         host->borrow(gradient, false, false, &a) != BorrowResult::kDense ||
-        host->borrow(input, false, false, &b) != BorrowResult::kDense || a.ndim != b.ndim) {
+        host->borrow(input, false, false, &b) != BorrowResult::kDense || a.ndim != b.ndim ||
+        is_complex(a) > is_complex(b)) {
       Py_RETURN_FALSE;
     }
     for (int32_t d = 0; d < a.ndim; ++d) {
@@ -181,22 +230,49 @@ PyObject* prepared_method(PyObject* object, PyObject*) {
   return PyLong_FromSize_t(as_call(object)->cache->size());
 }
 
-// configure(kinds, defaults, positional, missing, plain, pack, inner_pack, module)
-PyObject* configure_method(PyObject* object, PyObject* args) {
+// decides(positions): the values of these arguments decide something, so they are parts of the key from now
+// on.
+PyObject* decides_method(PyObject* object, PyObject* positions) {
   CallObject* self = as_call(object);
-  PyObject *kinds = nullptr, *defaults = nullptr, *missing = nullptr;
-  Py_ssize_t positional = 0;
-  int plain = 0, pack = 0, inner_pack = 0, module = 0;
-  if (!PyArg_ParseTuple(args, "UO!nOpiip", &kinds, &PyTuple_Type, &defaults, &positional, &missing, &plain,
-                        &pack, &inner_pack, &module)) {
+  if (!PyTuple_CheckExact(positions)) {
+    PyErr_SetString(PyExc_TypeError, "needs a tuple of positions");
     return nullptr;
   }
-  if (!PyUnicode_IS_COMPACT_ASCII(kinds) || PyUnicode_GET_LENGTH(kinds) != PyTuple_GET_SIZE(defaults)) {
-    PyErr_SetString(PyExc_ValueError, "kinds needs one ASCII letter per default");
+  std::string letters = static_cast<const char*>(PyUnicode_DATA(self->kinds));
+  bool changed = false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(positions); ++i) {
+    const size_t at = PyLong_AsSize_t(PyTuple_GET_ITEM(positions, i));
+    if (PyErr_Occurred()) return nullptr;
+    if (at >= letters.size() || (letters[at] != 'f' && letters[at] != 'i')) continue;
+    letters[at] = 'a';
+    changed = true;
+  }
+  if (!changed) Py_RETURN_NONE;
+  PyObject* kinds = PyUnicode_FromStringAndSize(letters.data(), static_cast<Py_ssize_t>(letters.size()));
+  if (kinds == nullptr) return nullptr;
+  Py_XSETREF(self->kinds, kinds);
+  return forget_method(object, nullptr);
+}
+
+// configure(kinds, names, defaults, positional, missing, plain, pack, inner_pack, module)
+PyObject* configure_method(PyObject* object, PyObject* args) {
+  CallObject* self = as_call(object);
+  PyObject *kinds = nullptr, *names = nullptr, *defaults = nullptr, *missing = nullptr;
+  Py_ssize_t positional = 0;
+  int plain = 0, pack = 0, inner_pack = 0, module = 0;
+  if (!PyArg_ParseTuple(args, "UO!O!nOpiip", &kinds, &PyTuple_Type, &names, &PyTuple_Type, &defaults,
+                        &positional, &missing, &plain, &pack, &inner_pack, &module)) {
+    return nullptr;
+  }
+  if (!PyUnicode_IS_COMPACT_ASCII(kinds) || PyUnicode_GET_LENGTH(kinds) != PyTuple_GET_SIZE(defaults) ||
+      PyTuple_GET_SIZE(names) != PyTuple_GET_SIZE(defaults)) {
+    PyErr_SetString(PyExc_ValueError, "kinds needs one ASCII letter per default, and names one name");
     return nullptr;
   }
   Py_INCREF(kinds);
   Py_XSETREF(self->kinds, kinds);
+  Py_INCREF(names);
+  Py_XSETREF(self->names, names);
   Py_INCREF(defaults);
   Py_XSETREF(self->defaults, defaults);
   Py_INCREF(missing);
@@ -221,8 +297,9 @@ PyObject* new_call(PyTypeObject* type, PyObject*, PyObject*) {
   self->cache = new Cache();
   self->plans = new Cache();
   self->kinds = PyUnicode_FromString("");
+  self->names = PyTuple_New(0);
   self->defaults = PyTuple_New(0);
-  if (self->kinds == nullptr || self->defaults == nullptr) {
+  if (self->kinds == nullptr || self->names == nullptr || self->defaults == nullptr) {
     Py_DECREF(object);
     return nullptr;
   }
@@ -233,6 +310,7 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   CallObject* self = as_call(object);
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(self->differentiate);
+  Py_VISIT(self->watched);
   Py_VISIT(self->defaults);
   for (Cache* cache : {self->cache, self->plans}) {
     const int stop = cache == nullptr ? 0 : cache->visit(visit, arg);
@@ -244,6 +322,7 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
 int clear(PyObject* object) {
   CallObject* self = as_call(object);
   Py_CLEAR(self->differentiate);
+  Py_CLEAR(self->watched);
   if (self->cache != nullptr) self->cache->clear();
   if (self->plans != nullptr) self->plans->clear();
   return 0;
@@ -256,6 +335,7 @@ void dealloc(PyObject* object) {
   if (self->weakrefs != nullptr) PyObject_ClearWeakRefs(object);
   clear(object);
   Py_CLEAR(self->kinds);
+  Py_CLEAR(self->names);
   Py_CLEAR(self->defaults);
   Py_CLEAR(self->missing);
   delete self->cache;
@@ -303,6 +383,7 @@ PyMethodDef methods[] = {
      "Compare gradients with inputs."},
     {"forget", forget_method, METH_NOARGS, "Drop all prepared kernels."},
     {"prepared", prepared_method, METH_NOARGS, "Return the number of prepared kernels."},
+    {"decides", decides_method, METH_O, "Make the values of arguments parts of the key."},
     {"configure", configure_method, METH_VARARGS, "Set the parts of the schema that a call reads."},
     {"rearm", rearm_method, METH_O | METH_STATIC, "Restore the native call slots of a subclass."},
     {nullptr, nullptr, 0, nullptr}};
@@ -312,6 +393,8 @@ PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(CallObject, weakrefs), READONLY, nullptr},
     {"differentiate", T_OBJECT, offsetof(CallObject, differentiate), 0,
      "Called when gradients are required."},
+    {"watched", T_OBJECT, offsetof(CallObject, watched), 0,
+     "Where the values are found that a kernel was defined with: (dict or cell, name, value), or None."},
     {"reads_rows", T_BOOL, offsetof(CallObject, reads_rows), 0,
      "Whether a kernel can be compiled for tensors in rows."},
     {nullptr, 0, 0, 0, nullptr}};
@@ -336,6 +419,7 @@ PyObject* make_call_type(Unwrap unwrap) {
   start_planned();
   slow_name = PyUnicode_InternFromString("_slow");
   to_save_name = PyUnicode_InternFromString("to_save");
+  warn_name = PyUnicode_InternFromString("_warn_of_changes");
   return PyType_FromSpec(&spec);
 }
 

@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "python_lock.h"
+
 namespace polyop {
 
 namespace {
@@ -47,7 +49,8 @@ PyObject* call_eager(CallObject* self, PyObject* const* args, Py_ssize_t count, 
   *declined = function == nullptr;
   if (function == nullptr) return nullptr;
   Py_INCREF(function);  // the operator may be updated while it runs
-  PyObject* result = PyObject_Vectorcall(function, arrays.data(), arrays.size(), nullptr);
+  PyObject* result =
+      taking_lock([&] { return PyObject_Vectorcall(function, arrays.data(), arrays.size(), nullptr); });
   Py_DECREF(function);
   return result;
 }

@@ -1,6 +1,7 @@
 #include "execute.h"
 
 #include "module/run.h"
+#include "python_lock.h"
 
 namespace polyop {
 
@@ -72,14 +73,18 @@ PyObject* execute(CallObject* self, const Launch& launch, Call* call, bool as_tu
     call->parameters.data.push(outputs.tensors[outputs.tensors.size() - 1].view.data);
   }
   call->parameters.dtypes.push(nullptr);  // so that a kernel can tell workspaces from tensors
+  NumbersOfCall numbers(*launch.extra, call->numbers.data(), call->numbers.size());
+  if (call->numbers.size() > 0) call->parameters.extra = numbers.contract();
   const Outcome outcome = run(launch, call->parameters, call->host->stream(call->first), call->dense);
   if (outcome.interrupted) return nullptr;
   if (outcome.code != 0) {
     const std::string& error = outcome.error;
     PyObject* text = PyUnicode_DecodeUTF8(error.data(), static_cast<Py_ssize_t>(error.size()), "replace");
     if (text == nullptr) return nullptr;
-    PyObject* result = PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_failed", "iNOs", outcome.code,
-                                           text, outcome.threw ? Py_True : Py_False, launch.label.c_str());
+    PyObject* result = taking_lock([&] {
+      return PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_failed", "iNOs", outcome.code, text,
+                                 outcome.threw ? Py_True : Py_False, launch.label.c_str());
+    });
     Py_XDECREF(result);
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the kernel failed");
     return nullptr;
@@ -125,8 +130,9 @@ PyObject* prepare(CallObject* self, const Call& call) {
     Py_DECREF(values);
     return nullptr;
   }
-  PyObject* answer =
-      PyObject_CallMethodObjArgs(reinterpret_cast<PyObject*>(self), prepare_name, values, rows, nullptr);
+  PyObject* answer = taking_lock([&] {
+    return PyObject_CallMethodObjArgs(reinterpret_cast<PyObject*>(self), prepare_name, values, rows, nullptr);
+  });
   Py_DECREF(values);
   Py_DECREF(rows);
   return answer;

@@ -1,5 +1,6 @@
 #include "extra.h"
 
+#include <cstring>
 #include <utility>
 
 namespace polyop {
@@ -42,9 +43,23 @@ void Attribute::seal() {
 }
 
 struct ExtraFunctions {
-  static Extra* of(const polyop_extra* self) { return static_cast<Extra*>(self->state); }
+  static const Extra::State& state(const polyop_extra* self) {
+    return *static_cast<const Extra::State*>(self->state);
+  }
+  static Extra* of(const polyop_extra* self) { return state(self).extra; }
+
+  static bool number(const polyop_extra* self, const char* name, polyop_attribute* value) {
+    for (size_t i = 0; i < state(self).count; ++i) {
+      const Number& number = state(self).numbers[i];
+      if (std::strcmp(number.name, name) != 0) continue;
+      *value = {number.kind, 0, 1, &number.integer, &number.real, nullptr, 0, nullptr};
+      return true;
+    }
+    return false;
+  }
 
   static int attribute(const polyop_extra* self, const char* name, polyop_attribute* value) {
+    if (number(self, name, value)) return 0;
     const Extra* extra = of(self);
     const auto found = extra->attributes_.find(name);
     if (found == extra->attributes_.end()) return 1;
@@ -90,10 +105,12 @@ constexpr polyop_extra_functions kFunctions = {
 };
 }
 
-Extra::Extra(std::map<std::string, Attribute> attributes)
-    : contract_{POLYOP_ABI_VERSION, sizeof(polyop_extra), &kFunctions, this},
+Extra::Extra(std::map<std::string, Attribute> attributes, Strings strings)
+    : contract_{POLYOP_ABI_VERSION, sizeof(polyop_extra), &kFunctions, &state_},
       attributes_(std::move(attributes)) {
   for (auto& entry : attributes_) entry.second.seal();
+  if (strings == Strings::kOld) object_ = aot_object_with_old_strings(&contract_);
+  if (strings == Strings::kNew) object_ = aot_object_with_new_strings(&contract_);
 }
 
 Extra::~Extra() { ExtraFunctions::set_kernel_data(&contract_, nullptr, nullptr); }

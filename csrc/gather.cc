@@ -29,7 +29,8 @@ GatherResult gather(CallObject* self, PyObject* const* args, Py_ssize_t count, C
   call->copies = self->plain != 0;  // not so if the schema writes an argument
   call->find_rows = self->reads_rows != 0;
   if (call->host == nullptr || (call->guarded && !call->host->plain())) return GatherResult::kSlow;
-  const auto* kinds = static_cast<const char*>(PyUnicode_DATA(self->kinds));
+  call->kinds = Py_NewRef(self->kinds);
+  const auto* kinds = static_cast<const char*>(PyUnicode_DATA(call->kinds));
   for (Py_ssize_t i = 0; i < argument_count; ++i) {
     PyObject* value = i < count ? args[i] : PyTuple_GET_ITEM(self->defaults, i);
     if (value == self->missing) return GatherResult::kSlow;
@@ -43,7 +44,8 @@ GatherResult gather(CallObject* self, PyObject* const* args, Py_ssize_t count, C
       result = call->tensor(value);
     } else if (kinds[i] == 'l') {
       result = call->tensors(value);
-    } else if (!add_attribute(call->key, value)) {
+    } else if (!(kinds[i] != 'a' && call->number(value, kinds[i], PyTuple_GET_ITEM(self->names, i))) &&
+               !add_attribute(call->key, value)) {
       result = GatherResult::kSlow;
     }
     if (result != GatherResult::kReady) return result;

@@ -15,11 +15,15 @@ struct CallObject {
   PyObject base;
   vectorcallfunc vectorcall;
   Cache* cache;
-  Cache* plans;             // of gradients, by the same keys; see planned.h
-  PyObject* kinds;          // str, one letter per argument: t tensor, l list of tensors, a attribute
+  Cache* plans;  // of gradients, by the same keys; see planned.h
+  // str, one letter per argument: t tensor, l list of tensors, a attribute; i, f: a number (int, float) whose
+  // value decides nothing as far as is known, so that it is no part of the key
+  PyObject* kinds;
+  PyObject* names;          // tuple of str, one per argument: what kernels call it
   PyObject* defaults;       // tuple, one per argument; `missing` where the argument has no default
   PyObject* missing;        // the sentinel for "no default"
   PyObject* differentiate;  // called when gradients are required; null or None: the slow path
+  PyObject* watched;        // what the kernel was defined with; see changed() in call.cc; may be null
   PyObject* weakrefs;
   Py_ssize_t positional;  // how many arguments may be given by position
   unsigned generation;    // counts changes; a kernel prepared before a change is not cached after it
@@ -46,6 +50,7 @@ struct BorrowedTensor {
 // The arguments of one call, on their way to the kernel.
 struct Call {
   const Host* host = nullptr;
+  PyObject* kinds = nullptr;   // the operator's when the call began: another thread may replace them
   bool guarded = false;        // above the framework's dispatcher: the guards are checked
   bool strided = false;        // a module's call: tensors of any layout go to `borrowed`, not `parameters`
   bool copies = false;         // strided tensors are copied: the kernel writes none of its arguments
@@ -59,13 +64,15 @@ struct Call {
   Key key;
   Small<BorrowedTensor, 8> borrowed;  // only when `strided`
   Small<PyObject*, 16> values;        // one per argument, borrowed references; a list becomes a tuple
-  Small<PyObject*, 4> frozen_lists;   // owns those tuples: another thread may change a list meanwhile
+  Small<PyObject*, 4> held;           // owns those tuples, as another thread may change a list, and names
+  Small<Number, 8> numbers;           // attributes that are no part of the key
 
   Call() = default;
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
   ~Call() {
-    for (PyObject* item : frozen_lists) Py_DECREF(item);
+    for (PyObject* item : held) Py_DECREF(item);
+    Py_XDECREF(kinds);
   }
 
   GatherResult tensor(PyObject* value) {
@@ -106,13 +113,39 @@ struct Call {
     return GatherResult::kReady;
   }
 
+  // Adds a number that is no part of the key. False for another value, such as None: that is a part of it.
+  bool number(PyObject* value, char kind, PyObject* name) {
+    Number number{nullptr, kind == 'f' ? POLYOP_FLOAT : POLYOP_INT, 0, 0};
+    if (kind == 'f' && PyFloat_CheckExact(value)) {
+      number.real = PyFloat_AS_DOUBLE(value);
+    } else if (PyLong_CheckExact(value)) {
+      constexpr int64_t kMost = int64_t{1} << 42;  // proofs hold up to it (loops/analysis/sizes.py)
+      int overflow = 0;
+      number.integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+      if (overflow != 0 || number.integer > kMost || number.integer < -kMost) return false;
+      number.real = static_cast<double>(number.integer);
+    } else {
+      return false;
+    }
+    number.name = PyUnicode_AsUTF8(name);
+    if (number.name == nullptr) {
+      PyErr_Clear();
+      return false;
+    }
+    Py_INCREF(name);
+    held.push(name);
+    numbers.push(number);
+    add_tag(key, Tag::kNumber);
+    return true;
+  }
+
   // Stores an argument in `values` and returns it: the value itself, or a tuple of a list's items.
   // Null, with a Python error, when there is no memory.
   PyObject* freeze(PyObject* value) {
     if (PyList_CheckExact(value)) {
       value = PyList_AsTuple(value);
       if (value == nullptr) return nullptr;
-      frozen_lists.push(value);
+      held.push(value);
     }
     values.push(value);
     return value;

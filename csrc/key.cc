@@ -6,17 +6,6 @@ namespace polyop {
 
 namespace {
 
-uint64_t hash_of(const Key& key) {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a over words
-  for (size_t i = 0; i < key.size(); ++i) hash = (hash ^ key[i]) * 0x100000001b3;
-  return hash;
-}
-
-bool equals(const std::vector<uint64_t>& entry_key, const Key& key) {
-  return entry_key.size() == key.size() &&
-         std::memcmp(entry_key.data(), key.data(), key.size() * sizeof(uint64_t)) == 0;
-}
-
 bool add_string(Key& key, PyObject* value) {
   Py_ssize_t size = 0;
   const char* bytes = PyUnicode_AsUTF8AndSize(value, &size);
@@ -81,44 +70,22 @@ bool add_attribute(Key& key, PyObject* value, int depth) {
   return false;
 }
 
-Cache::Prepared Cache::find(const Key& key) {
-  if (last_hit_ < entries_.size() && equals(entries_[last_hit_].key, key)) {
-    return {entries_[last_hit_].launch, entries_[last_hit_].owner};
-  }
-  const uint64_t hash = hash_of(key);
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].hash == hash && equals(entries_[i].key, key)) {
-      last_hit_ = i;
-      return {entries_[i].launch, entries_[i].owner};
-    }
-  }
-  return {nullptr, nullptr};
-}
-
 void Cache::add(const Key& key, const Launch* launch, PyObject* owner) {
+  const uint32_t weight = launch == nullptr ? 1 : launch->weight();
+  const std::vector<Prepared> dropped = table_.add(key, {launch, owner}, weight);
   Py_INCREF(owner);
-  Entry entry{std::vector<uint64_t>(key.data(), key.data() + key.size()), hash_of(key), launch, owner};
-  if (entries_.size() < kEntries) {
-    last_hit_ = entries_.size();
-    entries_.push_back(std::move(entry));
-    return;
-  }
-  last_hit_ = oldest_;
-  oldest_ = (oldest_ + 1) % kEntries;
-  std::swap(entries_[last_hit_], entry);
-  Py_DECREF(entry.owner);
+  for (const Prepared& entry : dropped) Py_DECREF(entry.owner);
 }
 
 void Cache::clear() {
-  std::vector<Entry> dropped;
-  dropped.swap(entries_);  // first: a destructor may run Python code that uses this cache
-  last_hit_ = oldest_ = 0;
-  for (Entry& entry : dropped) Py_DECREF(entry.owner);
+  for (const Prepared& entry : table_.take()) Py_DECREF(entry.owner);
 }
 
 int Cache::visit(visitproc visit, void* arg) {
-  for (Entry& entry : entries_) Py_VISIT(entry.owner);
-  return 0;
+  return table_.each([&](const Prepared& entry) {
+    Py_VISIT(entry.owner);
+    return 0;
+  });
 }
 
 }  // namespace polyop

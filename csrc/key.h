@@ -4,16 +4,14 @@
 #include <Python.h>
 
 #include <cstdint>
-#include <vector>
 
 #include "launch.h"
-#include "small.h"
+#include "lru_table.h"
 
 namespace polyop {
 
-using Key = Small<uint64_t, 64>;
-
-enum class Tag : uint64_t { kTensor = 1, kNone, kBool, kInt, kFloat, kText, kList, kEnd, kRows };
+// kNumber stands for a number whose value is passed on in each call.
+enum class Tag : uint64_t { kTensor = 1, kNone, kBool, kInt, kFloat, kText, kList, kEnd, kRows, kNumber };
 
 // Adds dtype, device and sizes of a tensor.
 void add_tensor(Key& key, const View& view);
@@ -26,34 +24,26 @@ bool add_attribute(Key& key, PyObject* value, int depth = 0);
 
 inline void add_tag(Key& key, Tag tag) { key.push(static_cast<uint64_t>(tag)); }
 
-// Prepared kernels by key. There are few entries, so a lookup compares them in order, the last hit first.
-// A full cache replaces its oldest entry.
+// Prepared kernels by key. Guarded by Python's lock.
 class Cache {
  public:
-  static constexpr size_t kEntries = 128;
-
   // A prepared kernel and the object that keeps it alive (borrowed); both null when there is none.
   struct Prepared {
     const Launch* launch;
     PyObject* owner;
   };
-  Prepared find(const Key& key);
+  Prepared find(const Key& key) {
+    const Prepared* found = table_.find(key);
+    return found == nullptr ? Prepared{nullptr, nullptr} : *found;
+  }
   // Takes a new reference to `owner`, which keeps `launch` alive.
   void add(const Key& key, const Launch* launch, PyObject* owner);
   void clear();
   int visit(visitproc visit, void* arg);
-  size_t size() const { return entries_.size(); }
+  size_t size() const { return table_.size(); }
 
  private:
-  struct Entry {
-    std::vector<uint64_t> key;
-    uint64_t hash;
-    const Launch* launch;
-    PyObject* owner;
-  };
-  std::vector<Entry> entries_;
-  size_t last_hit_ = 0;
-  size_t oldest_ = 0;
+  LruTable<Prepared> table_;
 };
 
 }  // namespace polyop

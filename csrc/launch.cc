@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "dense.h"
+#include "python_lock.h"
 #include "threads.h"
 #include "tvm_ffi.h"
 
@@ -21,8 +22,10 @@ constexpr std::chrono::milliseconds kPollInterval{50};
 // Whether this is Python's main thread, the only one that runs signal handlers. Also true when a handler
 // raised an exception in here: that exception is set.
 int in_main_thread() {
-  PyObject* threading = PyImport_ImportModule("threading");
-  PyObject* main = threading == nullptr ? nullptr : PyObject_CallMethod(threading, "main_thread", nullptr);
+  PyObject* threading = taking_lock([&] { return PyImport_ImportModule("threading"); });
+  PyObject* main = threading == nullptr
+                       ? nullptr
+                       : taking_lock([&] { return PyObject_CallMethod(threading, "main_thread", nullptr); });
   PyObject* ident = main == nullptr ? nullptr : PyObject_GetAttrString(main, "ident");
   const bool same = ident != nullptr && PyLong_AsUnsignedLong(ident) == PyThread_get_thread_ident();
   Py_XDECREF(threading);
@@ -39,7 +42,7 @@ class Unlocked final : public Interruptible {
   Unlocked& operator=(const Unlocked&) = delete;
   ~Unlocked() {
     exchange_interruptible(outer_);
-    PyEval_RestoreThread(state_);
+    retake_lock(state_);
   }
 
   void poll() override {
@@ -53,7 +56,7 @@ class Unlocked final : public Interruptible {
   // The call is not the thread's current one meanwhile: an operator that a handler calls sets its own.
   void handle_signals() {
     exchange_interruptible(nullptr);
-    PyEval_RestoreThread(state_);
+    retake_lock(state_);
     const pid_t process = getpid();
     if (!thread_checked_) thread_checked_ = true, in_main_thread_ = in_main_thread();
     if (PyErr_Occurred() != nullptr || (in_main_thread_ && PyErr_CheckSignals() != 0)) {
@@ -100,11 +103,17 @@ void Parameters::add_absent() {
 Outcome run_unlocked(const Launch& launch, Parameters& parameters, void* stream) {
   Outcome outcome{0, false, "", false};
   clear_error();
+  void* extra = parameters.extra;
+  if (extra == nullptr && launch.extra != nullptr) extra = launch.extra->pointer();
   try {
-    if (launch.tvm_ffi != nullptr) return launch.tvm_ffi->call(parameters, stream);
-    outcome.code = launch.kernel(static_cast<int>(parameters.data.size()), parameters.data.data(),
-                                 parameters.ndims.data(), parameters.shapes.data(), parameters.dtypes.data(),
-                                 stream, launch.extra->contract());
+    if (launch.tvm_ffi != nullptr) {
+      return taking_lock([&] { return launch.tvm_ffi->call(parameters, stream); });
+    }
+    outcome.code = taking_lock([&] {  // it may call Python
+      return launch.kernel(static_cast<int>(parameters.data.size()), parameters.data.data(),
+                           parameters.ndims.data(), parameters.shapes.data(), parameters.dtypes.data(),
+                           stream, extra);
+    });
   } catch (const std::exception& error) {
     outcome = {-1, true, std::string("a C++ exception: ") + error.what(), false};
   } catch (...) {

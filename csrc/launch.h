@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "extra.h"
+#include "lru_table.h"
 #include "small.h"
 
 namespace polyop {
@@ -67,6 +68,9 @@ struct Launch {
   std::shared_ptr<const tvm_ffi::Function> tvm_ffi;  // of tvm-ffi; then `kernel` is null
   std::string label;                                 // names the kernel in errors
   std::vector<InRows> in_rows;                       // the tensors that the kernel reads where they lie
+
+  // How much it weighs in a table of prepared calls; see lru_table.h.
+  uint32_t weight() const { return extra != nullptr && extra->has_data() ? kDataWeight : 1; }
 };
 
 // What one call passes to a kernel.
@@ -77,6 +81,7 @@ struct Parameters {
   Small<const char*, 16> dtypes;
   int32_t device = kCpu;  // of the tensors
   int32_t device_id = 0;
+  polyop_extra* extra = nullptr;  // in place of the launch's: that has the call's own numbers
 
   void add(const View& view);
   void add_absent();  // an optional tensor that was not given

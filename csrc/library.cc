@@ -140,7 +140,7 @@ int call_init(uintptr_t address, const std::vector<TensorSpec>& specs, Extra& ex
   clear_error();
   using Init = int (*)(int*, int64_t**, const char**, void*);
   return as<Init>(address)(pointers.ndims.data(), pointers.shapes.data(), pointers.dtypes.data(),
-                           extra.contract());
+                           extra.pointer());
 }
 
 Shapes call_infer_shape(uintptr_t address, const std::vector<TensorSpec>& inputs, Extra& extra,
@@ -148,7 +148,7 @@ Shapes call_infer_shape(uintptr_t address, const std::vector<TensorSpec>& inputs
   SpecPointers pointers(inputs);
   if (several) {
     using Infer = Shapes (*)(int*, int64_t**, void*);
-    Shapes shapes = as<Infer>(address)(pointers.ndims.data(), pointers.shapes.data(), extra.contract());
+    Shapes shapes = as<Infer>(address)(pointers.ndims.data(), pointers.shapes.data(), extra.pointer());
     if (looks_like_one_shape(shapes)) {
       // leaked: its elements are no vectors, so its destructor would free numbers
       new Shapes(std::move(shapes));
@@ -157,7 +157,7 @@ Shapes call_infer_shape(uintptr_t address, const std::vector<TensorSpec>& inputs
     return shapes;
   }
   using Infer = OneShape (*)(int*, int64_t**, void*);
-  OneShape shape = as<Infer>(address)(pointers.ndims.data(), pointers.shapes.data(), extra.contract());
+  OneShape shape = as<Infer>(address)(pointers.ndims.data(), pointers.shapes.data(), extra.pointer());
   if (looks_like_rows(shape)) {
     throw std::runtime_error("returned a list of shapes, where the operator has one output");
   }
@@ -168,10 +168,10 @@ std::vector<int> call_infer_type(uintptr_t address, const std::vector<int>& type
                                  bool several) {
   if (several) {
     using Infer = std::vector<int> (*)(std::vector<int>, void*);
-    return as<Infer>(address)(types, extra.contract());
+    return as<Infer>(address)(types, extra.pointer());
   }
   using Infer = int (*)(std::vector<int>, void*);
-  return {as<Infer>(address)(types, extra.contract())};
+  return {as<Infer>(address)(types, extra.pointer())};
 }
 
 }  // namespace polyop

@@ -3,18 +3,22 @@
 #include <new>
 
 #include "execute.h"
+#include "python_lock.h"
 
 namespace polyop {
 
 namespace {
 
 PyObject *to_save_name, *planned_name, *materialize_name, *saved_name, *needs_name;
-PyObject *forward_slowly_name, *backward_slowly_name;
+PyObject *forward_slowly_name, *backward_slowly_name, *numbers_name;
 
 // The fields of a plan, of its state and of a step: the named tuples of hosts/torch/planned.py.
-enum PlanField : Py_ssize_t { kFunction, kInputs, kOutputs, kState, kPlanFields };
+enum PlanField : Py_ssize_t { kFunction, kInputs, kOutputs, kAttributes, kState, kPlanFields };
 enum StateField : Py_ssize_t { kSteps };
 enum StepField : Py_ssize_t { kPart, kOperands, kSources, kResults };
+// Where an operand of a step comes from: a tensor, or the constant at its place, or the attribute kNumber - n
+// of the call.
+enum SourceCode : Py_ssize_t { kConstant = -1, kNumber = -2 };
 // Where a gradient of a step comes from: a result of the part, nothing, or the gradient kFirst - n.
 enum ResultCode : Py_ssize_t { kNothing = -1, kFirst = -2 };
 
@@ -25,9 +29,25 @@ Py_ssize_t number(PyObject* tuple, Py_ssize_t i) { return PyLong_AsSsize_t(PyTup
 PyObject* call_method(PyObject* name, PyObject* const* args, Py_ssize_t count) {
   PyObject* method = PyObject_GetAttr(args[0], name);
   if (method == nullptr) return nullptr;
-  PyObject* result = PyObject_Vectorcall(method, args, static_cast<size_t>(count), nullptr);
+  PyObject* result =
+      taking_lock([&] { return PyObject_Vectorcall(method, args, static_cast<size_t>(count), nullptr); });
   Py_DECREF(method);
   return result;
+}
+
+// Sets what backward needs of the attributes of a call, if the plan serves several values. False with a
+// Python error.
+bool keep_numbers(PyObject* ctx, PyObject* plan, const Call& call) {
+  if (call.numbers.size() == 0) return true;
+  PyObject* positions = PyTuple_GET_ITEM(plan, kAttributes);
+  PyObject* values = PyTuple_New(PyTuple_GET_SIZE(positions));
+  if (values == nullptr) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(positions); ++i) {
+    PyTuple_SET_ITEM(values, i, Py_NewRef(call.values[static_cast<size_t>(number(positions, i))]));
+  }
+  const bool set = PyObject_SetAttr(ctx, numbers_name, values) == 0;
+  Py_DECREF(values);
+  return set;
 }
 
 // Sets what autograd keeps of a call. False with a Python error.
@@ -63,7 +83,9 @@ PyObject* forward(CallObject* self, PyObject* const* args, Py_ssize_t count) {
   Py_INCREF(plan);  // another thread may replace it while the kernel runs
   bool declined = false;
   PyObject* output = execute_prepared(self, &call, {static_cast<Pack>(self->pack)}, &declined);
-  if (output != nullptr && !keep(args[0], plan, args + 1, output)) Py_CLEAR(output);
+  if (output != nullptr && !(keep(args[0], plan, args + 1, output) && keep_numbers(args[0], plan, call))) {
+    Py_CLEAR(output);
+  }
   Py_DECREF(plan);
   return output;
 }
@@ -86,19 +108,27 @@ PyObject* spread(PyObject* step, PyObject* computed, PyObject* const* gradients)
 }
 
 // Calls the part of a step, and returns the gradients of the call's arguments.
-PyObject* take(PyObject* step, PyObject* saved, PyObject* const* gradients) {
+PyObject* take(PyObject* step, PyObject* ctx, PyObject* saved, PyObject* const* gradients) {
   if (PyTuple_GET_ITEM(step, kPart) == Py_None) return spread(step, nullptr, gradients);
   PyObject *operands = PyTuple_GET_ITEM(step, kOperands), *sources = PyTuple_GET_ITEM(step, kSources);
   const Py_ssize_t kept = PyTuple_GET_SIZE(saved);
   Small<PyObject*, 16> values;
+  PyObject* numbers = nullptr;  // None: those of the call that made the step
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(operands); ++i) {
     const Py_ssize_t source = number(sources, i);
-    values.push(source < 0      ? PyTuple_GET_ITEM(operands, i)
-                : source < kept ? PyTuple_GET_ITEM(saved, source)
-                                : gradients[source - kept]);
+    if (source <= kNumber && numbers == nullptr) {
+      numbers = PyObject_GetAttr(ctx, numbers_name);
+      if (numbers == nullptr) return nullptr;
+    }
+    values.push(source <= kNumber && numbers != Py_None ? PyTuple_GET_ITEM(numbers, kNumber - source)
+                : source < 0                            ? PyTuple_GET_ITEM(operands, i)
+                : source < kept                         ? PyTuple_GET_ITEM(saved, source)
+                                                        : gradients[source - kept]);
   }
-  PyObject* computed =
-      PyObject_Vectorcall(PyTuple_GET_ITEM(step, kPart), values.data(), values.size(), nullptr);
+  PyObject* computed = taking_lock([&] {
+    return PyObject_Vectorcall(PyTuple_GET_ITEM(step, kPart), values.data(), values.size(), nullptr);
+  });
+  Py_XDECREF(numbers);
   if (computed == nullptr) return nullptr;
   PyObject* result = nullptr;
   if (PyTuple_CheckExact(computed)) {
@@ -180,7 +210,7 @@ PyObject* planned_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
   PyObject* step = find_step(args, count);
   if (step == nullptr) return PyErr_Occurred() ? nullptr : call_method(backward_slowly_name, args, count);
   PyObject* saved = PyObject_GetAttr(args[0], saved_name);  // fails when freed, or changed in place
-  PyObject* result = saved == nullptr ? nullptr : take(step, saved, args + 1);
+  PyObject* result = saved == nullptr ? nullptr : take(step, args[0], saved, args + 1);
   Py_XDECREF(saved);
   Py_DECREF(step);
   return result;
@@ -191,6 +221,7 @@ void start_planned() {
   planned_name = PyUnicode_InternFromString("planned");
   materialize_name = PyUnicode_InternFromString("materialize_grads");
   saved_name = PyUnicode_InternFromString("saved_tensors");
+  numbers_name = PyUnicode_InternFromString("numbers");
   needs_name = PyUnicode_InternFromString("needs_input_grad");
   forward_slowly_name = PyUnicode_InternFromString("forward_slowly");
   backward_slowly_name = PyUnicode_InternFromString("backward_slowly");

@@ -2,11 +2,14 @@
 
 #include <pthread.h>
 
-#include <condition_variable>
 #include <cstring>
+#include <mutex>
 #include <unordered_map>
 
 #include "hosts/numpy_loops.h"
+#include "locks.h"
+#include "narrow.h"
+#include "python_lock.h"
 
 namespace polyop {
 
@@ -15,39 +18,14 @@ namespace {
 PyObject* resolver;  // a function of polyop.call.foreign; never released
 const Launch* (*unwrap_launch)(PyObject*);
 
-// Counts the threads of runtimes that are inside Python. Closing it, at Python's exit, waits for them: a
-// thread that Python stops while it has C++ frames takes the process down.
-class Gate {
- public:
-  bool enter() {
-    const std::lock_guard<std::mutex> held(lock_);
-    inside_ += closed_ ? 0 : 1;
-    return !closed_;
-  }
-  void leave() {
-    const std::lock_guard<std::mutex> held(lock_);
-    if (--inside_ == 0) empty_.notify_all();
-  }
-  void close() {
-    std::unique_lock<std::mutex> held(lock_);
-    closed_ = true;
-    empty_.wait(held, [this] { return inside_ == 0; });
-  }
-
- private:
-  std::mutex lock_;
-  std::condition_variable empty_;
-  int inside_ = 0;
-  bool closed_ = false;
-};
-
-Gate* gate = new Gate();  // never freed
+Gate* gate = new Gate(true);  // never freed
+ShortLock targets_lock;
 
 // Holds Python's lock. False when Python has ended; then there is no lock.
 class PythonLock {
  public:
   PythonLock() : gate_(gate), entered_(gate_->enter()) {
-    if (entered_) state_ = PyGILState_Ensure();
+    if (entered_) state_ = ensure_lock();
   }
   ~PythonLock() {
     if (!entered_) return;
@@ -69,7 +47,7 @@ constexpr const char* kPythonEnded = "Python has ended";
 PyObject* close_gate(PyObject*, PyObject*) {
   PyThreadState* self = PyEval_SaveThread();  // the threads inside need the lock to leave
   gate->close();
-  PyEval_RestoreThread(self);
+  retake_lock(self);
   Py_RETURN_NONE;
 }
 
@@ -79,10 +57,12 @@ PyMethodDef close_method = {"close_gate", close_gate, METH_NOARGS, nullptr};
 bool close_at_exit() {
   static bool done = false;
   if (done) return true;
-  pthread_atfork(nullptr, nullptr, [] { gate = new Gate(); });  // the child has none of these threads
-  PyObject* module = PyImport_ImportModule("atexit");
+  pthread_atfork(nullptr, nullptr, [] { gate = gate->without_threads(); });
+  PyObject* module = taking_lock([&] { return PyImport_ImportModule("atexit"); });
   PyObject* function = module == nullptr ? nullptr : PyCFunction_New(&close_method, nullptr);
-  PyObject* result = function == nullptr ? nullptr : PyObject_CallMethod(module, "register", "O", function);
+  PyObject* result = function == nullptr ? nullptr : taking_lock([&] {
+    return PyObject_CallMethod(module, "register", "O", function);
+  });
   done = result != nullptr;
   Py_XDECREF(result);
   Py_XDECREF(function);
@@ -147,11 +127,13 @@ PyObject* array_of(const View& view) {
 
 // What a text stands for, with given tensors.
 struct Target::Resolution {
-  PyObject* owner = nullptr;                 // the Launch, or a Python function of arrays
-  PyObject* failed = nullptr;                // raises the error of a kernel that failed
-  const Launch* launch = nullptr;            // null: call `owner`
-  std::vector<int> parameters;               // indices of tensors, -1 for an absent one
-  std::vector<std::pair<int, int>> written;  // an input, and the output that shares its memory
+  PyObject* owner = nullptr;                  // the Launch, or a Python function of arrays
+  PyObject* failed = nullptr;                 // raises the error of a kernel that failed
+  PyObject* unfit = nullptr;                  // raises the error for a value that does not fit
+  const Launch* launch = nullptr;             // null: call `owner`
+  std::vector<int> parameters;                // indices of tensors, -1 for an absent one
+  std::vector<std::pair<int, int>> written;   // an input, and the output that shares its memory
+  std::vector<std::pair<int, int>> narrowed;  // an output, and the row of the dtype that the kernel writes
   bool cacheable = false;
 
   Resolution() = default;
@@ -162,18 +144,20 @@ struct Target::Resolution {
     if (!lock) return;
     Py_XDECREF(owner);
     Py_XDECREF(failed);
+    Py_XDECREF(unfit);
   }
 
   bool read(PyObject* answer) {
-    PyObject *order = nullptr, *pairs = nullptr;
+    PyObject *order = nullptr, *pairs = nullptr, *wide = nullptr;
     int flag = 0;
-    if (!PyArg_ParseTuple(answer, "OO!O!pO", &owner, &PyTuple_Type, &order, &PyTuple_Type, &pairs, &flag,
-                          &failed)) {
-      owner = failed = nullptr;
+    if (!PyArg_ParseTuple(answer, "OO!O!pOO!O", &owner, &PyTuple_Type, &order, &PyTuple_Type, &pairs, &flag,
+                          &failed, &PyTuple_Type, &wide, &unfit)) {
+      owner = failed = unfit = nullptr;
       return false;
     }
     Py_INCREF(owner);
     Py_INCREF(failed);
+    Py_INCREF(unfit);
     cacheable = flag != 0;
     if (!PyCallable_Check(owner)) {
       launch = unwrap_launch(owner);
@@ -182,12 +166,16 @@ struct Target::Resolution {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(order); ++i) {
       parameters.push_back(static_cast<int>(PyLong_AsLong(PyTuple_GET_ITEM(order, i))));
     }
+    return read_pairs(pairs, &written) && read_pairs(wide, &narrowed) && !PyErr_Occurred();
+  }
+
+  static bool read_pairs(PyObject* pairs, std::vector<std::pair<int, int>>* to) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(pairs); ++i) {
-      int input = 0, output = 0;
-      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(pairs, i), "ii", &input, &output)) return false;
-      written.emplace_back(input, output);
+      int first = 0, second = 0;
+      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(pairs, i), "ii", &first, &second)) return false;
+      to->emplace_back(first, second);
     }
-    return !PyErr_Occurred();
+    return true;
   }
 
   std::string run_python(const Views& tensors) const {
@@ -199,7 +187,8 @@ struct Target::Resolution {
       if (array == nullptr || PyList_Append(arrays, array) < 0) Py_CLEAR(arrays);
       Py_XDECREF(array);
     }
-    PyObject* result = arrays == nullptr ? nullptr : PyObject_CallOneArg(owner, arrays);
+    PyObject* result =
+        arrays == nullptr ? nullptr : taking_lock([&] { return PyObject_CallOneArg(owner, arrays); });
     Py_XDECREF(arrays);
     if (result == nullptr) return take_python_error();
     Py_DECREF(result);
@@ -211,13 +200,42 @@ struct Target::Resolution {
     const PythonLock lock;
     if (!lock) return error;
     PyObject* text = PyUnicode_DecodeUTF8(error.data(), static_cast<Py_ssize_t>(error.size()), "replace");
-    PyObject* result = text == nullptr
-                           ? nullptr
-                           : PyObject_CallFunction(failed, "iNOs", outcome.code, text,
-                                                   outcome.threw ? Py_True : Py_False, launch->label.c_str());
+    PyObject* result = text == nullptr ? nullptr : taking_lock([&] {
+      return PyObject_CallFunction(failed, "iNOs", outcome.code, text, outcome.threw ? Py_True : Py_False,
+                                   launch->label.c_str());
+    });
     if (result == nullptr) return take_python_error();
     Py_DECREF(result);
     return "the kernel failed";
+  }
+
+  std::string unfit_text(int output, const std::string& value) const {
+    const PythonLock lock;
+    if (!lock) return kPythonEnded;
+    PyObject* result = taking_lock([&] { return PyObject_CallFunction(unfit, "is", output, value.c_str()); });
+    if (result == nullptr) return take_python_error();
+    Py_DECREF(result);
+    return "a value of a result does not fit";
+  }
+
+  // Runs the kernel with memory of its own for the outputs that it writes in another dtype.
+  std::string run_wide(const Views& tensors, void* stream, Workspaces& workspaces) const {
+    Views wide;
+    for (size_t i = 0; i < tensors.size(); ++i) wide.push(tensors[i]);
+    for (const auto& [output, row] : narrowed) {
+      View& view = wide[static_cast<size_t>(output)];
+      view.dtype = row;
+      view.data = workspaces.allocate(bytes_of(view));
+      if (view.data == nullptr)
+        return "there is no memory for a result of " + std::to_string(bytes_of(view)) + " bytes";
+    }
+    std::string problem = run_native(wide, stream, workspaces);
+    for (size_t i = 0; problem.empty() && i < narrowed.size(); ++i) {
+      const auto output = static_cast<size_t>(narrowed[i].first);
+      const std::string value = narrow(wide[output], tensors[output]);
+      if (!value.empty()) problem = unfit_text(narrowed[i].first, value);
+    }
+    return problem;
   }
 
   std::string run_native(const Views& tensors, void* stream, Workspaces& workspaces) const {
@@ -242,10 +260,9 @@ struct Target::Resolution {
 };
 
 Target& Target::of(std::string_view text) {
-  static std::mutex lock;
   static auto* targets = new std::unordered_multimap<size_t, std::unique_ptr<Target>>();
   const size_t hash = std::hash<std::string_view>()(text);
-  const std::lock_guard<std::mutex> held(lock);
+  const std::lock_guard<ShortLock> held(targets_lock);
   const auto range = targets->equal_range(hash);
   for (auto entry = range.first; entry != range.second; ++entry) {
     if (entry->second->text_ == text) return *entry->second;
@@ -254,14 +271,9 @@ Target& Target::of(std::string_view text) {
 }
 
 std::shared_ptr<const Target::Resolution> Target::find(const Key& key) {
-  const std::lock_guard<std::mutex> held(lock_);
-  for (const auto& [entry_key, resolution] : entries_) {
-    if (entry_key.size() == key.size() &&
-        std::memcmp(entry_key.data(), key.data(), key.size() * sizeof(uint64_t)) == 0) {
-      return resolution;
-    }
-  }
-  return nullptr;
+  const std::lock_guard<ShortLock> held(lock_);
+  const std::shared_ptr<const Resolution>* found = entries_.find(key);
+  return found == nullptr ? nullptr : *found;
 }
 
 std::shared_ptr<const Target::Resolution> Target::resolve(const Views& tensors, size_t inputs, const Key& key,
@@ -277,7 +289,9 @@ std::shared_ptr<const Target::Resolution> Target::resolve(const Views& tensors, 
     PyObject* text = PyUnicode_DecodeUTF8(text_.data(), static_cast<Py_ssize_t>(text_.size()), "replace");
     PyObject* answer = nullptr;
     if (specs != nullptr && text != nullptr) {
-      answer = PyObject_CallFunction(resolver, "OOn", text, specs, static_cast<Py_ssize_t>(inputs));
+      answer = taking_lock([&] {
+        return PyObject_CallFunction(resolver, "OOn", text, specs, static_cast<Py_ssize_t>(inputs));
+      });
     }
     Py_XDECREF(text);
     Py_XDECREF(specs);
@@ -289,17 +303,11 @@ std::shared_ptr<const Target::Resolution> Target::resolve(const Views& tensors, 
     }
   }
   if (!resolution->cacheable) return resolution;
-  constexpr size_t kEntries = 128;
-  std::shared_ptr<const Resolution> dropped;  // destroyed after lock_ is released: that takes Python's lock
-  const std::lock_guard<std::mutex> held(lock_);
-  std::vector<uint64_t> entry_key(key.data(), key.data() + key.size());
-  if (entries_.size() < kEntries) {
-    entries_.emplace_back(std::move(entry_key), resolution);
-  } else {
-    auto& entry = entries_[oldest_++ % kEntries];
-    dropped = std::move(entry.second);
-    entry = {std::move(entry_key), resolution};
-  }
+  const uint32_t weight = resolution->launch == nullptr ? 1 : resolution->launch->weight();
+  // destroyed after lock_ is released, because that takes Python's lock
+  std::vector<std::shared_ptr<const Resolution>> dropped;
+  const std::lock_guard<ShortLock> held(lock_);
+  dropped = entries_.add(key, resolution, weight);
   return resolution;
 }
 
@@ -319,8 +327,9 @@ std::string Target::run(const Views& tensors, size_t inputs, void* stream, Works
     if (from.device != kCpu) return "the runtime did not keep an argument that is written in its place";
     std::memcpy(to.data, from.data, bytes_of(from));
   }
-  return resolution->launch == nullptr ? resolution->run_python(tensors)
-                                       : resolution->run_native(tensors, stream, workspaces);
+  if (resolution->launch == nullptr) return resolution->run_python(tensors);
+  return resolution->narrowed.empty() ? resolution->run_native(tensors, stream, workspaces)
+                                      : resolution->run_wide(tensors, stream, workspaces);
 }
 
 void Target::set_resolver(PyObject* function, const Launch* (*unwrap)(PyObject*)) {

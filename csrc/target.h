@@ -8,7 +8,6 @@
 #include <Python.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +15,7 @@
 
 #include "key.h"
 #include "launch.h"
+#include "locks.h"
 
 namespace polyop {
 
@@ -40,11 +40,13 @@ class Target {
   // Sets the Python function that resolves a text for given tensors. It is called with
   //   (text, [(shape, row of dtypes(), device)], inputs)
   // and returns
-  //   (Launch or a function of arrays, parameters, written, cacheable, failed)
+  //   (Launch or a function of arrays, parameters, written, cacheable, failed, narrowed, unfit)
   // parameters: indices of tensors in the kernel's order, -1 for an absent one
   // written: pairs of an input, and the output that shares its memory
   // cacheable: whether the answer holds for later calls with the same specs
   // failed(code, text, threw, kernel): raises the error of a kernel that failed
+  // narrowed: pairs of an output, and the row of dtypes() that the kernel writes in place of its dtype;
+  // csrc/narrow.h unfit(output, value): raises the error for a value of such an output that does not fit
   static void set_resolver(PyObject* resolver, const Launch* (*unwrap)(PyObject*));
 
   // Whether that function is set: whether the process has imported polyop.
@@ -57,9 +59,8 @@ class Target {
   std::shared_ptr<const Resolution> resolve(const Views& tensors, size_t inputs, const Key& key,
                                             std::string* error);
   std::string text_;
-  std::mutex lock_;
-  std::vector<std::pair<std::vector<uint64_t>, std::shared_ptr<const Resolution>>> entries_;
-  size_t oldest_ = 0;
+  ShortLock& lock_ = ShortLock::of(this);
+  LruTable<std::shared_ptr<const Resolution>> entries_;
 };
 
 }  // namespace polyop

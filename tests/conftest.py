@@ -7,12 +7,13 @@ import pathlib
 import shutil
 import sys
 import tempfile
+import zlib
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-import tiers
-import turns
+import pairs
+import selection
 
 # how long an example takes depends on what else the machine does
 settings.register_profile("polyop", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -41,6 +42,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite the expected texts from what is produced"
     )
+    selection.add_options(parser)
 
 
 def pytest_configure(config):
@@ -55,6 +57,9 @@ def pytest_configure(config):
             own = [f"{source}/hosts/{name}/*", f"{source}/testing/frameworks/{name}.py"]
             config.option.ignore_glob = [*(config.option.ignore_glob or []), *own]
     os.environ.pop("PYTEST_ADDOPTS", None)  # not for the runs of pytest that tests start
+    if config.option.more == selection.ALL:
+        os.environ[pairs.WHOLE] = "1"
+    os.environ["POLYOP_CHECK_LOCKS"] = "1"  # polyop.core.locks reads it when it is imported
     os.environ["POLYOP_STRICT"] = "1"  # a mistake of the compiler is an error, not a slower kernel
     config.uncaptured, config.has_fault_handler = os.fdopen(os.dup(2), "w"), False
     config.temporary_folders = {}
@@ -69,27 +74,35 @@ def set_to_temporary_folder(config, variable):
         os.environ[variable] = config.temporary_folders[variable] = tempfile.mkdtemp(prefix="polyop-tests-")
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)  # before cases are chosen by their marks, and after that
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark the cases that only the exhaustive tests run, and draw some; in a worker, put long files first."""
-    tiers.mark(items)
-    yield
-    kept = tiers.drawn(items)
-    if len(kept) < len(items):
-        config.hook.pytest_deselected(items=[item for item in items if item not in {*kept}])
-        items[:] = kept
-    if hasattr(config, "workerinput"):
-        turns.sort(items)
+    """Leave out cases of slow tests, and put the others into a random order."""
+    selection.select(config, items)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config, log):
-    """Give workers the tests of a file together, and those of files that share their fixtures."""
-    return turns.Scheduler(config, log) if config.getoption("dist") == "loadfile" else None
+def pytest_configure_node(node):
+    """Give a worker the seed of the run's order."""
+    node.workerinput["order"] = selection.seed_of_order(node.config)
+
+
+def pytest_report_header(config):
+    """Print how to repeat the order."""
+    return f"random order: --order {selection.seed_of_order(config)}"
+
+
+def pytest_collection_finish():
+    """Write no byte code from here on: a module that a test writes twice within a second would stay the first."""
+    sys.dont_write_bytecode = True
 
 
 def pytest_runtest_setup(item):
-    """Give Python's fault handler its signals back: Paddle takes them, and prints where pytest captures."""
+    """Give each test random numbers of its own, the same in each run, and the signals of Python's fault handler."""
+    seed = zlib.crc32(item.nodeid.encode())
+    for module, function in (("numpy.random", "seed"), ("torch", "manual_seed"), ("paddle", "seed")):
+        if hasattr(sys.modules.get(module), function):  # a test may have put an empty module there
+            getattr(sys.modules[module], function)(seed)
+    # Paddle takes the signals, and prints where pytest captures
     paddle = sys.modules.get("paddle")
     if hasattr(paddle, "disable_signal_handler") and not item.config.has_fault_handler:
         item.config.has_fault_handler = True
@@ -98,11 +111,34 @@ def pytest_runtest_setup(item):
         faulthandler.enable(item.config.uncaptured)
 
 
+def pytest_terminal_summary(terminalreporter):
+    """Print for which targets loop kernels were compiled, and on which they ran."""
+    import target_summary
+
+    target_summary.print_targets(terminalreporter)
+
+
 def pytest_unconfigure(config):
     """Remove the temporary folders of the session."""
     for variable, folder in config.temporary_folders.items():
         del os.environ[variable]
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def plain_path(tmp_path_factory):
+    """Return a folder for programs of others that take no path with a space."""
+    return tmp_path_factory.mktemp("plain")
+
+
+@pytest.fixture
+def tmp_path(request, tmp_path):
+    """Return a folder; that of building, wheels and definitions has spaces and letters that are not ASCII."""
+    if request.path.relative_to(HERE.parent).parts[1] not in ("build", "wheel", "define"):
+        return tmp_path
+    folder = tmp_path / "ein Ordner für Ω"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ for needed in ("torch", "jax", "setuptools"):
     pytest.importorskip(needed, reason=f"not run: what is on the page imports {needed}")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def tool():
     spec = importlib.util.spec_from_file_location("api_reference", ROOT / "tools" / "api_reference.py")
     module = importlib.util.module_from_spec(spec)

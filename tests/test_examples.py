@@ -16,6 +16,7 @@ def test_there_are_examples():
     assert len(EXAMPLES) >= 4
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
 def test_example(path):
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
@@ -23,6 +24,7 @@ def test_example(path):
     assert done.stdout
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(
     "command",
     [
@@ -51,6 +53,7 @@ def test_training_in_several_processes_has_the_losses_of_one(command):
     assert [line.split(":")[0] for line in output.splitlines()] == ["one process", f"{count} processes"]
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("command", ["jax_main.py", "torch_main.py", "torch_main.py --mesh 4 1"])
 def test_the_plate_on_four_devices_is_that_of_one_process(command):
     name, *options = command.split()
@@ -62,6 +65,7 @@ def test_the_plate_on_four_devices_is_that_of_one_process(command):
     assert output.endswith("as in one process\n")
 
 
+@pytest.mark.slow
 def test_the_aten_project_as_its_readme_says(tmp_path):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     folder = tmp_path / "aten"

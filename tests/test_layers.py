@@ -79,6 +79,13 @@ FRAMEWORKS = {
 SOURCE = pathlib.Path(__file__).parents[1] / "src" / "polyop"
 
 
+@functools.cache
+def nodes(path):
+    """Return the imports and the calls of a file."""
+    found = ast.walk(ast.parse(path.read_text()))
+    return [node for node in found if isinstance(node, (ast.Import, ast.ImportFrom, ast.Call))]
+
+
 class Tree:
     """The modules below a folder, and each import of one by another: (importer, imported, line)."""
 
@@ -93,7 +100,7 @@ class Tree:
 
     def of(self, name, path):
         package = name.split("/") if path.name == "__init__.py" else name.split("/")[:-1]
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom) and node.level:
                 base = package[: len(package) + 1 - node.level]
                 base += node.module.split(".") if node.module else []
@@ -183,7 +190,7 @@ def test_nothing_but_the_core_is_imported_from_the_root():
     wrong = []
     for name, path in tree().files.items():
         depth = len(path.relative_to(SOURCE).parts)
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom) and node.level == depth and node.module is None:
                 wrong += [f"{name}: {a.name}" for a in node.names if a.name not in (*ROOMS, "_core")]
     assert wrong == []
@@ -196,7 +203,7 @@ def test_a_framework_is_imported_where_its_tensors_are_handled(framework):
         file = str(path.relative_to(SOURCE))
         if file.startswith(FRAMEWORKS[framework]):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             wrong += [f"{name}:{node.lineno}" for n in names if n.split(".")[0] == framework]
@@ -209,7 +216,7 @@ def test_modules_found_by_name_are_one_table():
     for name, path in tree().files.items():
         if path.name == "__init__.py" or name == "core/late":
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
                 text = ast.unparse(node.args[0])
                 own = "__package__" in ast.unparse(node) or re.match(r"""f?['"](\.|polyop)""", text)

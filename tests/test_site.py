@@ -47,7 +47,7 @@ def copy(folder):
             shutil.copy(path, folder)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow(more=2)
 def test_the_site_of_a_clean_copy(tmp_path):
     for name in ("sphinx", "myst_nb", "furo", "sklearn"):
         pytest.importorskip(name, reason="not run: docs/requirements.txt is not installed")
@@ -74,7 +74,7 @@ def test_the_site_of_a_clean_copy(tmp_path):
         assert "cell_output" in (site / path.relative_to(ROOT).with_suffix(".html")).read_text(), path.name
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow(more=18)
 @pytest.mark.parametrize("path", HALVES, ids=lambda path: path.stem)
 def test_both_halves_of_a_coming_from_page(path):
     if path.stem in NEEDED:

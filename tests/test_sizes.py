@@ -5,6 +5,8 @@ import pathlib
 import statistics
 import subprocess
 
+import pytest
+
 ROOT = pathlib.Path(__file__).parents[1]
 PYTHON = sorted((ROOT / "src").rglob("*.py"))
 NATIVE = sorted([*(ROOT / "csrc").rglob("*.[ch]*"), *(ROOT / "include").rglob("*.h")])
@@ -38,6 +40,7 @@ def test_functions_are_short():
     assert not long, long
 
 
+@pytest.mark.slow
 def test_arguments_are_typed():
     untyped = []
     for path in PYTHON:
@@ -50,6 +53,7 @@ def test_arguments_are_typed():
     assert not untyped, untyped
 
 
+@pytest.mark.slow
 def test_public_things_have_docstrings():
     bare = []
     for path in PYTHON:

@@ -39,11 +39,6 @@ DOCUMENTED: dict[tuple[str, str], Words] = {
     ("torch", "scan"): ("an error", f"[in-place operations]({TORCH})", "a list of the steps, stacked"),
     ("torch", "overwritten"): ("an error", f"[in-place operations]({TORCH})", "a new tensor"),
     ("jax", "newton"): ("an error", f"[`while_loop`]({JAX})", "40 steps of `fori_loop`, with `where`"),
-    ("polyop", "newton"): (
-        "an error",
-        "[loops that end early](guides/loop-kernels.md#loops-that-end-early)",
-        "`for` with a largest number of steps, and `break`",
-    ),
 }
 
 WARP_PLATFORMS = "https://nvidia.github.io/warp/v1.19/user_guide/compatibility.html"
@@ -72,11 +67,6 @@ CANNOT: tuple[tuple[str, str, str], ...] = (
         "run without a C compiler",
         "loop kernels need gcc or clang, unless a wheel has them compiled",
         "all the others: tried with `rms_norm` and an empty `PATH`",
-    ),
-    (
-        "the gradient of a `while`",
-        "refused, with the line",
-        "PyTorch (eager): tried, in its `newton`",
     ),
 )
 """What it is, what polyop has, and who can."""

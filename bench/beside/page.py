@@ -36,7 +36,7 @@ files](../bench/beside). PyTorch has eager operations, without `torch.compile`; 
 `wp.Tape`, Taichi fields with `needs_grad` and `kernel.grad()`, polyop `@polyop.kernel`, called with NumPy
 arrays. The first way follows the loops of the problem: what they overwrite is overwritten, if the framework
 can do that. Where its gradient is not right there is a second way, which avoids what the documentation says
-is not differentiated. polyop has one too, for `newton`.
+is not differentiated. polyop has one too, for `newton`: its times are those of that one.
 
 * **Values** are compared with NumPy in float64, and **gradients** with central differences of that in
   float64, for each element, at small sizes. All frameworks compute in float32. An error of at most 0.001 of

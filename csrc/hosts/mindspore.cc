@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "../execute.h"
+#include "../python_lock.h"
 #include "mindspore_tensors.h"
 #include "numpy_loops.h"
 
@@ -89,7 +90,7 @@ struct Layout {
     if (!dtype || row < 0) return false;
     const OwnedRef sizes(PyObject_GetAttr(tensor, ms.shape_name));
     if (!sizes || !read_sizes(sizes.get(), shape, &ndim)) return false;
-    const OwnedRef flag(PyObject_CallOneArg(ms.is_contiguous, tensor));
+    const OwnedRef flag(taking_lock([&] { return PyObject_CallOneArg(ms.is_contiguous, tensor); }));
     dense = flag.get() == Py_True;
     return static_cast<bool>(flag);
   }
@@ -111,7 +112,8 @@ struct Layout {
 PyObject* array_of(PyObject* tensor) {
   Layout layout;
   if (!on_cpu(tensor)) return nullptr;
-  const OwnedRef address(PyObject_CallOneArg(ms.data_ptr, tensor));  // waits for pending work
+  const OwnedRef address(
+      taking_lock([&] { return PyObject_CallOneArg(ms.data_ptr, tensor); }));  // waits for pending work
   if (!address || !layout.read(tensor)) return nullptr;
   void* data = PyLong_AsVoidPtr(address.get());
   int64_t elements = 1;
@@ -122,7 +124,7 @@ PyObject* array_of(PyObject* tensor) {
   if (PyErr_Occurred() != nullptr || (data == nullptr && elements != 0)) return nullptr;
   if (!layout.dense) {
     int32_t step_count = 0;
-    const OwnedRef steps_list(PyObject_CallOneArg(ms.stride, tensor));
+    const OwnedRef steps_list(taking_lock([&] { return PyObject_CallOneArg(ms.stride, tensor); }));
     if (!steps_list || !read_sizes(steps_list.get(), layout.strides, &step_count) ||
         step_count != layout.ndim) {
       return nullptr;
@@ -137,7 +139,7 @@ PyObject* array_of(PyObject* tensor) {
 bool is_traced() {
   PyObject* value = ms.module == nullptr ? nullptr : PyDict_GetItem(ms.module, ms.trace_name);
   if (value != nullptr) return value != Py_None;
-  const OwnedRef called(PyObject_CallNoArgs(ms.tracing));
+  const OwnedRef called(taking_lock([&] { return PyObject_CallNoArgs(ms.tracing); }));
   return called.get() != Py_None;
 }
 
@@ -147,7 +149,7 @@ bool is_traced() {
 bool is_recorded(PyObject* tensor) {
   const OwnedRef requires_grad(PyObject_GetAttr(tensor, ms.gradient_name));
   if (!requires_grad || requires_grad.get() == Py_False) return !requires_grad;
-  const OwnedRef recording(PyObject_CallNoArgs(ms.recording));
+  const OwnedRef recording(taking_lock([&] { return PyObject_CallNoArgs(ms.recording); }));
   return recording.get() != Py_False;
 }
 
@@ -200,7 +202,7 @@ struct Arrays {
 
 PyObject* tensor_of(PyObject* array) {
   if (PyTuple_CheckExact(array) || PyList_CheckExact(array)) return nullptr;
-  return PyObject_CallOneArg(ms.from_numpy, array);
+  return taking_lock([&] { return PyObject_CallOneArg(ms.from_numpy, array); });
 }
 
 // Turns the outputs of launch() into tensors, packed as the call returns them.

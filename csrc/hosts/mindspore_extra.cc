@@ -3,39 +3,19 @@
 // too.
 //
 // MindSpore passes an object of a C++ class with strings of the old ABI of libstdc++; CMakeLists.txt compiles
-// this file alone with it. Nothing with a string crosses to the other files.
+// this file with it. Nothing with a string crosses to files of the other one.
+#define POLYOP_STRINGS old_strings
 #include "mindspore_extra.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
-// The names and the order of the virtual functions are MindSpore's contract with aot kernels.
-namespace mindspore {
-
-class AotKernelData {
- public:
-  virtual ~AotKernelData() = default;
-};
-
-class AotExtra {
- public:
-  virtual ~AotExtra() = default;
-  virtual bool HasAttr(std::string name) = 0;
-  virtual bool GetAttrBool(std::string name) = 0;
-  virtual int64_t GetAttrInt(std::string name) = 0;
-  virtual float GetAttrFloat(std::string name) = 0;
-  virtual std::string GetAttrStr(std::string name) = 0;
-  std::vector<size_t> workspaces;
-  AotKernelData* data = nullptr;  // MindSpore deletes it with the kernel
-};
-
-}  // namespace mindspore
+#include "aot_class.h"
 
 namespace {
 
-struct Call : mindspore::AotKernelData {
+struct Call : polyop::old_strings::KernelData {
   Call(void* target, size_t inputs) : target(target), inputs(inputs) {}
   void* target;
   size_t inputs;
@@ -44,8 +24,8 @@ struct Call : mindspore::AotKernelData {
 }  // namespace
 
 // MindSpore calls it once for each node of a graph.
-extern "C" __attribute__((visibility("default"), used)) int polyop_launchInit(int*, int64_t**, const char**,
-                                                                              mindspore::AotExtra* extra) {
+extern "C" __attribute__((visibility("default"), used)) int polyop_launchInit(
+    int*, int64_t**, const char**, polyop::old_strings::MindSporeExtra* extra) {
   const std::string text = extra->GetAttrStr("polyop_call");
   const auto inputs = static_cast<size_t>(extra->GetAttrInt("polyop_inputs"));
   extra->data = new Call(polyop::mindspore_target(text.data(), text.size()), inputs);
@@ -56,14 +36,14 @@ extern "C" __attribute__((visibility("default"), used)) int polyop_launch(int co
                                                                           int* ndims, int64_t** shapes,
                                                                           const char** dtypes, void*,
                                                                           void* extra) {
-  const auto* call = static_cast<const Call*>(static_cast<mindspore::AotExtra*>(extra)->data);
+  const auto* call = static_cast<const Call*>(static_cast<polyop::old_strings::MindSporeExtra*>(extra)->data);
   polyop::mindspore_run(call->target, call->inputs, count, params, ndims, shapes, dtypes);
   return 0;
 }
 
 // MindSpore calls it when it compiles a graph with unknown sizes, and when it runs it.
 extern "C" __attribute__((visibility("default"), used)) std::vector<std::vector<int64_t>>
-polyop_launchInferShape(int* ndims, int64_t** shapes, mindspore::AotExtra* extra) {
+polyop_launchInferShape(int* ndims, int64_t** shapes, polyop::old_strings::MindSporeExtra* extra) {
   const std::string text = extra->GetAttrStr("polyop_call"), dtypes = extra->GetAttrStr("polyop_dtypes");
   const auto inputs = static_cast<size_t>(extra->GetAttrInt("polyop_inputs"));
   std::vector<std::vector<int64_t>> outputs;

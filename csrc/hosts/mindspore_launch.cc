@@ -2,6 +2,7 @@
 #include <stdexcept>
 
 #include "../host_memory.h"
+#include "../python_lock.h"
 #include "../target.h"
 #include "mindspore_extra.h"
 
@@ -18,8 +19,8 @@ int32_t row_of(const char* name) {
 
 // Imports the host: a process that has only loaded a graph from a file has this library, and not polyop.
 void import_host() {
-  const PyGILState_STATE state = PyGILState_Ensure();
-  PyObject* module = PyImport_ImportModule("polyop.hosts.mindspore");
+  const PyGILState_STATE state = ensure_lock();
+  PyObject* module = taking_lock([&] { return PyImport_ImportModule("polyop.hosts.mindspore"); });
   if (module == nullptr) PyErr_Print();
   Py_XDECREF(module);
   PyGILState_Release(state);
@@ -50,7 +51,7 @@ void mindspore_run(void* target, size_t inputs, int count, void** params, const 
 
 void mindspore_shapes(const char* text, const char* dtypes, size_t inputs, const int* ndims, int64_t** shapes,
                       void (*add)(void* outputs, const int64_t* shape, size_t ndim), void* outputs) {
-  const PyGILState_STATE state = PyGILState_Ensure();
+  const PyGILState_STATE state = ensure_lock();
   PyObject* given = PyList_New(0);
   for (size_t i = 0; given != nullptr && i < inputs; ++i) {
     PyObject* shape = PyList_New(0);
@@ -62,10 +63,11 @@ void mindspore_shapes(const char* text, const char* dtypes, size_t inputs, const
     if (shape == nullptr || PyList_Append(given, shape) < 0) Py_CLEAR(given);
     Py_XDECREF(shape);
   }
-  PyObject* module = PyImport_ImportModule("polyop.hosts.mindspore.unknown_sizes");
-  PyObject* answer = module == nullptr
-                         ? nullptr
-                         : PyObject_CallMethod(module, "asked_by_mindspore", "ssO", text, dtypes, given);
+  PyObject* module =
+      taking_lock([&] { return PyImport_ImportModule("polyop.hosts.mindspore.unknown_sizes"); });
+  PyObject* answer = module == nullptr ? nullptr : taking_lock([&] {
+    return PyObject_CallMethod(module, "asked_by_mindspore", "ssO", text, dtypes, given);
+  });
   // a list of shapes, or the text of an error
   std::string error = "polyop: the shapes of an operator could not be asked for";
   const char* said = answer != nullptr && PyUnicode_Check(answer) ? PyUnicode_AsUTF8(answer) : nullptr;

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "../locks.h"
+#include "../python_lock.h"
 #include "onnx_attributes.h"
 #include "onnx_node.h"
 #include "polyop/export/onnx_api.h"
@@ -40,10 +42,10 @@ PyObject* text_of(const Operator& op, const Api& api, const ort::Info* info, std
   size_t inputs = 0;
   if (Status* problem = api.node_inputs(info, &inputs)) api.release_status(problem);
   PyObject* attributes = onnx_attributes(api, info, op.attributes);
-  PyObject* answer = attributes == nullptr
-                         ? nullptr
-                         : PyObject_CallFunction(functions.text, "sNn", op.operation.c_str(), attributes,
-                                                 static_cast<Py_ssize_t>(inputs));
+  PyObject* answer = attributes == nullptr ? nullptr : taking_lock([&] {
+    return PyObject_CallFunction(functions.text, "sNn", op.operation.c_str(), attributes,
+                                 static_cast<Py_ssize_t>(inputs));
+  });
   return checked_answer(answer, functions.text, error);
 }
 
@@ -117,12 +119,13 @@ bool operators_of(PyObject* rows, std::vector<const Operator*>* operators) {
 
 using Operators = std::vector<const Operator*>;
 
+ShortLock domains_lock;
+
 // A domain with these operators. It is created once and never released, because sessions may use it for as
 // long as the process lives.
 Status* domain_of(const Api& api, const Operators& operators, ort::Domain** domain) {
   static auto* domains = new std::vector<std::pair<Operators, ort::Domain*>>();
-  static std::mutex lock;
-  const std::lock_guard<std::mutex> held(lock);
+  const std::lock_guard<ShortLock> held(domains_lock);
   for (const auto& [members, existing] : *domains) {
     if (members == operators) return *domain = existing, nullptr;
   }
@@ -158,7 +161,8 @@ Status* register_all(ort::Options* options, const ort::Base* base) {
   {
     const Python python;
     if (!python) return make_status(*api, kPythonUnavailable);
-    PyObject* rows = checked_answer(PyObject_CallNoArgs(functions.rows), functions.rows, &error);
+    PyObject* rows = checked_answer(taking_lock([&] { return PyObject_CallNoArgs(functions.rows); }),
+                                    functions.rows, &error);
     if (rows == nullptr) return make_status(*api, error);
     const bool read = PyList_Check(rows) && operators_of(rows, &operators);
     Py_DECREF(rows);

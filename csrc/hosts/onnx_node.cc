@@ -1,6 +1,5 @@
 #include "onnx_node.h"
 
-#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -9,6 +8,8 @@
 
 #include "../host_memory.h"
 #include "../key.h"
+#include "../locks.h"
+#include "../python_lock.h"
 #include "../target.h"
 
 namespace polyop::ort {
@@ -35,32 +36,23 @@ struct Result {
 using Results = std::vector<Result>;
 
 // The kernel of one node. The shapes of its results are asked of Python once for each set of input shapes;
-// the last kMaxEntries sets are remembered.
+// the sets used last are remembered.
 struct Node {
-  static constexpr size_t kMaxEntries = 128;
   const Api& api;
   Target& target;
   std::string text;
-  std::mutex lock;
-  std::vector<std::pair<std::vector<uint64_t>, std::shared_ptr<const Results>>> entries;
-  size_t oldest = 0;
+  ShortLock& lock = ShortLock::of(this);
+  LruTable<std::shared_ptr<const Results>> entries{};
 
   std::shared_ptr<const Results> find(const Key& key) {
-    const std::lock_guard<std::mutex> held(lock);
-    for (const auto& [sizes, results] : entries) {
-      if (std::equal(sizes.begin(), sizes.end(), key.data(), key.data() + key.size())) return results;
-    }
-    return nullptr;
+    const std::lock_guard<ShortLock> held(lock);
+    const std::shared_ptr<const Results>* found = entries.find(key);
+    return found == nullptr ? nullptr : *found;
   }
 
   void cache(const Key& key, const std::shared_ptr<const Results>& results) {
-    std::vector<uint64_t> sizes(key.data(), key.data() + key.size());
-    const std::lock_guard<std::mutex> held(lock);
-    if (entries.size() < kMaxEntries) {
-      entries.emplace_back(std::move(sizes), results);
-    } else {
-      entries[oldest++ % kMaxEntries] = {std::move(sizes), results};
-    }
+    const std::lock_guard<ShortLock> held(lock);
+    entries.add(key, results);
   }
 
   std::shared_ptr<const Results> results_of(const Views& inputs, std::string* error) {
@@ -86,8 +78,9 @@ struct Node {
       if (spec == nullptr || PyList_Append(specs, spec) < 0) Py_CLEAR(specs);
       Py_XDECREF(spec);
     }
-    PyObject* answer =
-        specs == nullptr ? nullptr : PyObject_CallFunction(functions.results, "sN", text.c_str(), specs);
+    PyObject* answer = specs == nullptr ? nullptr : taking_lock([&] {
+      return PyObject_CallFunction(functions.results, "sN", text.c_str(), specs);
+    });
     answer = checked_answer(answer, functions.results, error);
     if (answer == nullptr) return nullptr;
     bool cacheable = false;
@@ -206,9 +199,7 @@ Status* make_status(const Api& api, const std::string& error) {
   return api.create_status(kFailed, ("polyop: " + error).c_str());
 }
 
-void* make_node(const Api& api, const std::string& text) {
-  return new Node{api, Target::of(text), text, {}, {}, 0};
-}
+void* make_node(const Api& api, const std::string& text) { return new Node{api, Target::of(text), text}; }
 
 void drop_node(void* node) { delete static_cast<Node*>(node); }
 

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "../locks.h"
 #include "polyop/export/onnx_api.h"
 
 namespace polyop::ort {
@@ -29,7 +30,8 @@ class Python {
   static void stop();                             // waits for the threads inside; needs Python's lock
 
  private:
-  bool entered_ = false;
+  Gate* gate_;
+  bool entered_;
   PyGILState_STATE state_{};
 };
 extern Functions functions;

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "../python_lock.h"
 #include "objects.h"
 #include "polyop/python_abi.h"
 
@@ -23,8 +24,10 @@ Frame& ambient_frame(const Host* host, const View& view) {
 const Host* find_host(PyObject* object) {
   const Host* host = host_of(Py_TYPE(object));
   if (host != nullptr) return host;
-  PyObject* hosts = PyImport_ImportModule("polyop.call.host");
-  PyObject* result = hosts == nullptr ? nullptr : PyObject_CallMethod(hosts, "host_of", "O", object);
+  PyObject* hosts = taking_lock([&] { return PyImport_ImportModule("polyop.call.host"); });
+  PyObject* result = hosts == nullptr
+                         ? nullptr
+                         : taking_lock([&] { return PyObject_CallMethod(hosts, "host_of", "O", object); });
   Py_XDECREF(hosts);
   Py_XDECREF(result);
   PyErr_Clear();

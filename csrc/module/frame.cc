@@ -210,7 +210,7 @@ void Frame::unlock() { state_ = PyEval_SaveThread(); }
 void Frame::lock() {
   PyThreadState* state = state_;
   state_ = nullptr;
-  PyEval_RestoreThread(state);
+  retake_lock(state);
 }
 
 polyop_value value_of(Tensor* tensor) {

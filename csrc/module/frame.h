@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "../python_lock.h"
 #include "tape.h"
 #include "tensor.h"
 #include "trace.h"
@@ -86,7 +87,7 @@ class LockedFrame {
   explicit LockedFrame(Frame& frame)
       : frame_(frame), relock_(frame.is_unlocked()), ambient_(frame.is_ambient()) {
     if (relock_) frame_.lock();
-    if (ambient_) state_ = PyGILState_Ensure();  // pybind11's caller may have released it
+    if (ambient_) state_ = ensure_lock();  // pybind11's caller may have released it
   }
   ~LockedFrame() {
     if (ambient_) PyGILState_Release(state_);

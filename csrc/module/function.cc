@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "../python_lock.h"
+
 namespace polyop::module {
 
 std::shared_ptr<const Function> Function::make(const polyop_function* entry, const std::string& kinds,
@@ -143,8 +145,10 @@ Result call(const Function& function, const std::vector<Ref>& tensors) {
   Arguments arguments(function, tensors);
   polyop_value value{};
   const polyop_function* entry = function.entry;
-  const int code = entry->call(entry, arguments.values.data(), arguments.values.size(), &value,
-                               [](const char* text) { set_failure(text); });
+  const int code = taking_lock([&] {  // the function may call Python
+    return entry->call(entry, arguments.values.data(), arguments.values.size(), &value,
+                       [](const char* text) { set_failure(text); });
+  });
   if (code != 0) throw std::runtime_error(failure());
   Result result;
   try {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "../hosts/numpy_loops.h"
+#include "../python_lock.h"
 #include "frame.h"
 
 namespace polyop::module {
@@ -196,9 +197,9 @@ std::vector<size_t> written_positions(const char* name, const polyop_value* argu
     positions.push_back(count - 1);
     return positions;
   }
-  PyObject* candidates = python_writes == nullptr ? nullptr
-                                                  : PyObject_CallFunction(python_writes, "sn", name,
-                                                                          static_cast<Py_ssize_t>(count));
+  PyObject* candidates = python_writes == nullptr ? nullptr : taking_lock([&] {
+    return PyObject_CallFunction(python_writes, "sn", name, static_cast<Py_ssize_t>(count));
+  });
   if (candidates == nullptr) PyErr_Clear();
   for (Py_ssize_t i = 0; candidates != nullptr && i < PyTuple_GET_SIZE(candidates) && positions.empty();
        ++i) {
@@ -263,7 +264,9 @@ void launch(Frame& frame, const char* name, const polyop_value* arguments, size_
   if (frame.deriving) return;
   if (python_launch == nullptr) throw std::runtime_error(std::string(name) + ": no provider is connected");
   PyObject* values = to_python(arguments, count, as_array);
-  PyObject* result = values == nullptr ? nullptr : PyObject_CallFunction(python_launch, "sN", name, values);
+  PyObject* result = values == nullptr ? nullptr : taking_lock([&] {
+    return PyObject_CallFunction(python_launch, "sN", name, values);
+  });
   if (result == nullptr) throw_python_error(name);
   Py_DECREF(result);
 }

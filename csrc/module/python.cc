@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#include "../python_lock.h"
 #include "objects.h"
 #include "provider.h"
 #include "run.h"
@@ -247,7 +248,8 @@ PyObject* pull(PyObject*, PyObject* const* args, Py_ssize_t count) {
   }
   PyObject* slowly = PyObject_GetAttr(args[0], slow_name);
   if (slowly == nullptr) return nullptr;
-  PyObject* result = PyObject_Vectorcall(slowly, args, static_cast<size_t>(count), nullptr);
+  PyObject* result =
+      taking_lock([&] { return PyObject_Vectorcall(slowly, args, static_cast<size_t>(count), nullptr); });
   Py_DECREF(slowly);
   return result;
 }

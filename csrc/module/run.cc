@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "../python_lock.h"
 #include "objects.h"
 
 namespace polyop::module {
@@ -67,8 +68,10 @@ PyObject* raise_failure(CallObject* self, const Launch& launch, const char* text
   PyObject* message =
       PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::char_traits<char>::length(text)), "replace");
   if (message == nullptr) return nullptr;
-  PyObject* result = PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_failed", "iNOs", 1, message,
-                                         Py_False, launch.label.c_str());
+  PyObject* result = taking_lock([&] {
+    return PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_failed", "iNOs", 1, message, Py_False,
+                               launch.label.c_str());
+  });
   Py_XDECREF(result);
   if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, text);
   return nullptr;
@@ -104,9 +107,9 @@ PyObject* list_of(const std::vector<PyObject*>& objects) {
 PyObject* report_written(CallObject* self, const CallTensors& borrowed, PyObject* outputs) {
   if (outputs == nullptr) return nullptr;
   PyObject* written = list_of(borrowed.written());
-  PyObject* result = written == nullptr
-                         ? nullptr
-                         : PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_wrote", "N", written);
+  PyObject* result = written == nullptr ? nullptr : taking_lock([&] {
+    return PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_wrote", "N", written);
+  });
   if (result == nullptr) Py_CLEAR(outputs);
   Py_XDECREF(result);
   return outputs;

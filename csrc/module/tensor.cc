@@ -5,6 +5,7 @@
 #include <string>
 
 #include "../dense.h"
+#include "../python_lock.h"
 #include "frame.h"
 
 namespace polyop::module {
@@ -81,7 +82,7 @@ void release(polyop_tensor* tensor) {
     if (holds_lock()) {
       free_memory(own);
     } else if (Py_IsInitialized()) {  // a module's static tensor may outlive the interpreter
-      const PyGILState_STATE state = PyGILState_Ensure();
+      const PyGILState_STATE state = ensure_lock();
       free_memory(own);
       PyGILState_Release(state);
     }

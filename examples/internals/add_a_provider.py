@@ -1,13 +1,12 @@
 """Add a provider, which finds the operators of another library by name: NumPy's ufuncs of two arguments."""
 
-import threading
-
 import numpy as np
 
 from polyop.call import registry
 from polyop.call.bound import BoundOperator
 from polyop.call.host import array_namespace
 from polyop.call.operator import Operator
+from polyop.core import locks
 from polyop.core.errors import ArgumentValueError
 from polyop.core.infer import FromSpecs
 from polyop.core.origin import caller
@@ -31,14 +30,11 @@ ROWS = {"hypot": hypot_gradient, "logaddexp": logaddexp_gradient, "copysign": No
 
 
 # [find]
-_lock = threading.RLock()
-
-
 def ufunc(name):
     """Return NumPy's function ``name`` as an operator of every host; the same object each time."""
     if name not in ROWS:
         raise ArgumentValueError("ufunc", f"must be one of {', '.join(ROWS)}", repr(name))
-    with _lock:
+    with locks.define:
         bound = registry.named(f"ufunc::{name}")
         return bound if bound is not None else make_operator(name)
 

@@ -68,10 +68,8 @@ class AotExtra : private polyop_extra {
     functions->set_kernel_data(this, data, [](void* old) { delete static_cast<AotKernelData*>(old); });
   }
 
-  // The state, or null.
-  const AotKernelData* KernelData() const {
-    return static_cast<const AotKernelData*>(functions->kernel_data(this));
-  }
+  // The state, or null. MindSpore's tutorials cast it to a pointer with const or without: both compile.
+  AotKernelData* KernelData() const { return static_cast<AotKernelData*>(functions->kernel_data(this)); }
 
   // Deletes the state.
   void DestructKernelData() { functions->set_kernel_data(this, nullptr, nullptr); }

@@ -10,7 +10,6 @@ import pytest
 
 BESIDE = Path(__file__).parents[2] / "bench" / "beside"
 REFUSED = {
-    ("polyop", "newton"): "how many there are cannot be told beforehand",
     ("torch", "scan"): "modified by an inplace operation",
     ("torch", "overwritten"): "modified by an inplace operation",
     ("jax", "newton"): "Reverse-mode differentiation does not work for lax.while_loop",
@@ -68,7 +67,7 @@ def functions(framework):
     return [*PROBLEMS, *(f"{name}_other" for name in OTHERS[framework])]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("framework", OTHERS)
 def test_values_and_gradients(framework):
     pytest.importorskip({"polyop": "numpy"}.get(framework, framework), reason="the peer is not installed")
@@ -87,7 +86,7 @@ def test_values_and_gradients(framework):
             assert found["gradient_error"] < 1e-5, (name, found)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_wrong_gradient_is_seen(monkeypatch):
     """The check can fail: half of a gradient is wrong, and so is one that is not a number."""
     monkeypatch.syspath_prepend(str(BESIDE))

@@ -55,12 +55,14 @@ def test_the_kernel_computes_what_the_torch_peer_computes(name):
     check([np.asarray(result)], [PROGRAMS[name].torch(*map(torch.from_numpy, small(name))).numpy()])
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_derived_gradient_equals_torch(name):
     run = contestants.through_torch(PROGRAMS[name], small(name), ours=True)
     check([np.asarray(gradient) for gradient in run()], expected(name))
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_jax_peer_equals_torch(name):
     pytest.importorskip("jax", reason="the peer needs JAX")
@@ -68,6 +70,7 @@ def test_the_jax_peer_equals_torch(name):
     check([np.asarray(gradient) for gradient in run()], expected(name))
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_kernel_alone_equals_torch(name):
     """The kernel takes only the operands that it reads, as in the comparison with C and the compile time."""
@@ -97,6 +100,7 @@ def arguments_of(arguments):
     return map(torch.from_numpy, arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITTEN)
 def test_all_contestants_have_the_same_number_of_turns(name):
     program = dataclasses.replace(PROGRAMS[name], bench=PROGRAMS[name].small)
@@ -108,7 +112,7 @@ def test_all_contestants_have_the_same_number_of_turns(name):
     assert {who: len(times) for who, times in frameworks.seconds.items()} == dict.fromkeys(contestants, 3)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.skipif(narrow.NAME not in isa.available(), reason="this machine has no AVX2")
 def test_a_process_with_avx2_only():
     found = narrow.call("loops.compare", "compare_program", "syrk", False)

@@ -16,6 +16,7 @@ from tuning import operator  # noqa: E402 - beside the benchmarks
 ALL_PROGRAMS = {**{f"polybench {name}": row for name, row in PROGRAMS.items()}, **ROWS}
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize("name", ALL_PROGRAMS)
 @pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")  # PolyBench adds to zeros
 def test_compiled_equals_numpy(name):

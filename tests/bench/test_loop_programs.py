@@ -46,6 +46,7 @@ def assert_close(result, expected):
     )
 
 
+@pytest.mark.slow(12)
 @pytest.mark.parametrize("name", ALL_PROGRAMS)
 def test_the_kernel_equals_numpy(name):
     program = ALL_PROGRAMS[name]
@@ -135,6 +136,7 @@ NODES = (
 )
 
 
+@pytest.mark.slow(12)
 @pytest.mark.parametrize("name", ALL_PROGRAMS)
 def test_a_kernel_keeps_to_the_language(name):
     (function,) = ast.parse(inspect.getsource(ALL_PROGRAMS[name].kernel)).body

@@ -25,7 +25,7 @@ def pages():
         sys.modules.pop(name, None)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def run():
     return json.loads((BENCH / "results" / "cpu.json").read_text())
 

@@ -57,7 +57,7 @@ for old in sys.argv[1:]:
 """
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_exit_code(tmp_path):
     """A real row beside an earlier run that took a million times as long, and one that took as little.
 

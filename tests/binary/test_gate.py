@@ -89,6 +89,7 @@ ENTRY_POINTS = {
 }
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 def test_every_entry_point_checks_the_list(folders, monkeypatch, entry_point):
     call = ENTRY_POINTS[entry_point]
@@ -145,6 +146,7 @@ def test_a_library_in_a_build_folder_is_checked(folders, monkeypatch):
     assert builder(folders / "good", "placed", build_dir=str(folders / "good" / "out")) == 7
 
 
+@pytest.mark.slow
 def test_a_shipped_kernel_outside_the_list_is_compiled_with_a_warning(folders, monkeypatch):
     package = folders / "other" / "shippedops"
     (package / "__polyop__").mkdir(parents=True)

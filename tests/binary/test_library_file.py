@@ -344,39 +344,56 @@ def test_missing_symbol_says_where_it_is(tmp_path, code, name, message):
     assert re.search(rf"does not offer the function '{name}'\n.*{message}", str(problem))
 
 
+@pytest.mark.slow(5)
 @pytest.mark.parametrize("name", COMPANION)
 @pytest.mark.parametrize("strings", [0, 1])
-def test_companions_of_a_foreign_header_are_refused(tmp_path, name, strings):
+def test_companions_of_a_foreign_header_get_mindspore_s_object(tmp_path, name, strings):
     path = make(tmp_path, "lib.so", FOREIGN + COMPANION[name], f"-D_GLIBCXX_USE_CXX11_ABI={strings}")
+    file = library_file.read(path)
+    library_file.check_companions(file, "Add")
+    assert library_file.strings_of(file) == ("new" if strings or name != "AddInit" else "old")
+
+
+STRINGS = {
+    "libc++": (["_ZNSt3__112basic_stringIcEC1Ev"], "passes the strings of libc++"),
+    "both": (["_ZNSsC1EPKcRKSaIcE", "_Z1fNSt7__cxx1112basic_stringIcEE"], "has strings of both ABIs"),
+    "dual": (["_ZN15AotExtraDualABI4AttrEv"], "AotExtraDualABI passes names as lists of characters"),
+}
+
+
+@pytest.mark.parametrize(("names", "problem"), STRINGS.values(), ids=STRINGS)
+@pytest.mark.parametrize("functions", [("Add", "AddInit"), ("Add",)])
+def test_unclear_strings_are_refused(tmp_path, names, problem, functions):
+    names = (*names, "_ZN8AotExtra7HasAttrEv")
+    file = library_file.LibraryFile(tmp_path / "lib.so", "x86-64", functions, (), None, None, undefined=names)
     with pytest.raises(
-        LibraryError, match=rf"has {name}, compiled against another custom_aot_extra.h"
-    ) as problem:
-        library_file.check_companions(library_file.read(path), "Add")
-    assert "polyop build source.cc -o lib.so" in str(problem.value)
+        LibraryError, match=f"compiled against another custom_aot_extra.h.*{re.escape(problem)}"
+    ) as seen:
+        library_file.check_companions(file, "Add")
+    assert "polyop build source.cc -o lib.so" in str(seen.value)
 
 
-def test_a_foreign_kernel_without_companions_is_accepted(tmp_path):
-    library_file.check_companions(library_file.read(make(tmp_path, "lib.so", FOREIGN)), "Add")
-
-
-def test_a_foreign_kernel_that_reads_attributes_is_refused(tmp_path):
+def test_a_kernel_without_companions_has_mindspore_s_object_too(tmp_path):
+    file = library_file.read(make(tmp_path, "lib.so", FOREIGN, "-D_GLIBCXX_USE_CXX11_ABI=0"))
+    library_file.check_companions(file, "Add")
     code = (
         FOREIGN + 'extern "C" int Scale(void *extra) { return ((AotExtra *)extra)->Attr<float>("by") > 0; }\n'
     )
-    file = library_file.read(make(tmp_path, "lib.so", code, "-O0"))
-    with pytest.raises(
-        LibraryError, match=r"functions that use AotExtra, compiled against another custom_aot_extra.h"
-    ):
-        library_file.check_companions(file, "Scale")
+    file = library_file.read(make(tmp_path, "scale.so", code, "-D_GLIBCXX_USE_CXX11_ABI=0"))
+    assert library_file.strings_of(file) == "old"
 
 
 def test_companions_of_polyops_header_and_of_c_are_accepted(tmp_path):
     code = '#include "polyop/custom_aot_extra.h"\nextern "C" int Add() { return 0; }\n' + "".join(
         COMPANION.values()
     )
-    library_file.check_companions(library_file.read(make(tmp_path, "ours.so", code)), "Add")
+    file = library_file.read(make(tmp_path, "ours.so", code))
+    library_file.check_companions(file, "Add")
+    assert library_file.strings_of(file) == ""
     plain = C + "int AddInit(int *d, int64_t **s, const char **t, void *extra) { return 0; }\n"
-    library_file.check_companions(library_file.read(make(tmp_path, "c.so", plain)), "Add")
+    file = library_file.read(make(tmp_path, "c.so", plain))
+    library_file.check_companions(file, "Add")
+    assert library_file.strings_of(file) == ""
 
 
 def test_a_newer_abi_version_is_refused_with_both_versions(tmp_path):

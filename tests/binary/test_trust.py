@@ -30,7 +30,7 @@ USERS = [0, pytest.param(NOBODY.pw_uid, marks=needs_root)] if ROOT else [os.gete
 PARTS = ["the cache", "the manifests", "the entries", "an entry", "a library", "a manifest"]
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="session", autouse=True)
 def imported(tmp_path_factory):
     """Import what a build needs while this is root: another user may not be able to read Python's own files."""
     folder = tmp_path_factory.mktemp("imported")
@@ -107,6 +107,7 @@ def change_owner(path, user):
             os.chown(one, user, -1, follow_symlinks=False)
 
 
+@pytest.mark.slow(5)
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("umask", [0, 0o002, 0o022, 0o077], ids="{:03o}".format)
 def test_only_the_user_may_write_the_files_of_a_build(folder, user, umask):
@@ -121,6 +122,7 @@ def test_only_the_user_may_write_the_files_of_a_build(folder, user, umask):
     assert run(folder, user=user, umask=umask, cache="home/deep/cache") == "1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("mode", [0o002, 0o020, 0o1002], ids="{:03o}".format)
 def test_files_that_others_may_write_are_refused(folder, user, mode):
@@ -142,6 +144,7 @@ def test_files_that_others_may_write_are_refused(folder, user, mode):
         assert run(folder, user=user, cache="home/cache") == "1"
 
 
+@pytest.mark.slow
 @needs_root
 @pytest.mark.parametrize("user", USERS)
 def test_files_of_another_user_are_refused(folder, user):
@@ -168,6 +171,7 @@ def test_a_cache_of_root_serves_other_users(folder):
     assert (library.stat().st_mtime_ns, library.stat().st_ino) == times
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize(("mode", "good"), [(0o777, False), (0o1777, True), (0o755, True), (0o775, ROOT)])
 def test_a_folder_above_that_others_may_write(folder, mode, good):
     above = folder / "above"
@@ -217,6 +221,7 @@ def malicious_library(folder):
     return folder / "malicious.so"
 
 
+@pytest.mark.slow(1)
 @needs_root
 @pytest.mark.parametrize("opened", [False, True], ids=["as polyop made it", "opened by chmod"])
 def test_a_library_swapped_with_its_hash_is_not_loaded(folder, opened):

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -218,7 +219,7 @@ def test_options_are_values():
 
 def test_named_compiler_is_used_with_its_arguments(monkeypatch, tmp_path):
     log = tmp_path / "log"
-    wrapper = script(tmp_path / "my cc", f'echo "$@" >> {log}\nexec cc "$@"')
+    wrapper = script(tmp_path / "my cc", f'echo "$@" >> "{log}"\nexec cc "$@"')
     monkeypatch.setenv("CC", f"'{wrapper}' -DFROM_CC=11")
     assert answer(build(code="int answer(void) { return FROM_CC; }", language="c")) == 11
     assert "-DFROM_CC=11" in log.read_text()
@@ -226,8 +227,8 @@ def test_named_compiler_is_used_with_its_arguments(monkeypatch, tmp_path):
 
 def test_named_compiler_behind_launchers(monkeypatch, tmp_path):
     log = tmp_path / "log"
-    launcher = script(tmp_path / "ccache", f'echo "$@" >> {log}\nexec "$@"')
-    monkeypatch.setenv("CXX", f"env SOME=1 {launcher} c++ -DFROM_CXX=6")
+    launcher = script(tmp_path / "ccache", f'echo "$@" >> "{log}"\nexec "$@"')
+    monkeypatch.setenv("CXX", f"env SOME=1 '{launcher}' c++ -DFROM_CXX=6")
     assert answer(build(code='extern "C" int answer() { return FROM_CXX; }')) == 6
     assert "c++ -DFROM_CXX=6" in log.read_text()
 
@@ -241,15 +242,15 @@ def test_named_compiler_behind_launchers(monkeypatch, tmp_path):
          r"no C\+\+ compiler was found .*\n  install g\+\+ or clang\+\+, or name a C\+\+ compiler in CXX"),
         ("c++", "CXX", "no-such-compiler -x", None,
          r"CXX=no-such-compiler -x: must name a program that exists\n  install g\+\+"),
-        ("c++", "CXX", "{folder}/ccache no-such-compiler", None,
+        ("c++", "CXX", "'{folder}/ccache' no-such-compiler", None,
          "must name a program that exists, but got 'no-such-compiler'"),
-        ("c++", "CXX", "{folder}/ccache", None,
+        ("c++", "CXX", "'{folder}/ccache'", None,
          r'(?s)must name a compiler behind .*ccache\n  as in CXX="ccache g\+\+"'),
         ("c++", "CXX", "'c++", None, "must be a command as a shell has it"),
         ("c++", "CXX", "true", None, "true: must be a compiler: it ended without an error, and without an"),
-        ("c", "CC", "{folder}/cc", "echo unhappy; exit 3",
+        ("c", "CC", "'{folder}/cc'", "echo unhappy; exit 3",
          "must answer --version, but got code 3\n  unhappy"),
-        ("c", "CC", "{folder}/cc", 'case "$*" in *--version*) exec cc --version;; esac\nkill -9 $$',
+        ("c", "CC", "'{folder}/cc'", 'case "$*" in *--version*) exec cc --version;; esac\nkill -9 $$',
          r"cannot be compiled\n  the compiler was killed by SIGKILL; is there enough memory\?"),
     ],
 )  # fmt: skip
@@ -279,18 +280,19 @@ def test_a_module_is_named_after_its_library(tmp_path, output, name):
 
 def test_another_compiler_version_builds_again(monkeypatch, tmp_path):
     compiler = script(tmp_path / "cc", 'exec cc "$@"')
-    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setenv("CC", shlex.quote(str(compiler)))
     one = build(code="int x;", language="c")
     script(compiler, 'case "$*" in *--version*) echo newer 2.0;; esac\nexec cc "$@"')
     assert build(code="int x;", language="c") != one
 
 
+@pytest.mark.slow
 def test_progress_is_a_spinner_on_a_terminal_and_quiet_in_a_pipe(tmp_path):
     compiler = script(tmp_path / "cc", 'case "$*" in *--version*) ;; *) sleep 0.9;; esac\nexec cc "$@"')
     program = "from polyop.build import build; build(code='int x{};', language='c')"
     log = subprocess.run(
         [sys.executable, "-c", program.format(1)],
-        env={**os.environ, "CC": str(compiler)},
+        env={**os.environ, "CC": shlex.quote(str(compiler))},
         capture_output=True,
         check=True,
     )
@@ -298,7 +300,7 @@ def test_progress_is_a_spinner_on_a_terminal_and_quiet_in_a_pipe(tmp_path):
     ours, theirs = pty.openpty()
     subprocess.run(
         [sys.executable, "-c", program.format(2)],
-        env={**os.environ, "CC": str(compiler), "TERM": "xterm"},
+        env={**os.environ, "CC": shlex.quote(str(compiler)), "TERM": "xterm"},
         stderr=theirs,
         check=True,
     )

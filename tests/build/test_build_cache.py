@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from damage import flip_a_byte
 from polyop.build import build
 from polyop.build.depfile import parse_depfile
 from polyop.build.entries import clear, entries
@@ -38,11 +40,11 @@ def cache(tmp_path, monkeypatch):
 def compiler(tmp_path, before, monkeypatch=None):
     path = tmp_path / "logging-cc"
     path.write_text(
-        f'#!/bin/sh\ncase "$*" in *" -c "*) echo "$*" >> {tmp_path}/log\n{before}\n;; esac\nexec cc "$@"\n'
+        f'#!/bin/sh\ncase "$*" in *" -c "*) echo "$*" >> "{tmp_path}/log"\n{before}\n;; esac\nexec cc "$@"\n'
     )
     path.chmod(0o755)
     if monkeypatch:
-        monkeypatch.setenv("CC", str(path))
+        monkeypatch.setenv("CC", shlex.quote(str(path)))
 
 
 @pytest.fixture
@@ -116,8 +118,11 @@ def test_functions_of_one_source_share_what_was_read(cache, tmp_path, compiles):
     (tmp_path / "n.h").write_text("#define N 1\n")
     source = tmp_path / "k.c"
     source.write_text('#include "n.h"\nint answer(void) { return N; }\n')
-    build([source])  # writes the manifest
-    build([source])
+    for _ in range(
+        3
+    ):  # writes the manifest; writes it again, when the files are older than the clock's steps
+        build([source])
+        time.sleep(0.05)
     parsed, searched = _parsed.cache_info(), has.cache_info()
     libraries = {build([source]) for _ in range(5)}
     assert (_parsed.cache_info().misses, has.cache_info().misses) == (parsed.misses, searched.misses)
@@ -198,7 +203,7 @@ def test_threads_compile_once(cache, tmp_path, compiles):
 
 
 def test_killed_build(cache, tmp_path, compiles):
-    compiler(tmp_path, "sleep 60")
+    compiler(tmp_path, f'echo $$ > "{tmp_path}/group"\nsleep 60')
     source = kernel(tmp_path / "k.c", 8)
     process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(source)], start_new_session=True)
     wait_for(lambda: compiles() == 1)
@@ -209,7 +214,8 @@ def test_killed_build(cache, tmp_path, compiles):
     assert answer(build([source])) == 8  # neither waits for the lock nor uses a partial result
     assert len(working_folders) == 1
     assert not working_folders[0].exists()
-    os.killpg(process.pid, signal.SIGKILL)  # the compiler that outlived its caller
+    group = int((tmp_path / "group").read_text())
+    os.killpg(group, signal.SIGKILL)  # the compiler that outlived its caller, in a group of its own
 
 
 def test_abandoned_working_folder_is_removed(cache, tmp_path):
@@ -228,7 +234,7 @@ def test_source_edited_while_it_is_compiled(cache, tmp_path, compiles):
     source.write_text('#include "n.h"\nint answer(void) { return N; }\n')
     compiler(
         tmp_path,
-        f'test -e {tmp_path}/once || {{ touch {tmp_path}/once; sleep 0.05; echo "#define N 2" > {header}; }}',
+        f'test -e "{tmp_path}/once" || {{ touch "{tmp_path}/once"; sleep 0.05; echo "#define N 2" > "{header}"; }}',
     )
     assert answer(build([source])) == 2
     assert compiles() == 2
@@ -244,25 +250,19 @@ def test_header_replaced_by_an_old_file_while_it_is_compiled(cache, tmp_path, co
     source = tmp_path / "k.c"
     source.write_text('#include "n.h"\nint answer(void) { return N; }\n')
     # the header is replaced after the compiler has read it
-    compiler(tmp_path, f'cc "$@" || exit; test ! -e {old} || {{ sleep 0.05; mv {old} {header}; }}; exit 0')
+    compiler(
+        tmp_path, f'cc "$@" || exit; test ! -e "{old}" || {{ sleep 0.05; mv "{old}" "{header}"; }}; exit 0'
+    )
     assert answer(build([source])) == 2
     assert compiles() == 2
 
 
 def test_source_that_changes_during_every_build(cache, tmp_path):
     source = kernel(tmp_path / "k.c", 1)
-    compiler(tmp_path, f'sleep 0.05; echo "/* $$ */" >> {source}')
+    compiler(tmp_path, f'sleep 0.05; echo "/* $$ */" >> "{source}"')
     with pytest.raises(BuildError, match=r"k\.c: must not change while it is built; it changed 3 times"):
         build([source])
     assert entries() == []
-
-
-def flip_a_byte(path):
-    times = path.stat()
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 DAMAGE = {

@@ -31,6 +31,7 @@ def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path / "cache"))
 
 
+@pytest.mark.slow
 @needs_nvcc
 def test_cuda_and_cxx_in_one_library(tmp_path):
     folder = tmp_path / "a b"

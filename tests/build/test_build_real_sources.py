@@ -11,6 +11,7 @@ from polyop.build import build
 from polyop.core.errors import BuildError
 
 
+@pytest.mark.slow
 def test_an_extension_of_pytorch_with_a_library_and_a_module(sources, tmp_path):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     path = build([sources / "gated_unit.cpp"], output=tmp_path / "gated_unit.so")

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.exhaustive
+pytestmark = pytest.mark.slow
 
 C_KERNEL = """
 import numpy as np, polyop

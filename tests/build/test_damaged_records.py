@@ -187,7 +187,7 @@ def test_a_value_of_any_kind_in_a_manifest_is_damage(cache, tmp_path):
             assert record.read(), f"{path} = {value!r}"
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Manifest, Facts, Index], ids=lambda kind: kind.__name__)
 def test_fuzzed_records_are_read_or_made_again(cache, tmp_path, kind, capsys):
     record, count, slowest = kind(tmp_path), 0, 0.0

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import time
@@ -49,7 +50,9 @@ def set_age(source, days):
     [entry] = [one for one in entries() if one.sources == (str(source),)]
     when = time.time() - days * DAY
     os.utime(entry.path, (when, entry.path.stat().st_mtime))
-    [manifest] = [p for p in (entry.path.parents[2] / "requests").iterdir() if str(source) in p.read_text()]
+    [manifest] = [
+        p for p in (entry.path.parents[2] / "requests").iterdir() if json.dumps(str(source)) in p.read_text()
+    ]
     manifest.write_text(manifest.read_text().replace(f'"created":{entry.created}', f'"created":{when}'))
 
 
@@ -121,6 +124,7 @@ def a_day_passes(cache):
     os.utime(cache / "ages-checked", (time.time() - DAY - 1,) * 2)
 
 
+@pytest.mark.slow
 def test_entries_unused_for_long_are_evicted(cache, tmp_path):
     old, new = kernel(tmp_path, "old"), kernel(tmp_path, "new")
     elsewhere(old, new)
@@ -195,14 +199,14 @@ def test_a_process_needs_one_open_file_for_all_its_libraries(cache, tmp_path):
 def test_clear_does_not_break_a_build_of_inline_code(cache, tmp_path):
     compiler = tmp_path / "cc"
     compiler.write_text(
-        f'#!/bin/sh\ncase "$*" in *" -c "*) touch {tmp_path}/started\n'
-        f'while ! test -e {tmp_path}/go; do sleep 0.05; done;; esac\nexec cc "$@"\n'
+        f'#!/bin/sh\ncase "$*" in *" -c "*) touch "{tmp_path}/started"\n'
+        f'while ! test -e "{tmp_path}/go"; do sleep 0.05; done;; esac\nexec cc "$@"\n'
     )
     compiler.chmod(0o755)
     program = "from polyop.build import build; print(build(code='int x;', language='c'))"
     building = subprocess.Popen(
         [sys.executable, "-c", program],
-        env={**os.environ, "CC": str(compiler)},
+        env={**os.environ, "CC": shlex.quote(str(compiler))},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -1,13 +1,14 @@
 """Flags for one source of a build, and sources that are compiled side by side."""
 
 import ctypes
+import shlex
 import subprocess
 import sys
 
 import pytest
 
 from polyop.build import build
-from polyop.build.make import _may_need_more
+from polyop.build.objects import _may_need_more
 from polyop.core.errors import ArgumentTypeError, BuildError
 
 
@@ -46,9 +47,9 @@ def test_a_relative_path_is_that_of_the_source(files, monkeypatch):
 
 def test_the_linker_does_not_get_them(files, tmp_path, monkeypatch):
     compiler, log = tmp_path / "cc", tmp_path / "log"
-    compiler.write_text(f'#!/bin/sh\necho "$*" >> {log}\nexec cc "$@"\n')
+    compiler.write_text(f'#!/bin/sh\necho "$*" >> "{log}"\nexec cc "$@"\n')
     compiler.chmod(0o755)
-    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setenv("CC", shlex.quote(str(compiler)))
     build(files, flags=["-DN=1"], file_flags={files[0]: ["-funroll-loops"]})
     lines = [line for line in log.read_text().splitlines() if "--version" not in line]
     assert [("-shared" in line, "one.c" in line) for line in lines if "-funroll-loops" in line] == [
@@ -106,23 +107,23 @@ def test_sources_are_compiled_side_by_side(files, tmp_path, monkeypatch):
     compiler = tmp_path / "cc"
     compiler.write_text(f"""#!/bin/sh
 case "$*" in *" -c "*) ;; *) exec cc "$@" ;; esac
-touch {tmp_path}/started.$$
+touch "{tmp_path}/started.$$"
 for turn in $(seq 100); do
-  [ $(ls {tmp_path}/started.* | wc -l) -ge 2 ] && exec cc "$@"
+  [ $(ls "{tmp_path}"/started.* | wc -l) -ge 2 ] && exec cc "$@"
   sleep 0.1
 done
 echo "no other compiler was started"; exit 1
 """)
     compiler.chmod(0o755)
-    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setenv("CC", shlex.quote(str(compiler)))
     assert values(build(files, flags=["-DN=1"])) == (1, 1)
 
 
 def test_a_failed_build_compiles_no_further_source(files, tmp_path, monkeypatch):
     compiler, log = tmp_path / "cc", tmp_path / "log"
-    compiler.write_text(f'#!/bin/sh\necho "$*" >> {log}\nexec cc "$@"\n')
+    compiler.write_text(f'#!/bin/sh\necho "$*" >> "{log}"\nexec cc "$@"\n')
     compiler.chmod(0o755)
-    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setenv("CC", shlex.quote(str(compiler)))
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     others = []
     for number in range(20):

@@ -74,7 +74,7 @@ PROGRAM = "from polyop.build import build; build(code='int x;', language='c')"
     [
         (None, r""),
         ("", r""),
-        ("info", r"polyop\.build: built \S+code\.c in \d+\.\d\d s: it was not built before; .*\n"),
+        ("info", r"polyop\.build: built \S.+code\.c in \d+\.\d\d s: it was not built before; .*\n"),
         ("debug", r"polyop\.build: compiling code\.c\npolyop\.build: built .*\n"),
     ],
 )

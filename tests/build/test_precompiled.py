@@ -62,7 +62,7 @@ def headers(cache):
     return sorted(cache.glob("entries/*/torch.h.?ch"))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_killed_build_keeps_the_headers_that_it_made(tmp_path):
     """Killed while the headers are made, then after that, and then not at all."""
     pytest.importorskip("torch", reason="PyTorch is not installed")

@@ -65,6 +65,7 @@ def run(project):
     return run
 
 
+@pytest.mark.slow
 def test_operators_with_gradients_on_the_cpu(run):
     output = run("""
         x, y = torch.tensor([1.0, 2, 3], requires_grad=True), torch.tensor([4.0, 5, 6], requires_grad=True)
@@ -89,6 +90,7 @@ def test_operators_with_gradients_on_the_cpu(run):
     assert run.stderr.count("POLYOP_ASCEND=rehearse: what is meant for Ascend runs on the CPU") == 1
 
 
+@pytest.mark.slow
 def test_functions_compile_with_gradients_as_eager_ones(run):
     output = run("""
         for operator in (product, torch.ops.rehearsed.product):
@@ -118,6 +120,7 @@ def test_functions_that_cannot_be_traced(run):
     assert output.splitlines()[-1] == "[-1.0, -2.0, -3.0]"
 
 
+@pytest.mark.slow
 def test_every_kind_of_argument(run):
     output = run("""
         base = torch.zeros(4, 6)
@@ -174,6 +177,7 @@ SECOND = [
 ]
 
 
+@pytest.mark.slow
 def test_an_authors_own_operator(run):
     register = """
     import polyop
@@ -195,6 +199,7 @@ def test_an_authors_own_operator(run):
     assert output.splitlines() == ["[1000.0]", f"{FIRST} {SECOND}"]
 
 
+@pytest.mark.slow
 def test_errors_of_calls(run):
     output = run("""
         x = torch.ones(2, 3)
@@ -220,6 +225,7 @@ def test_errors_of_calls(run):
     assert "Exception raised from" not in output
 
 
+@pytest.mark.slow
 def test_neither_cann_nor_rehearsal(run):
     program = "x = torch.ones(2)\nrefused(add, x, x, 1, x)\nrefused(torch.ops.rehearsed.product, x, x)"
     output = run(program, None)
@@ -270,6 +276,7 @@ def test_the_two_phases(run, tmp_path):
     assert lines[6] == "0"
 
 
+@pytest.mark.slow
 def test_operators_of_a_module_are_operators_of_polyop(run):
     """By name, from NumPy and JAX, with the gradients of the C++ Function."""
     output = run("""
@@ -296,6 +303,22 @@ def test_operators_of_a_module_are_operators_of_polyop(run):
         "True",
         f"{8.0 + 200 + 3600} [[8.0, 100.0, 1200.0], [2.0, 40.0, 600.0]]",
     ]
+
+
+@pytest.mark.parametrize("header", ["torch/torch.h", "torch/extension.h"])
+def test_both_headers_bind_functions_for_python(tmp_path, header):
+    """``torch/torch.h`` has pybind11 only where PyTorch's builder defines a macro."""
+    source = tmp_path / "bound_twice.cpp"
+    source.write_text(
+        f"#include <{header}>\ntorch::Tensor twice(torch::Tensor x) {{ return x * 2; }}\n"
+        'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("twice", &twice); }\n'
+    )
+    build([source], output=tmp_path / "bound_twice.so")
+    program = "import torch, bound_twice; print(bound_twice.twice(torch.ones(2)).tolist())"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "[2.0, 2.0]\n", done.stderr
 
 
 @pytest.mark.parametrize(
@@ -342,6 +365,7 @@ def test_a_source_with_the_ascend_header_uses_pytorch():
     assert Source("/k.cc", "c++", '#include "pytorch_npu_helper.hpp"').uses_pytorch
 
 
+@pytest.mark.slow
 def test_one_library_without_python(tmp_path):
     """A library that PyTorch loads is not linked with Python. In rehearsal its NPU kernel replaces its CPU kernel."""
     code = r"""

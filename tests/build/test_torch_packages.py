@@ -13,7 +13,7 @@ import pytest
 RUN = pathlib.Path(__file__).parents[1] / "support" / "torch_packages" / "run.py"
 NOT_DOWNLOADED = 3
 
-pytestmark = pytest.mark.exhaustive
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import hashlib
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -80,7 +81,9 @@ PASSES = {
 def imported(tmp_path, monkeypatch):
     """Run a program in a new process, and return the modules it prints. Compiles are logged in ``log``."""
     compiler = tmp_path / "cc"
-    compiler.write_text(f'#!/bin/sh\ncase "$*" in *" -c "*) echo x >> {tmp_path}/log;; esac\nexec cc "$@"\n')
+    compiler.write_text(
+        f'#!/bin/sh\ncase "$*" in *" -c "*) echo x >> "{tmp_path}/log";; esac\nexec cc "$@"\n'
+    )
     compiler.chmod(0o755)
 
     def run(program, cc=None):
@@ -93,7 +96,7 @@ def imported(tmp_path, monkeypatch):
         done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True)
         return {*done.stdout.split()}
 
-    run.logging = str(compiler)
+    run.logging = shlex.quote(str(compiler))
     run.compiles = lambda: (tmp_path / "log").read_text().count("x")
     return run
 

@@ -10,9 +10,9 @@ import sys, threading, warnings
 import numpy as np
 import polyop
 
-def waiting():  # for PyTorch; its DTensors, which a program imports later, are waited for as well
+def waiting():  # for PyTorch; Paddle and DTensors, which a program imports later, are waited for as well
     names = [f._name for f in sys.meta_path if type(f).__name__ == "Arrival"]
-    return [name for name in names if name != "torch.distributed.tensor"]
+    return [name for name in names if name not in ("torch.distributed.tensor", "paddle")]
 
 def define(name):
     return polyop.operator(f"{name}(Tensor x) -> Tensor", lambda x: x * 2, infer="x", batch="elementwise",
@@ -30,6 +30,7 @@ def run(program, *options, folder=None):
     return done.stdout.splitlines(), done.stderr
 
 
+@pytest.mark.slow
 def test_an_operator_is_in_torch_ops_before_any_call():
     lines, _ = run(f"""
 print(waiting())
@@ -44,6 +45,7 @@ print(torch.compile(torch.ops.arrival.double, fullgraph=True, backend="aot_eager
     assert lines == ["['torch']", "[] True ['name', 'path']", "[2.0, 2.0]", "[2.0, 2.0]", "[2.0]"]
 
 
+@pytest.mark.slow
 def test_a_library_by_schema(tmp_path):
     (tmp_path / "ops.cpp").write_text("""
 #include "polyop/library.h"
@@ -63,6 +65,7 @@ print(torch.ops.vecops.twice(torch.ones(2)).tolist())
     assert lines == ["[2.0, 2.0]"]
 
 
+@pytest.mark.slow
 def test_looking_for_a_framework_changes_nothing():
     lines, _ = run(f"""
 import importlib.util
@@ -76,6 +79,7 @@ import torch
     assert lines == ["True True True", "False False ['torch']", "[2.0, 2.0]"]
 
 
+@pytest.mark.slow
 def test_a_module_that_is_loaded_when_it_is_first_used():
     lines, _ = run(f"""
 import importlib.util
@@ -90,6 +94,7 @@ print("torch.nn" in sys.modules, waiting())
     assert lines == ["False ['torch']", "[2.0, 2.0]", "[]"]
 
 
+@pytest.mark.slow
 def test_no_operators_no_host():
     lines, _ = run("""
 del op
@@ -102,12 +107,14 @@ print(torch.ops.arrival.late(torch.ones(1)).tolist())
     assert lines == ["False []", "[2.0]"]
 
 
+@pytest.mark.slow
 def test_a_framework_that_was_there_before_is_not_waited_for():
-    program = "import sys, torch, polyop; print([type(f).__name__ for f in sys.meta_path])"
+    program = "import sys, torch, polyop; print([f._name for f in sys.meta_path if hasattr(f, '_name')])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "Arrival" not in done.stdout
+    assert "torch" not in done.stdout.replace("torch.distributed.tensor", "")
 
 
+@pytest.mark.slow
 def test_threads_that_import_and_define():
     lines, _ = run("""
 operators, failed, go = [], [], threading.Barrier(8)
@@ -143,6 +150,7 @@ print(len(operators), missing, waiting())
     assert lines == ["0 []", "1200 [] []"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("position", [0, 1])
 def test_two_who_follow_the_same_import(position):
     lines, _ = run(f"""
@@ -171,6 +179,7 @@ import torch
     assert lines == ["other", "[2.0, 2.0]", "[]"]
 
 
+@pytest.mark.slow
 def test_an_import_that_fails_is_waited_for_again(tmp_path):
     (tmp_path / "torch.py").write_text("raise OSError('no such library')\n")
     lines, _ = run(
@@ -231,6 +240,7 @@ WORDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["REFUSED", "import torch"])
 def test_a_schema_that_pytorch_refuses_is_refused_for_pytorch_alone(first):
     pytest.importorskip("jax", reason="JAX is not installed")

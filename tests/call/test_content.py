@@ -297,6 +297,7 @@ PYBIND11_MODULE(MS_EXTENSION_NAME, m) { m.def("twice", &twice); }
 """
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_modules_gradient_count_with_its_library(tmp_path):
     from polyop.define.module.builder import CustomOpBuilder
 

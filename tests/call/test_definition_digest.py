@@ -103,15 +103,15 @@ def test_edits(tmp_path, old, new, counts):
 LAZY = """
 import polyop
 
-@polyop.kernel(name="edited::other")
+@polyop.kernel(name="edited_lazily::other")
 def other(x):
     y = output_tensor((x.shape[0],), x.dtype)
     for i in range(x.shape[0]):
         y[i] = x[i] * x[i]
     return y
 
-last = polyop.operator("edited::last(Tensor x) -> Tensor", lambda x: x, infer="x", gradient=lambda *args: (other(args[2]),))
-op = polyop.operator("edited::op(Tensor x) -> Tensor", lambda x: x, infer="x", gradient=lambda *args: (last(args[2]),))
+last = polyop.operator("edited_lazily::last(Tensor x) -> Tensor", lambda x: x, infer="x", gradient=lambda *args: (other(args[2]),))
+op = polyop.operator("edited_lazily::op(Tensor x) -> Tensor", lambda x: x, infer="x", gradient=lambda *args: (last(args[2]),))
 USED
 """
 

@@ -61,6 +61,7 @@ def process(tmp_path):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["f, f__backward", "f__backward, f"])
 def test_a_custom_with_the_name_of_a_derived_operator(process, order):
     """Both work, under names of their own, and defining them does not wait for a lock for ever."""

@@ -51,6 +51,7 @@ def test_failed_build(polyop, tmp_path):
     assert not (tmp_path / "k.so").exists()
 
 
+@pytest.mark.slow
 def test_cache_verbs(polyop, tmp_path):
     assert polyop("cache", "path").stdout == f"{tmp_path}/cache\n"
     empty = f"0 entries, 0 B, in {tmp_path}/cache\n"

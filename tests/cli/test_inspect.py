@@ -73,12 +73,12 @@ def test_operators_companions_and_abi_are_shown(tmp_path, capsys):
     assert "\x1b" not in out
 
 
-def test_a_foreign_header_is_remarked(tmp_path, capsys):
+def test_a_foreign_header_is_shown(tmp_path, capsys):
     code, out, _ = show(capsys, make(tmp_path / "lib.so", FOREIGN, "-D_GLIBCXX_USE_CXX11_ABI=0"))
     assert code == 0
     assert "no header of polyop included" in out
     assert "libstdc++, old (_GLIBCXX_USE_CXX11_ABI=0)" in out
-    assert "note: has AddInit, compiled against another custom_aot_extra.h" in out
+    assert "note:" not in out
 
 
 def test_frameworks_and_libraries_without_operators(tmp_path, capsys):
@@ -163,6 +163,7 @@ def test_a_terminal_gets_a_table(tmp_path):
     assert ["│", "Scale", "│", "yes", "│", "yes", "│", "-", "│"] in lines
 
 
+@pytest.mark.slow
 def test_a_module_shows_its_functions():
     from polyop import CustomOpBuilder
 
@@ -293,6 +294,7 @@ TORCH_LIBRARY_IMPL(torch_shown, CPU, m) { m.impl("twice", &twice); }
 """
 
 
+@pytest.mark.slow
 def test_operators_of_torch_library_are_known_with_open(tmp_path, capsys, monkeypatch):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     from polyop.build import build

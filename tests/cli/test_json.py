@@ -77,6 +77,7 @@ def test_build_names_the_library_that_it_made(tmp_path, sources, capsys):
     assert facts == {"library": printed(capsys, *words).strip(), "sources": [str(sources / "add.cc")]}
 
 
+@pytest.mark.slow
 def test_export_has_the_operators_of_its_text(tmp_path):
     (tmp_path / "facts.py").write_text(MODULE)
     words = ["export", "facts.py", "-o", "libfacts.so", "--signature", "facts::running=float64[:,:]"]
@@ -106,7 +107,7 @@ def test_graph_says_what_is_in_the_file(tmp_path, capsys):
     assert "--json: needs -o OUT" in capsys.readouterr().err
 
 
-@pytest.mark.exhaustive  # every framework is imported
+@pytest.mark.slow  # every framework is imported
 def test_demo_calls_each_framework_that_is_here():
     done = subprocess.run(
         [sys.executable, "-m", "polyop", "demo", "--json"], capture_output=True, text=True, check=False
@@ -145,6 +146,7 @@ def test_cache_with_and_without_its_action(capsys):
     }
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell, tmp_path):
     pytest.importorskip("shtab", reason="not run: shtab is not installed")
@@ -157,7 +159,7 @@ def test_completion(shell, tmp_path):
         return
     script = tmp_path / "polyop.bash"
     script.write_text(done.stdout)
-    ask = f'source {script}; COMP_WORDS=(polyop "$@"); COMP_CWORD=$#; COMPREPLY=(); '
+    ask = f'source "{script}"; COMP_WORDS=(polyop "$@"); COMP_CWORD=$#; COMPREPLY=(); '
     ask += 'eval "$(complete -p polyop | sed "s/.*-F \\([^ ]*\\) .*/\\1/")"; echo "${COMPREPLY[@]}"'
     for words, wanted in ((("ex",), {"explain", "export"}), (("new", "--ki"), {"--kind"})):
         bash = ["bash", "-c", ask, "bash", *words]

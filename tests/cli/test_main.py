@@ -47,6 +47,7 @@ def test_help_lists_the_verbs():
     }
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize(
     "verb", ["demo", "build", "check", "explain", "inspect", "cache", "graph", "new", "audit"]
 )
@@ -64,6 +65,7 @@ def test_the_command_needs_no_setuptools():
     assert done.stdout.startswith("usage: polyop"), done.stderr
 
 
+@pytest.mark.slow
 def test_demo_shows_each_framework_and_that_they_agree():
     done = polyop_command("demo")
     assert done.returncode == 0, done.stderr
@@ -79,6 +81,7 @@ def test_explain(tmp_path, golden):
     golden("cli/explain.txt", re.sub(r"at  .*module.py", "at  module.py", done.stdout))
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -112,14 +112,35 @@ def all_members():
     return {member.name: member for member in members()}
 
 
+LIST = pathlib.Path(__file__).parents[1] / "golden" / "contract" / "members.txt"
+"""A line for each member: its name and its modes. Collecting the cases compiles nothing, so it reads this file."""
+
+
+def members_and_modes():
+    """Return the text of the list, from the operators themselves."""
+    rows = [
+        [name, *(mode for mode in MODES if applies(mode, member.case))]
+        for name, member in all_members().items()
+    ]
+    return "".join(f"{' '.join(row)}\n" for row in rows)
+
+
+@functools.cache
+def listed():
+    """Return the modes of each member."""
+    rows = (line.split() for line in LIST.read_text().splitlines()) if LIST.exists() else ()
+    return {name: modes for name, *modes in rows}
+
+
+def names(mode):
+    """Return the names of the members that have a mode."""
+    return [name for name, modes in listed().items() if mode in modes]
+
+
 def of_host(host):
     """Return (mode, member's name) of every case of a host."""
-    return [
-        (mode, name)
-        for name, member in all_members().items()
-        for mode in MODES
-        if mode not in ABSENT_MODES.get(host, ()) and applies(mode, member.case)
-    ]
+    absent = ABSENT_MODES.get(host, ())
+    return [(mode, name) for name, modes in listed().items() for mode in modes if mode not in absent]
 
 
 @functools.cache

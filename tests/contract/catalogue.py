@@ -45,20 +45,24 @@ def members():
     operators, sample_inputs = {}, {}
     for module in modules():
         sample_inputs.update(getattr(module, "polyop_samples", {}))
-        for value in vars(module).values():
+        for variable, value in vars(module).items():
             for bound in value if isinstance(value, list) else [value]:
                 # loop kernels only those with samples: the others are given to operators of the folder
                 if isinstance(bound, BoundOperator) and (
                     not isinstance(bound, KernelOperator) or bound.name in sample_inputs
                 ):
-                    operators[bound.name] = bound
+                    # a Custom's name has a number, if the process has another of its function
+                    name = f"custom::{variable}" if bound.name.startswith("custom::") else bound.name
+                    operators[name] = bound
     for bound in registry.operators():
-        if str(bound.operator.origin).startswith(str(FOLDER)):
+        if str(bound.operator.origin).startswith(str(FOLDER)) and bound not in operators.values():
             operators[bound.name] = bound
-    return [_member(operators[name], sample_inputs.get(name, ())) for name in sorted(operators)]
+    return [
+        _member(name, bound, sample_inputs.get(bound.name, ())) for name, bound in sorted(operators.items())
+    ]
 
 
-def _member(bound, args):
+def _member(name, bound, args):
     arguments = samples.arguments(bound.operator, args, {}, seed=0)
     if bound.by_signature:  # its schema is that of a call
         bound = bound._for(arguments)
@@ -66,4 +70,4 @@ def _member(bound, args):
     if kind == "LibraryKernel" and verified.is_ours(os.path.realpath(bound.operator.kernels[0].file)):
         kind = "source"
     case = Case(bound, arguments, bound.operator.reference, (), seed=0)
-    return Member(bound.name, kind, case)
+    return Member(name, kind, case)

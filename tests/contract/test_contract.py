@@ -134,6 +134,10 @@ def test_every_kind_of_kernel_has_a_member():
     assert not missing
 
 
+def test_the_list_of_cases_is_that_of_the_operators(golden):
+    golden("contract/members.txt", cases.members_and_modes())
+
+
 @pytest.mark.parametrize("host", list(frameworks.FRAMEWORKS))
 def test_known_failures_are_cases(host):
     unknown = set(xfails.read(host)) - set(cases.of_host(host))

@@ -27,7 +27,7 @@ def pulled(case, grads):
     return [grad for row in rows for grad in (row if isinstance(row, (tuple, list)) else (row,))]
 
 
-@pytest.mark.parametrize("name", sorted(cases.all_members()))
+@pytest.mark.parametrize("name", cases.names("eager"))
 def test_a_member_on_chunks(name):
     case = cases.all_members()[name].case
     args, keywords = case.operator.schema.split(on_chunks(case).arguments)
@@ -42,9 +42,7 @@ def test_a_member_on_chunks(name):
         compare(name, f"output {number}", result.compute(scheduler="sync"), expected)
 
 
-@pytest.mark.parametrize(
-    "name", sorted(name for name, m in cases.all_members().items() if cases.applies("differentiated", m.case))
-)
+@pytest.mark.parametrize("name", cases.names("differentiated"))
 def test_the_gradient_of_a_member_on_chunks(name):
     case = cases.all_members()[name].case
     grads = cases.cotangents(case)

@@ -21,19 +21,24 @@ def foreign(case):
     return case.mapped(lambda _, x: xp.asarray(x.copy()))
 
 
-NAMES = sorted(n for n, m in cases.all_members().items() if all(taken(x) for _, x in m.case.tensors()))
+def runs(name):
+    """Whether the library has the dtypes of a member's tensors."""
+    return all(taken(x) for _, x in cases.all_members()[name].case.tensors())
 
 
 def test_nearly_all_members_run():
-    assert len(NAMES) > 0.8 * len(cases.all_members())
+    names = cases.names("eager")
+    assert sum(map(runs, names)) > 0.8 * len(names)
 
 
 def listed(results):
     return list(results) if isinstance(results, (tuple, list)) else [] if results is None else [results]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", cases.names("eager"))
 def test_a_member_on_arrays_of_another_library(name):
+    if not runs(name):
+        pytest.skip("not run: array-api-strict lacks a dtype of it")
     case = foreign(cases.all_members()[name].case)
     args, keywords = case.operator.schema.split(case.arguments)
     expected = cases.all_members()[name].case.run()
@@ -54,8 +59,8 @@ def test_a_member_on_arrays_of_another_library(name):
         compare(name, f"output {number}", np.from_dlpack(result), other)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if cases.all_members()[n].case.has_gradient][:1])
-def test_a_gradient_is_refused(name):
+def test_a_gradient_is_refused():
+    name = next(name for name in cases.names("differentiated") if runs(name))
     case = foreign(cases.all_members()[name].case)
     args, keywords = case.operator.schema.split(case.arguments)
     with pytest.raises(

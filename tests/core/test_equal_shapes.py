@@ -24,7 +24,7 @@ def differ(left, right, name="b", first="a"):
     return re.compile(f"{re.escape(text)}(?s:.*){re.escape(HINT)}")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def add():
     return polyop.operator(
         "equal_shapes::add(Tensor a, Tensor b) -> Tensor",
@@ -35,7 +35,7 @@ def add():
     )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def broadcasting():
     return polyop.operator(
         "equal_shapes::broadcasting(Tensor a, Tensor b) -> Tensor",
@@ -114,6 +114,7 @@ CALLS = [value for name, value in sorted(globals().items()) if name.startswith("
 MISFITS = [((2, 3), (1, 3)), ((4, 3), (3,)), ((1, 3), (3,)), ((3,), ()), ((), (1,)), ((2, 3), (3, 2))]
 
 
+@pytest.mark.slow(5)
 @pytest.mark.parametrize(("left", "right"), MISFITS, ids=str)
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
 def test_other_shapes_are_refused(add, call, left, right):
@@ -126,6 +127,7 @@ def test_other_shapes_are_refused(add, call, left, right):
         assert "give infer= a function of the specs" in str(excinfo.value)
 
 
+@pytest.mark.slow(5)
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 3)], ids=str)
 def test_equal_shapes_are_accepted(add, call, shape):
@@ -181,6 +183,7 @@ def test_a_program_exported_with_a_dynamic_size(add):
     assert program.module()(torch.ones(6, 3), torch.ones(6, 3)).shape == (6, 3)
 
 
+@pytest.mark.slow
 def test_sizes_that_depend_on_data(add):
     """The comparison becomes an assertion of the program, and does not stop the tracer."""
     torch._dynamo.reset()

@@ -62,6 +62,7 @@ def test_numpy(b, mode):
     np.testing.assert_allclose(registered(X, b, mode), expected, rtol=1e-15)
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize(("b", "mode"), CHOICES)
 def test_pytorch(b, mode):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -89,6 +90,7 @@ def test_pytorch(b, mode):
     assert torch.allclose(out, expected) and tangent.shape == out.shape
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize(("b", "mode"), CHOICES)
 def test_jax(b, mode):
     jax = pytest.importorskip("jax", reason="JAX is not installed")

@@ -109,6 +109,7 @@ def test_jit_agrees_with_jnp_nonzero():
     np.testing.assert_array_equal(exported.call(X), X[X > 0][:2])
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_torch_compile_has_a_symbol_for_the_size(dynamic):
     options = {"fullgraph": True, "backend": "aot_eager", "dynamic": dynamic}

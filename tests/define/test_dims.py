@@ -34,7 +34,7 @@ def define(name, signature, function, dims, **more):
     return polyop.operator(f"dims_tests::{name}{next(NUMBERS)}{signature}", function, dims=dims, **more)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def multiply():
     signature = "(Tensor x, Tensor w) -> Tensor"
     return define("multiply", signature, linear, "b i, i o -> b o", parallel="b o", sum="i")
@@ -270,7 +270,7 @@ extern "C" int narrow(int, void **params, int *, int64_t **shapes, const char **
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def narrow(tmp_path_factory):
     """Return a kernel whose library gives the first size as the output's shape, and float16."""
     file = tmp_path_factory.mktemp("companions") / "narrow.cc"

@@ -112,6 +112,7 @@ def test_pytorch():
     assert getattr(torch.ops, name).powered(t.detach()).tolist() == (2 * X * X).tolist()
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("used_before", [False, True])
 def test_torch_compile(used_before):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -302,6 +303,7 @@ def in_jax():
     return jax.numpy.asarray(X), jax.jit
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("host", [on_numpy, on_torch, in_torch_compile, in_jax])
 @pytest.mark.parametrize("options", ["", '(name="kernel_cells::{}")'])
 def test_a_cell_that_is_run_again_replaces_the_kernel(host, options):

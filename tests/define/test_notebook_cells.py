@@ -79,7 +79,7 @@ def test_cells_in_a_shell(capsys):
         InteractiveShell.clear_instance()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_cells_in_a_kernel_of_jupyter():
     from nbclient import NotebookClient
 

@@ -64,6 +64,7 @@ def loaded(data, folder, program=LOAD):
     )
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize("used", [False, True], ids=["unused", "used"])
 @pytest.mark.parametrize("name", OPERATORS)
 def test_another_process_imports_the_module(module, name, used):
@@ -76,6 +77,7 @@ def test_another_process_imports_the_module(module, name, used):
     assert done.stdout.decode().strip() == str((3 * X).tolist()), done.stderr.decode()
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_another_definition_is_refused(module, name, tmp_path):
     (tmp_path / "pickled_ops.py").write_text(MODULE.format(factor="4.0"))
@@ -216,6 +218,7 @@ def doubled(x):
     return y
 
 
+@pytest.mark.slow
 def test_a_pool_of_spawned_processes():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.apply(call, (doubled,)) == (2 * X).tolist()

@@ -146,6 +146,131 @@ def test_a_call_without_records_is_one_native_call():
     assert len(calls) == 1  # the first call binds
 
 
+NARROW, TWO, FIVE = Window(3, 2), Window(2), Window(5, 3)
+
+
+@dataclasses.dataclass
+class Layer:
+    window: Window = NARROW
+    scale: Scale = dataclasses.field(default_factory=lambda: Scale(0.5))
+    shift: int = 4
+
+
+PAIR, PLAIN = (WIDE, 2.0), Layer()
+
+
+def weighed(p: Window, v, w=1.0, q: Window = WIDE):
+    return v * p.stride * w + q.padding + q.stride
+
+
+def of_two(p: Window, v, q: "Window", p_stride=10.0):
+    """Its own names are those of the attributes that a kernel has."""
+    t = v * p.stride
+    p_padding = t + q.stride
+    return t + p_padding * p.padding + q.padding + p_stride
+
+
+def of_layer(layer: Layer, v, w: Window = WIDE):
+    inner, scale = layer.window, layer.scale
+    return weighed(inner, v, w=w.stride) * scale.factor + layer.shift * layer.scale.square
+
+
+def of_pair(pair, v):
+    p, k = pair
+    return weighed(pair[0], v) * pair[1] + weighed(p, v) * k
+
+
+def of_module(v):
+    a, b = (WIDE.stride, WIDE[1])
+    return v * WIDE.stride + WIDE[0] * a + b
+
+
+def one_record(x, p: Window = TWO):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = weighed(p, x[i], x[i] * 2) + weighed(w=3.0, v=x[i], p=p) + weighed(p, v=x[i], q=p)
+    return y
+
+
+def two_records(x, p: Window = TWO, r: Window = FIVE):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = of_two(p, x[i], r) + of_two(r, x[i], q=p, p_stride=x[i]) + of_two(q=r, v=1, p=r)
+    return y
+
+
+def records_inside(x, p: Layer = PLAIN):
+    y = output_tensor(x.shape, x.dtype)
+    w = p.window
+    for i in range(x.shape[0]):
+        y[i] = (
+            of_layer(p, x[i]) + weighed(p.window, x[i]) + of_layer(p, x[i], w) + w.stride * p.window.padding
+        )
+    return y
+
+
+def records_in_tuples(x, p: Window = TWO):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = of_pair((p, x[i]), x[i]) + of_pair((WIDE, 2.0), 1.0) + of_pair(PAIR, x[i])
+    return y
+
+
+def records_of_the_module(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = weighed(WIDE, x[i]) + of_layer(LAYER, x[i], PAIR[0]) + WIDE.stride + of_module(x[i])
+    return y
+
+
+LAYER = Layer(Window(7, 1), Scale(2.0, True), 3)
+HELPED = (  # a kernel whose helpers get records, and records for it
+    (one_record, (Window(4, 3),)),
+    (two_records, (Window(4, 3), Window(6, 1))),
+    (records_inside, (LAYER,)),
+    (records_in_tuples, (Window(4, 3),)),
+    (records_of_the_module, ()),
+)
+
+
+@pytest.mark.parametrize(("function", "records"), HELPED)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_a_helper_gets_records_as_in_python(function, records, dtype):
+    f = polyop.kernel(function, name=f"helped::{function.__name__}")
+    x = X[:5].astype(dtype)
+    for given in (records, records[:1], ()):
+        np.testing.assert_array_equal(f(x, *given), f.python(x, *given))
+
+
+def test_a_record_inside_has_attributes_of_its_own():
+    f = polyop.kernel(records_inside, name="helped::inside")
+    names = "int p_window_stride=3, int p_window_padding=2, str p_window_border"
+    assert f"{names}" in str(f.schema)
+    changed = dataclasses.replace(Layer(), window=Window(9, 2))
+    np.testing.assert_array_equal(f(X, p_window_stride=9), f.python(X, changed))
+    np.testing.assert_array_equal(f.python(X, p_window_stride=9), f.python(X, changed))
+
+
+def of_factory(window):
+    def helper(v, p: Window = window):
+        return v * p.stride + window.padding
+
+    def kernel(x, r: Window = window):
+        y = output_tensor(x.shape, x.dtype)
+        for i in range(x.shape[0]):
+            y[i] = helper(x[i]) + helper(x[i], r) + weighed(window, x[i], r.stride)
+        return y
+
+    return polyop.kernel(kernel, name=f"helped::of_{window.stride}")
+
+
+def test_records_of_the_function_around_a_kernel():
+    for window in WINDOWS[1:]:
+        f = of_factory(window)
+        np.testing.assert_array_equal(f(X), f.python(X))
+        np.testing.assert_array_equal(f(X, Window(8)), f.python(X, Window(8)))
+
+
 class Wrong(NamedTuple):
     taps: list
 
@@ -191,7 +316,31 @@ def of_a_list(x, p: Wrong):
     return y
 
 
+def number_for_record(x, p: Window):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = weighed(x[i], p, 1.0)
+    return y
+
+
+def record_for_number(x, p: Window):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = weighed(p, p)
+    return y
+
+
+def other_record(x, p: Window):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = of_layer(p, x[i])
+    return y
+
+
 REFUSED = (
+    (number_for_record, PolyopError, r"p of the helper weighed must be a Window, but got x\[i\]"),
+    (record_for_number, ArgumentTypeError, "p is a Window, which is no value of a kernel"),
+    (other_record, ArgumentValueError, "Window has no field window, but got p.window"),
     (assigned, ArgumentValueError, r"the field p.stride cannot be assigned(.|\n)*p.stride = 2"),
     (replaced, ArgumentValueError, r"p is a Window, and cannot be assigned"),
     (
@@ -201,7 +350,11 @@ REFUSED = (
     ),
     (whole, ArgumentTypeError, r"p is a Window, which is no value of a kernel(.|\n)*write p.stride"),
     (twice, ArgumentValueError, r"a field of p is the attribute p_stride, a name that the kernel has too"),
-    (of_a_list, ArgumentTypeError, r"the field taps of Wrong must be int, float, bool or str, but got list"),
+    (
+        of_a_list,
+        ArgumentTypeError,
+        r"the field taps of Wrong must be int, float, bool or str, or such a record",
+    ),
 )
 
 

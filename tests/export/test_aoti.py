@@ -10,7 +10,7 @@ from polyop.export import export
 from . import exported_operators
 from .exported_operators import SIGNATURES
 
-pytestmark = pytest.mark.exhaustive
+pytestmark = pytest.mark.slow
 
 COMPILED = """
 import sys

@@ -23,21 +23,12 @@ from polyop.define.library.exported_rules import ExportedInfer
 from polyop.export import export
 
 from . import exported_operators
-from .exported_operators import SIGNATURES
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 numbers = itertools.count()
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    library = tmp_path_factory.mktemp("load") / "libexported.so"
-    every = [getattr(exported_operators, name) for name in ("scale", "add", "shift", "both", "fill_")]
-    export(every, library, signatures=SIGNATURES)
-    return library
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def loaded(path):
     return polyop.load_library(path, namespaces={"exported": "loaded"})
 
@@ -202,6 +193,7 @@ def test_options_that_do_not_fit(path, loaded, options, error, words):
         polyop.load_library(path, **options)
 
 
+@pytest.mark.slow
 def test_another_library_with_the_namespace(loaded, tmp_path):
     del loaded
     other = tmp_path / "libother.so"
@@ -227,6 +219,7 @@ def changed(path, folder, old, new):
     return copy
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -300,6 +293,7 @@ print("connected")
 """
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("order", ["first", "second"])
 def test_operators_that_the_library_registers_in_pytorch(path, order):
     pytest.importorskip("torch")

@@ -74,6 +74,7 @@ NAMES = {
 }
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("kind", NAMES)
 def test_any_schema_gives_c_that_compiles(kind, tmp_path):
     operator = exported("a::f", NAMES[kind])
@@ -129,6 +130,7 @@ class Array(ctypes.Structure):
     ]
 
 
+@pytest.mark.slow
 def test_none_and_an_empty_list_of_c(tmp_path):
     kernel = polyop.source(code=COUNT, function="Count", language="c++")
     count = polyop.operator(
@@ -159,7 +161,7 @@ extern "C" int NAME(int, void**, int*, int64_t**, const char**, void*, void*) { 
 """
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_helpers_of_two_sources_that_are_not_static(tmp_path):
     operators = [
         polyop.operator(
@@ -212,7 +214,7 @@ extern "C" int Iota(int, void** data, int*, long** sizes, const char**, void*, v
 """
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_operators_without_a_tensor(tmp_path):
     kernel = polyop.source(code=IOTA, function="Iota", language="c++")
     iota = polyop.operator("exported_iota::iota(int n) -> Tensor", kernel, dims="-> n", infer="float32")
@@ -239,7 +241,7 @@ int main(void) {
 """
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_two_libraries_in_one_program(tmp_path):
     for name, operator in (("first", exported_operators.add), ("second", exported_operators.fill_)):
         export([operator], tmp_path / f"lib{name}.so")

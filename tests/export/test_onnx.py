@@ -10,7 +10,7 @@ import exported_by_hand
 from polyop.export.surfaces import onnx
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def path(tmp_path_factory):
     return exported_by_hand.build(onnx, tmp_path_factory.mktemp("exported"))
 
@@ -96,7 +96,7 @@ def model(path, **attributes):
     path.write_bytes(helper.make_model(graph, opset_imports=domains, ir_version=8).SerializeToString())
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def program(tmp_path_factory):
     """Return a C++ program that runs a model, built against ONNX Runtime's library."""
     folder = tmp_path_factory.mktemp("program")

@@ -35,7 +35,7 @@ extern "C" __attribute__((visibility("default"))) int toy_register_torch(void) {
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def path(tmp_path_factory):
     text = surface.source(operators(*SCHEMAS)) + REGISTER
     return exported_by_hand.build_with(text, tmp_path_factory.mktemp("exported"))
@@ -105,6 +105,7 @@ print("called")
 """
 
 
+@pytest.mark.slow
 def test_python_without_polyop(path):
     assert run(EAGER, path) == "called"
 
@@ -152,6 +153,7 @@ print("compiled")
 """
 
 
+@pytest.mark.slow
 def test_compile_and_export_without_polyop(path):
     assert run(COMPILED, path) == "compiled"
 
@@ -182,6 +184,7 @@ print("called")
 """
 
 
+@pytest.mark.slow
 def test_arguments_that_are_returned_and_optional_attributes(tmp_path):
     table = exported_by_hand.TABLE.read_text()
     schemas = SCHEMAS
@@ -214,6 +217,7 @@ print("registered")
 """
 
 
+@pytest.mark.slow
 def test_libtorch_comes_after_the_library(path, tmp_path):
     other = tmp_path / "other.so"
     other.write_bytes(path.read_bytes())
@@ -247,6 +251,7 @@ int main(int, char** arguments) {
 """
 
 
+@pytest.mark.slow
 def test_a_program_without_python(path, tmp_path):
     root = pathlib.Path(torch.__file__).parent
     (tmp_path / "program.cc").write_text(PROGRAM)

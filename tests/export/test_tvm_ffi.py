@@ -11,7 +11,7 @@ import exported_by_hand
 from polyop.export.surfaces import tvm_ffi
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def path(tmp_path_factory):
     return exported_by_hand.build(tvm_ffi, tmp_path_factory.mktemp("exported"))
 

@@ -14,7 +14,7 @@ from polyop.export.surfaces import xla
 numbers = itertools.count()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def path(tmp_path_factory):
     return exported_by_hand.build(xla, tmp_path_factory.mktemp("exported"))
 

@@ -55,13 +55,14 @@ def test_valid_samples_are_read(parser, tmp_path):
             parser.function(sample, tmp_path)
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.name)
 def test_a_few_damaged_samples(parser, tmp_path, record_property):
     samples = max(3 * parser.share, 20)
     report(parser, samples, attack(parser, samples, tmp_path), record_property)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.name)
 def test_many_damaged_samples(parser, tmp_path, record_property):
     samples = 40 * parser.share

@@ -172,7 +172,7 @@ def test_schemas_that_ge_cannot_hold(arguments, message):
     assert f"defined at {__file__}" in str(caught.value)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def plain():
     return operator("other(Tensor a, Tensor b) -> Tensor").operator
 

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 HEADER = """#include "operator_reg.h"
 namespace ge {
 REG_OP(AddCustom)
@@ -47,6 +49,7 @@ def test_operator_to_header_and_on_to_python(tmp_path):
     assert "def AddCustom(x: Tensor, y: Tensor, *, k: float=1e-08, dependencies=[]" in done.stdout
 
 
+@pytest.mark.slow
 def test_errors_are_messages(tmp_path):
     (tmp_path / "bad.h").write_text("\nREG_OP(A)\n.INPTU(x, DT_INT8)")
     (tmp_path / "empty.h").write_text("namespace ge {}\n")

@@ -43,7 +43,7 @@ def outer_sum(a, b):
     return c
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def operators(tmp_path_factory):
     """Return an aot kernel with attributes and a workspace, a C++ module, a loop kernel."""
     schema = "onnx_aot::add(Tensor x, Tensor y, float scale=0.5, float[] paddings=[4.0]) -> Tensor"
@@ -99,6 +99,7 @@ def attributes(node):
     return {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
 
 
+@pytest.mark.slow
 def test_three_kinds_of_kernels_in_one_model(operators, tmp_path):
     aot, module, loop = operators
 
@@ -124,6 +125,7 @@ def test_three_kinds_of_kernels_in_one_model(operators, tmp_path):
     np.testing.assert_allclose(product, by_hand + 0.9 * torch.relu(y).numpy().T, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_options_get_operators_once(operators, tmp_path):
     aot, *_ = operators
     x, y = torch.randn(3), torch.randn(3)
@@ -142,6 +144,7 @@ def test_options_get_operators_once(operators, tmp_path):
     assert session_options(session_options()) is not first
 
 
+@pytest.mark.slow
 def test_a_dynamic_axis(operators, tmp_path):
     aot, _, loop = operators
     path = tmp_path / "model.onnx"
@@ -158,6 +161,7 @@ def test_a_dynamic_axis(operators, tmp_path):
         np.testing.assert_allclose(output, (2 * x + 4) + 3 * x.T)
 
 
+@pytest.mark.slow
 def test_threads_share_a_session(operators, tmp_path):
     aot = operators[0]
     path = tmp_path / "model.onnx"
@@ -220,6 +224,7 @@ def test_every_attribute_type(tmp_path):
     assert (i, f, g) == (-(2**62), 0.5, 0.1) and t is True
 
 
+@pytest.mark.slow
 def test_several_results_and_dtypes(tmp_path):
     schema = "onnx_several::split(Tensor x) -> (Tensor, Tensor)"
 
@@ -236,6 +241,7 @@ def test_several_results_and_dtypes(tmp_path):
     assert run(path, x)[0].tolist() == [False, False, True, True]
 
 
+@pytest.mark.slow
 def test_a_model_runs_in_another_process(operators, tmp_path):
     """The model names operators; the process defines them."""
     aot = operators[0]

@@ -31,7 +31,7 @@ def test_schemas_that_onnx_cannot_hold(schema, message):
     assert f"onnx_refused::f: {message}" in str(refused) and "defined at ops.py:3" in str(refused)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def op():
     schema = "onnx_refused::g(Tensor x, Tensor? b, Tensor[] more, int n, bool t=True, Scalar s=1) -> Tensor"
     return polyop.operator(schema, lambda x, *_: x, infer="x").operator
@@ -75,7 +75,7 @@ def test_nodes_that_do_not_fit(op, node_attributes, inputs, message):
     assert message in str(caught.value) and "onnx_refused::g" in str(caught.value)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def multiply():
     return polyop.operator("onnx_refused::h(Tensor x, int n) -> Tensor", lambda x, n: x * n, infer="x")
 

@@ -232,6 +232,7 @@ def test_nesting_without_end(macro):
 WHOLE = EVERY.read_text()
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, len(WHOLE)),
     st.integers(0, 12),
@@ -288,6 +289,7 @@ def kind_of(item):
 items = st.lists(st.one_of(attributes, required, tensors, graphs, variables), max_size=6, unique_by=kind_of)
 
 
+@pytest.mark.slow
 @given(st.lists(st.builds(Prototype, names, items.map(tuple)), max_size=3, unique_by=lambda op: op.name))
 @settings(max_examples=150)
 def test_a_written_header_reads_back_equal(ops):

@@ -37,7 +37,7 @@ REG_OP(AddCustom)
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def site_packages():
     """Return the folder that torch-npu is installed in."""
     named = os.environ.get("POLYOP_TORCH_NPU", "")
@@ -47,7 +47,7 @@ def site_packages():
     return named or str(pathlib.Path(spec.origin).parents[1])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def results(site_packages, tmp_path_factory):
     """Return what each step of torchair_program.py gave."""
     folder = tmp_path_factory.mktemp("torchair")
@@ -77,6 +77,7 @@ def names(node, direction):
     return [each["name"] for each in node.get(f"{direction}_desc", [])]
 
 
+@pytest.mark.slow
 def test_the_tables_are_torchairs(results):
     assert ok(results, "vocabulary") == {"dtypes": [], "sets": [], "builders": []}
 
@@ -86,6 +87,7 @@ def test_the_generated_functions_give_a_graph(results, golden):
     golden("graph/every_macro.json", json.dumps(graph, indent=1, sort_keys=True) + "\n")
 
 
+@pytest.mark.slow
 def test_nodes_of_the_graph(results):
     tensors, index, bias, named, lists, plain, given = ok(results, "generated")
     assert tensors["type"] == "Tensors" and names(tensors, "input") == ["x", "index", "xs0", "xs1"]
@@ -204,6 +206,7 @@ def rounded(text):
     return re.sub(r"-?\d+\.\d+(e-?\d+)?|-?\d+e-?\d+", lambda number: f"{float(number[0]):.6f}", text)
 
 
+@pytest.mark.slow
 def test_torchairs_own_prototypes_give_torchairs_own_functions(site_packages):
     """The docstrings of its file are prototypes, though edited by hand in places."""
     graph = pathlib.Path(site_packages, "torch_npu", "dynamo", "torchair", "_ge_concrete_graph")

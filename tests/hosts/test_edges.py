@@ -134,6 +134,76 @@ def test_vmap_over_a_written_argument_without_a_batch(kernels):
         torch.vmap(op, in_dims=(0, None), out_dims=None)(torch.ones(2, 3), torch.zeros(3))
 
 
+@pytest.mark.parametrize("returns", ["Tensor", "(Tensor, Tensor)", "()"])
+def test_symbolic_trace_has_the_operator_as_a_node(returns):
+    def kernel(x, y, k=1.0):
+        if returns == "()":
+            y += k * x
+            return None
+        return x + k * y if returns == "Tensor" else (x + k * y, x - y)
+
+    outputs = {"Tensor": "x", "(Tensor, Tensor)": lambda x, y, k: (x, x), "()": None}[returns]
+    written = "(a!)" if returns == "()" else ""
+    op = define(
+        f"(Tensor x, Tensor{written} y, float k=1.0) -> {returns}",
+        lambda x, y, k: kernel(x, y, k),
+        **({"infer": outputs} if outputs else {}),
+    )
+
+    def model(x, y):
+        out = op(x, y, k=2.0)
+        return y + 0 if returns == "()" else out if returns == "Tensor" else out[0] * out[1]
+
+    traced = torch.fx.symbolic_trace(model)
+    assert [str(node.target) for node in traced.graph.nodes][2] == f"{op.name.replace('::', '.')}.default"
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 5.0])
+    torch.testing.assert_close(traced(x, y.clone()), model(x, y.clone()))
+
+
+@pytest.mark.filterwarnings("ignore:.*vmap runs one call per sample")
+@pytest.mark.parametrize(
+    ("schema", "call"),
+    [
+        ("(Tensor a, *, Tensor(a!) out) -> ()", lambda op, a, out: op(a, out=out)),
+        ("(Tensor[] a, *, float k=2.0, Tensor(a!) out) -> Tensor(a!)", lambda op, a, out: op([a], out=out)),
+        ("(*, Tensor a, Tensor(a!) out) -> Tensor", lambda op, a, out: op(a=a, out=out)),
+    ],
+)
+def test_tensors_that_are_written_by_keyword(schema, call):
+    """``torch.library.register_vmap`` refuses them, so polyop batches them itself."""
+
+    def double(a, out, k=2.0):
+        np.multiply(a[0] if isinstance(a, (tuple, list)) else a, 2, out=out)
+        return out + 1 if schema.endswith("-> Tensor") else None
+
+    fresh = {"infer": lambda a, out: out} if schema.endswith("-> Tensor") else {}
+    op = define(schema, double if "k=" not in schema else lambda a, k, out: double(a, out, k), **fresh)
+    a, want = np.arange(6, dtype=np.float32).reshape(2, 3), [[0, 2, 4], [6, 8, 10]]
+
+    def written(a, out, op=op):
+        call(op, a, out)
+        return out
+
+    def compiled(a, out):
+        call(op, a, out)
+        return out + 0
+
+    def zeros():
+        return torch.zeros(2, 3)
+
+    torch._dynamo.reset()
+    overload = getattr(torch.ops.edges, op.__name__)
+    x = torch.tensor(a)
+    assert written(a, np.zeros_like(a)).tolist() == want
+    assert written(x, zeros()).tolist() == written(x, zeros(), overload).tolist() == want
+    assert torch.compile(compiled, fullgraph=True, backend="aot_eager")(x, zeros()).tolist() == want
+    assert torch.vmap(written)(x, zeros()).tolist() == want
+    assert torch.vmap(written, in_dims=(1, 0))(x.T.contiguous(), zeros()).tolist() == want
+    assert torch.vmap(torch.vmap(written))(x[None], zeros()[None]).tolist() == [want]
+    with pytest.raises(RuntimeError, match="argument out is written in place, and has no batch dimension"):
+        torch.vmap(lambda a: written(a, torch.zeros(3)))(x)
+
+
 def test_elementwise_batching_broadcasts_each_sample():
     op = define(
         "(Tensor x, Tensor y) -> Tensor",

@@ -90,6 +90,7 @@ def test_vjp_checks_gradients_on_every_host(make):
         pull((make(X),))
 
 
+@pytest.mark.slow
 def test_a_schema_that_pytorch_refuses_hurts_nobody_else():
     program = """
 import polyop
@@ -110,6 +111,20 @@ for _ in range(2):
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["1.0", "True", "True", "True"], done.stdout + done.stderr[-2000:]
+
+
+def test_what_pytorch_refuses_within_a_registration_leaves_nothing(monkeypatch):
+    def refuse(*_, **__):
+        raise NotImplementedError("register_fake of operators on Sundays")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.library, "register_fake", refuse)
+        op = polyop.operator("definition::half(Tensor x) -> Tensor", lambda x: x + 1, infer="x")
+        assert op(X).tolist() == [1, 2, 3]
+        assert not hasattr(torch.ops.definition, "half")
+        with pytest.raises(ValueError, match="PyTorch does not take this schema: register_fake of operators"):
+            op(torch.tensor(X))
+    assert op(torch.tensor(X)).tolist() == torch.ops.definition.half(torch.tensor(X)).tolist() == [1, 2, 3]
 
 
 def test_autocast_must_be_a_dtype():

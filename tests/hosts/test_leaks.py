@@ -26,10 +26,13 @@ import polyop
 
 SOURCES = pathlib.Path(__file__).parents[1] / "sources"
 SANITIZED = "POLYOP_SANITIZED" in os.environ
-pytestmark = [] if SANITIZED else [pytest.mark.exhaustive]
+pytestmark = [] if SANITIZED else [pytest.mark.slow(more=10)]
 
-SLACK = 384 << 10
-"""Allowed growth of the heap in bytes, for any number of calls: caches of 128 keys vary by this much."""
+SLACK, KEYS_SLACK = 384 << 10, 1 << 20
+"""Allowed growth of the heap in bytes, for any number of calls, and where each call has a new key.
+
+A table of 8,192 prepared calls goes on growing for some 80,000 calls: entries that it uses again keep their
+room."""
 PER_CALL = 1
 """Allowed growth in bytes per call; malloc's smallest block has 32. In 200,000 calls one block in nine is seen."""
 RESIDENT_SLACK = 32 << 20
@@ -38,6 +41,7 @@ RESIDENT_SLACK = 32 << 20
 Tensors of many sizes leave gaps between them: PyTorch's grows by 9 MB where its heap grows by 0.1 MB."""
 
 PYTHON = "Python function"
+KEYS = ("other shapes", "other attributes")
 Work = Callable[[int], object]
 Rows = Iterator[tuple[str, int, Work]]
 
@@ -159,7 +163,7 @@ def all_sizes() -> Iterator[tuple[int, int]]:
 
 
 def keys(x: object, narrow: Callable[[int, int], object]) -> Rows:
-    """Calls that evict the oldest prepared entries, of which 128 are kept."""
+    """Calls that evict the oldest prepared entries: of a kernel that keeps data, 128 are kept."""
 
     def shapes(times: int) -> None:
         for rows, columns in itertools.islice(sizes, times):
@@ -174,7 +178,7 @@ def keys(x: object, narrow: Callable[[int, int], object]) -> Rows:
             workspace()(x, x, float(value))
 
     yield "other shapes", 40_000, shapes
-    yield "other attributes", 30_000, attributes
+    yield "other attributes", 60_000, attributes
 
 
 def errors(x: object, call: Callable[..., object], times: int) -> Rows:
@@ -336,7 +340,8 @@ def test_memory_stays_flat(host: str) -> None:
     grew = [
         f"{name}: {times} calls grew the heap by {heap} bytes, resident memory by {resident}"
         for name, times, heap, resident, _ in rows
-        if int(heap) > SLACK + PER_CALL * int(times) or int(resident) > RESIDENT_SLACK
+        if int(heap) > (KEYS_SLACK if name in KEYS else SLACK) + PER_CALL * int(times)
+        or int(resident) > RESIDENT_SLACK
     ]
     assert rows
     assert SANITIZED or not grew, "\n".join(grew)  # the sanitizer's allocator keeps freed memory

@@ -40,7 +40,7 @@ def weigh(x, y):
     return z
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def copied(kernels):
     return polyop.operator("strided_tests::copied(Tensor x) -> Tensor", kernels("copy"), infer="x")
 
@@ -174,6 +174,7 @@ def block(x, y):
     return z
 
 
+@pytest.mark.slow(5)
 @pytest.mark.parametrize("layout", [*ROWS, *NO_ROWS])
 def test_a_kernel_is_compiled_for_rows_after_some_calls(layout):
     x = {**ROWS, **NO_ROWS}[layout](values(LARGE, "float64"))

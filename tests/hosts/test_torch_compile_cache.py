@@ -44,7 +44,7 @@ print(json.dumps([value.item(), x.grad[0].item(), kept, torch.compiler.config.ca
 EDITS = [("dout * 2.0", "dout * 3.0"), ("x[i] * x[i]", "x[i] * x[i] * x[i]")]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow(more=2)
 def test_an_edit_of_a_definition_compiles_again(tmp_path):
     def run(text):
         path = tmp_path / "script.py"

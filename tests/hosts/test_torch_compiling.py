@@ -1,6 +1,8 @@
 """What an operator does while ``torch.compile`` traces: it learns its inputs, and its errors are its own."""
 
+import gc
 import pathlib
+import weakref
 
 import numpy as np
 import pytest
@@ -67,7 +69,7 @@ ERRORS = {  # a call, and the error's class and first words
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def operators():
     typed = operator("typed(Tensor x, int k=1) -> Tensor")
     return {
@@ -78,6 +80,7 @@ def operators():
     }
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize("whole", [True, False], ids=["fullgraph", "graph breaks"])
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors_in_tracing_are_those_of_eager_calls(operators, name, whole):
@@ -90,3 +93,38 @@ def test_errors_in_tracing_are_those_of_eager_calls(operators, name, whole):
     for problem in (eager, traced):
         assert str(problem.value).startswith(words)
         assert type(problem.value).__name__ == kind.__name__
+
+
+def test_many_operators_are_compiled_each_for_itself():
+    torch._dynamo.reset()
+    counter = torch._dynamo.testing.CompileCounter()
+    operators = [
+        polyop.operator(
+            f"compiled_many::f{k}(Tensor x, float a=0.5) -> Tensor", lambda x, a, k=k: x * k + a, infer="x"
+        )
+        for k in range(20)
+    ]
+    with torch._dynamo.config.patch(fail_on_recompile_limit_hit=True):
+        for k, op in enumerate(operators):
+            run = torch.compile(op, backend=counter, fullgraph=True)
+            assert run.__name__ == f"f{k}"
+            for size in (3, 4, 5):
+                assert run(torch.ones(size), 2.0).tolist() == [k + 2.0] * size
+        frames = counter.frame_count
+        for op in operators:  # another torch.compile of the same operator finds what was compiled
+            torch.compile(op, backend=counter, fullgraph=True)(torch.ones(3), 2.0)
+    assert frames == counter.frame_count == 40  # one more for each, whose size is a symbol
+
+
+def test_what_is_compiled_keeps_no_operator_and_has_its_gradient():
+    op = add(bprop=lambda x, y, out, dout: (dout, 2 * dout))
+    x = torch.ones(2, 3, requires_grad=True)
+    compiled(op)(x, x).sum().backward()
+    assert x.grad.tolist() == [[3.0] * 3] * 2
+    assert torch.compiler.disable(op)(x, x).tolist() == [[2.0] * 3] * 2
+    other = add()
+    assert other._torchdynamo_orig_callable.__code__ is other._torchdynamo_orig_callable.__code__
+    gone = weakref.ref(other)
+    del other
+    gc.collect()
+    assert gone() is None

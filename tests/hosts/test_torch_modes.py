@@ -117,6 +117,7 @@ COMPILED = {
 }
 
 
+@pytest.mark.slow(5)
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled(name, cube_op, x, batch):
     torch.testing.assert_close(COMPILED[name](cube_op, x, batch), COMPILED[name](reference, x, batch))
@@ -225,6 +226,7 @@ def test_opcheck(cube, square, plain):
     assert set(torch.library.opcheck(plain.torch, (torch.randn(4),)).values()) == {"SUCCESS"}
 
 
+@pytest.mark.slow
 def test_aot_inductor(cube, x, tmp_path):
     program = torch.export.export(Net(cube), (x,))
     package = torch._inductor.aoti_compile_and_package(program, package_path=str(tmp_path / "net.pt2"))
@@ -232,6 +234,7 @@ def test_aot_inductor(cube, x, tmp_path):
     torch.testing.assert_close(loaded(x), reference(x, 2.0) + 1)
 
 
+@pytest.mark.slow
 def test_inductor(cube, x):
     torch._dynamo.reset()
     y = leaf(x)

@@ -13,6 +13,7 @@ ABORTED = "terminate called without an active exception"
 HOW = {"exits": (7, "peer"), "raises": (1, "peer"), "stalls": (-9, "Timed out waiting 5000ms")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["ddp", "fsdp", "dtensor"])
 @pytest.mark.parametrize("how", HOW)
 def test_a_lost_peer_is_an_error_of_the_others(how, model, tmp_path):
@@ -71,12 +72,14 @@ def script(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_an_operator_and_a_layer_that_has_one_go_to_a_spawned_process(script):
     ((code, output, problem),) = programs.outputs([programs.start(script, "defined")])
     assert code == 0, problem
     assert output == "[0.0, 2.0, 4.0] [0.0, 2.0, 4.0] True\n"
 
 
+@pytest.mark.slow
 def test_an_operator_that_a_spawned_process_has_not_defined(script):
     ((code, output, problem),) = programs.outputs([programs.start(script, "late")])
     assert code == 1 and not output

@@ -247,6 +247,13 @@ def test_mixed_frameworks_and_devices(kernels, square):
         both(np.zeros(2, np.float32), f32(2))
     with pytest.raises(TypeError, match="strided tensor"):
         square(f32(3, 3).to_sparse())
+    for devices in (("cpu", "meta"), ("meta", "cpu")):  # the outputs were memory that nobody had written
+        x, y = (torch.ones(2, device=device) for device in devices)
+        for call in (both, torch.ops.torch_tests.mixed):
+            with pytest.raises(
+                TypeError, match=f"argument y: must be on {devices[0]}, .* but got {devices[1]}"
+            ):
+                call(x, y)
 
 
 def test_inputs_that_the_rule_does_not_read_are_not_kept(kernels):
@@ -264,6 +271,7 @@ def test_inputs_that_the_rule_does_not_read_are_not_kept(kernels):
     assert alive() is None or out.grad_fn.saved_tensors == ()
 
 
+@pytest.mark.slow
 def test_an_operator_defined_before_torch_is_imported_compiles():
     import subprocess
     import sys

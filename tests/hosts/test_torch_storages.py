@@ -20,7 +20,7 @@ def resizable(*tensors):
     return [tensor.untyped_storage().resizable() for tensor in tensors]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def double():
     """Twice x, by a Python function; so is its gradient."""
     return polyop.operator(
@@ -66,7 +66,7 @@ def squared(x):
     return y
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def kinds(cube):
     """Operators whose kernels are no Python functions."""
     smooth = pathlib.Path(__file__).parents[2] / "examples" / "08_cpp_module" / "smooth.cpp"
@@ -80,6 +80,7 @@ def kinds(cube):
     }
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("kind", ["c", "loops", "aten by name", "module of loops", "module of aclnn"])
 def test_storages_stay_resizable_for_other_kinds_of_kernel(kinds, kind, compiled):

@@ -36,7 +36,7 @@ python = polyop.operator(
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def calls():
     """The ways in which C++ comes back to Python: each returns twice its argument."""
     native = polyop.operator(
@@ -72,6 +72,7 @@ def run(call, count, x):
     return out, torch._dynamo.utils.counters["frames"]["total"]
 
 
+@pytest.mark.slow(5)
 @pytest.mark.filterwarnings(
     "ignore:The .grad attribute of a Tensor that is not a leaf"
 )  # PyTorch's, of its own

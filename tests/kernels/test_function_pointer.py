@@ -129,6 +129,7 @@ def differentiable(kernel):
     return operator(kernel, gradient=lambda x, out, dout: (2 * x * dout,))
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_function_pointer_is_a_native_kernel(form):
     value, label = FORMS[form]
@@ -144,6 +145,7 @@ def test_a_function_pointer_is_a_native_kernel(form):
         op(X.astype(np.float64))
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("form", ["numba", "ctypes-prototype", "cffi"])
 def test_the_owner_of_the_code_outlives_the_operator(form):
     value = FORMS[form][0]()

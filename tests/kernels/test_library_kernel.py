@@ -123,26 +123,6 @@ def test_a_text_file_and_a_truncated_library(tmp_path, kernels_c):
         polyop.prebuilt(cut, "square")
 
 
-def test_a_library_that_another_header_built_is_refused(tmp_path):
-    code = """
-    #include <string>
-    #include <vector>
-    struct AotExtra { virtual bool HasAttr(std::string name); virtual ~AotExtra(); };
-    extern "C" int OldInit(int *, long **, const char **, AotExtra *extra) { return extra->HasAttr("a") ? 0 : 1; }
-    extern "C" int Old(int, void **, int *, long **, const char **, void *, void *) { return 0; }
-    """
-    import os
-    import subprocess
-
-    (tmp_path / "old.cc").write_text(code)
-    compiler = os.environ.get("CXX") or shutil.which("g++") or "clang++"
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-o", tmp_path / "libold.so", tmp_path / "old.cc"], check=True
-    )
-    with pytest.raises(RuntimeError, match="polyop build"):
-        polyop.prebuilt(tmp_path / "libold.so", "Old")
-
-
 def test_kernel_data_is_destroyed_once_with_the_operator(tmp_path, capfd):
     code = """
     #include <cstdio>
@@ -205,6 +185,7 @@ def test_the_kernels_of_a_rebuilt_source_do_not_collide(tmp_path):
     assert (first(X)[0], second(X)[0], first(X)[0]) == (1, 2, 1)
 
 
+@pytest.mark.slow
 def test_cuda_source_compiles(sources, tmp_path):
     if shutil.which("nvcc") is None:
         pytest.skip("not run: nvcc is not installed")

@@ -66,12 +66,12 @@ def no_warning():
         yield
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def add():
     return make(parallel="n", gradient=lambda x, y, out, dout: (dout, dout), reference=lambda x, y: x + y)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def sums():
     return make(
         row_sums,
@@ -189,6 +189,7 @@ def test_autotune_and_heuristics_run_with_their_first_choice():
     np.testing.assert_array_equal(make(chosen, dims="n, n -> n", grid=blocks)(X, X), 2 * X)
 
 
+@pytest.mark.slow
 def test_check(sums):
     report = check(sums, M, hosts=["numpy"])
     results = {row.check: row.status for row in report.results}

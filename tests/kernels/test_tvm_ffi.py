@@ -16,7 +16,7 @@ from polyop.testing import check
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def path():
     return tvm_ffi_library.path()
 
@@ -29,7 +29,7 @@ def new_name():
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def scale(path):
     def gradient(x, factor, out, dout):
         return op(dout, factor), None
@@ -45,7 +45,7 @@ def scale(path):
     return op
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def square(path):
     return polyop.operator("tvmffi::square(Tensor x) -> Tensor", f"{path}:square", infer="x")
 

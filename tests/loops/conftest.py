@@ -7,7 +7,7 @@ from loop_samples import emulate as emulate_module
 from loop_samples import generate as generate_module
 from loop_samples import programs as programs_module
 
-collect_ignore = ["fuzz.py"]  # a program
+collect_ignore = ["fuzz.py", "fuzz_language.py"]  # programs
 
 
 def pytest_generate_tests(metafunc):

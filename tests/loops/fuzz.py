@@ -12,7 +12,6 @@ import ctypes
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,6 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import islpy
 import numpy as np
 
+from abi_structures import Extra
+from fuzz_process import run, say, within
 from loop_samples import batch, dual, generate, python_forms
 from polyop.core.errors import GradientError
 from polyop.loops.derive.adjoint import adjoint
@@ -41,8 +42,8 @@ from polyop.loops.targets import isa
 
 EACH = 20
 """Kernels in one library."""
-SECONDS = 300
-"""The most seconds for the kernels of a library, with compilation; longer is a hang."""
+MAKING, RUNNING = 120, 60
+"""The most seconds of CPU for the passes of a kernel, and for its runs; more is a hang."""
 SAMPLES = 2
 ROUGH = 1e-10
 LARGEST = 1e7
@@ -50,18 +51,6 @@ LARGEST = 1e7
 NOISE = 1e-14
 """Errors of functions that must not change a result: a recurrence may magnify them at each step."""
 ABSENT = np.zeros((), bool)
-
-
-class Extra(ctypes.Structure):
-    """struct polyop_extra: where a kernel puts its error."""
-
-    _fields_ = (
-        ("abi_version", ctypes.c_uint32),
-        ("size", ctypes.c_uint32),
-        ("functions", ctypes.c_void_p),
-        ("state", ctypes.c_void_p),
-    )
-
 
 ERRORS = []
 SET_ERROR = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)(lambda _, text: ERRORS.append(text))
@@ -257,18 +246,21 @@ def child(seed, first, last, skipped):
     warnings.simplefilter("error", polyop.FallbackWarning)
     for number in (n for n in range(first, last) if n not in skipped):
         say(step="making", number=number)
+        within(MAKING)
         try:
             sample = program(seed, number)
             scheduled += [scheduled_or_original(kernel) for kernel in sample.kernels.values()]
             programs[number] = sample
         except Exception:
             say(step="finding", number=number, what=traceback.format_exc(limit=-4))
+    within(0)
     target = isa.available()[(first // EACH) % len(isa.available())]
     say(step="compiling", number=-1)
     library = batch.build(batch.text(scheduled, target), "-DPOLYOP_GRAIN=1") if scheduled else None
     position = 0
     for number, sample in programs.items():
         say(step="running", number=number)
+        within(RUNNING)
         draw = np.random.default_rng([seed % 2**32, number])
         compared = 0
         try:
@@ -279,10 +271,7 @@ def child(seed, first, last, skipped):
         slow = [one.fallback for one in scheduled[position : position + len(sample.kernels)] if one.fallback]
         position += len(sample.kernels)
         say(step="done", number=number, compared=compared, refused=sample.refused, slow=len(slow))
-
-
-def say(**line):
-    print(json.dumps(line), flush=True)
+    within(0)
 
 
 def text_of(seed, number):
@@ -299,15 +288,8 @@ def batch_of(seed, first, last):
     """
     skipped, findings = [], []
     while True:
-        command = [sys.executable, __file__, "--child", json.dumps([seed, first, last, skipped])]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-            out, end = done.stdout, f"exit status {done.returncode}\n{done.stderr[-2000:]}"
-            finished = done.returncode == 0
-        except subprocess.TimeoutExpired as hang:
-            out, end, finished = (hang.stdout or b"").decode(), f"no end within {SECONDS} s", False
-        lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
-        if finished:
+        lines, end = run(__file__, [seed, first, last, skipped])
+        if not end:
             findings += [(line["number"], line["what"]) for line in lines if line["step"] == "finding"]
             rows = [line for line in lines if line["step"] == "done"]
             counts = (sum(bool(row[word]) for row in rows) for word in ("compared", "refused", "slow"))

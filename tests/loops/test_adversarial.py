@@ -243,6 +243,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize(("function", "make"), CASES, ids=lambda value: getattr(value, "__name__", ""))
 @pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")
 def test_equals_its_plain_run(function, make):

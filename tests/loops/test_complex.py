@@ -26,6 +26,7 @@ def several(value):
     return value if isinstance(value, tuple) else (value,)
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize("of", TOLERANCE)
 @pytest.mark.parametrize("row", complex_kernels.ROWS, ids=IDS)
 def test_values_beside_plain_python_and_whole_arrays(row, of):
@@ -48,10 +49,11 @@ def test_values_beside_plain_python_and_whole_arrays(row, of):
 SLOW = ("functions", "rows")
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize(
     "row",
     [
-        pytest.param(r, marks=[pytest.mark.exhaustive] * (n in SLOW))
+        pytest.param(r, marks=[pytest.mark.slow] * (n in SLOW))
         for n, r in zip(IDS, complex_kernels.ROWS, strict=True)
     ],
     ids=IDS,
@@ -101,6 +103,7 @@ def mixed(z, n):
 STEP = 0.5 - 2j
 
 
+@pytest.mark.slow(7)
 @pytest.mark.parametrize("number", ["int8", "int32", "uint64", "bool", "float16", "float32", "float64"])
 @pytest.mark.parametrize("of", TOLERANCE)
 def test_promotion_is_numpys(of, number):

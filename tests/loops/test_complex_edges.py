@@ -108,6 +108,7 @@ def differs(one, other, rtol):
     return ~(close[0] & close[1])
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("of", ["complex64", "complex128"])
 @pytest.mark.parametrize("way", ["compiled", "interpreter", "plain Python"])
 def test_the_edges_are_numpys_but_for_a_list(of, way):

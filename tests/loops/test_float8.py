@@ -75,7 +75,7 @@ def kernels():
     return [parse(f, [(t, 1)], {}) for f, t in ROWS]
 
 
-@pytest.fixture(scope="module", params=[*isa.available(), "cuda"])
+@pytest.fixture(scope="session", params=[*isa.available(), "cuda"])
 def run(request, batch, emulate):
     """A function that runs a row of ROWS as the target compiles it; CUDA's text runs in the emulation."""
     cuda = request.param == "cuda"

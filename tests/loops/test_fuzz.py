@@ -1,4 +1,4 @@
-"""Random kernels against exact dual numbers: a few for every change, hundreds in the exhaustive part."""
+"""Random kernels against exact dual numbers: a few for every change, hundreds in the slow ones."""
 
 import json
 import subprocess
@@ -15,6 +15,7 @@ numpy_2 = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @numpy_2
 @pytest.mark.parametrize(("seed", "count"), [(1, 12)])  # `make sweep` compares many more
 def test_random_kernels(seed, count, record_property):
@@ -37,12 +38,14 @@ def test_a_kernel_that_magnifies_rounding_is_not_compared():
     assert rows[-1]["compared"] < 3
 
 
+@pytest.mark.slow
 @numpy_2
 @pytest.mark.parametrize(
     ("broken", "word"),
     [
         ("one[1] += 0.5", "values"),
         ("import os; os.kill(os.getpid(), 11)", "exit status -11"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGPROF)", "a hang"),
         ("raise RuntimeError('a pass failed')", "a pass failed"),
     ],
 )

@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 
+import polyop
 from polyop import Custom, CustomRegOp
 from polyop.core.errors import FallbackWarning, InferError, KernelError, PolyopError
 from polyop.loops.analysis.affine import linear, text
@@ -288,3 +289,22 @@ def test_no_linear_form_has_a_number_beyond_64_bits():
         quotient = Op("//", (product, Const(8, INT)), INT)
         assert (linear(product) is not None) == held
         assert (text(quotient, frozenset("i")) is not None) == held
+
+
+def kinds_of_floats(x):
+    y = output_tensor((x.shape[0], 4), "int32")
+    total = prod(x[::-1])
+    for i in range(x.shape[0]):
+        y[i, 0] = isnan(x[i]) + 2 * isinf(x[i]) + 4 * isfinite(x[i])
+        y[i, 1] = isfinite(total) and not isnan(i)
+        if isnan(total) or isinf(x[i] ** 2):
+            y[i, 2] = 1
+        y[i, 3] = 7 if isfinite(min(x[i], 1)) else x[i]
+    return y
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "int64", "uint64"])
+def test_an_integer_is_finite_and_a_number(dtype):
+    op = polyop.kernel(kinds_of_floats, name=f"integers::tests_of_{dtype}")
+    x = np.array([1, 0, 3, 1, 5]).astype(dtype)
+    np.testing.assert_array_equal(op(x), op.python(x))

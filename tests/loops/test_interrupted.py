@@ -17,12 +17,14 @@ from .endless import X, operator, steps
 PROGRAM = Path(__file__).with_name("endless.py")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("scenario", ["numpy", "handlers"])
 def test_signals_interrupt_a_long_kernel(scenario: str, threads: int) -> None:
     run(scenario, threads)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", ["torch", "threads", "forks"])
 def test_signals_reach_the_main_thread_alone(scenario: str) -> None:
     run(scenario, 3)

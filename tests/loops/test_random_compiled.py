@@ -18,6 +18,7 @@ numpy_2 = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @numpy_2
 @pytest.mark.parametrize("number", range(BATCHES))
 def test_random_programs(number, generate, batch):

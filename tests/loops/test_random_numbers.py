@@ -152,6 +152,7 @@ print(normals(x, KEY).tobytes().hex())
 """
 
 
+@pytest.mark.slow
 def test_instruction_sets(tmp_path):
     bits, normal = set(), []
     for name in isa.available():

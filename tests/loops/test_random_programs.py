@@ -75,6 +75,7 @@ def test_any_expression_has_the_value_that_numpy_gives(generate, expression, one
     np.testing.assert_array_equal(expected, result)
 
 
+@pytest.mark.slow
 @numpy_2
 @given(st.data())
 def test_loops_over_any_range(data):
@@ -92,6 +93,7 @@ def test_loops_over_any_range(data):
     np.testing.assert_array_equal(plain(visits)(x, **given), result)
 
 
+@pytest.mark.slow
 @numpy_2
 @given(st.randoms(use_true_random=False))
 def test_any_program_has_the_values_that_numpy_gives(generate, random):

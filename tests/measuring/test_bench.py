@@ -50,7 +50,7 @@ def fails(x):
 INPUT = ["--input", "float32[8,16]", "--rounds", "2"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("bench") / "benched.py"
     path.write_text(TEXT)

@@ -64,7 +64,7 @@ def run(folder, text, **variables):
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def training(tmp_path_factory):
     folder = tmp_path_factory.mktemp("training")
     return folder, run(folder, TRAINING, POLYOP_RECORD="calls.json")
@@ -79,6 +79,7 @@ def _layout(tensor):
     return tuple(tensor["shape"]), tuple(tensor["strides"])
 
 
+@pytest.mark.slow
 def test_a_training_run_is_recorded(training):
     folder, _ = training
     assert counts(folder / "calls.json") == {
@@ -91,7 +92,7 @@ def test_a_training_run_is_recorded(training):
     }
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_recording_changes_no_value(training):
     folder, loss = training
     assert run(folder, TRAINING) == loss
@@ -205,3 +206,37 @@ def test_other_files_are_refused(tmp_path, content, seen):
     with pytest.raises(ArgumentValueError, match=seen) as refused:
         recorded.read(path)
     assert str(path) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("", "it is a folder"),
+        ("file.txt/calls.json", "."),
+        ("/proc/calls.json", "."),
+        ("/proc/none/calls.%p.json", "."),
+        ("/dev/null/calls.json", "."),
+        ("x" * 300, "File name too long"),
+    ],
+)
+def test_a_path_that_cannot_be_written_is_an_error_at_once(tmp_path, target, reason):
+    (tmp_path / "file.txt").write_text("")
+    path = tmp_path / target if not target.startswith("/") else target
+    done = subprocess.run(
+        [sys.executable, "-c", "import polyop; print('imported')"],
+        env={**os.environ, "POLYOP_RECORD": str(path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1 and done.stdout == ""
+    words = r"ArgumentValueError: POLYOP_RECORD: must be a file that can be written, but got '.*': "
+    assert re.search(f"{words}.*{reason}.*\n  name a file in a folder", done.stderr), done.stderr
+
+
+def test_the_check_of_the_path_leaves_nothing(tmp_path):
+    (tmp_path / "calls.json").write_text("an older file")
+    env = {**os.environ, "POLYOP_RECORD": str(tmp_path / "calls.json")}
+    subprocess.run([sys.executable, "-c", "import polyop"], env=env, check=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["calls.json"]
+    assert (tmp_path / "calls.json").read_text() == "an older file"

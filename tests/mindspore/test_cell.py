@@ -101,6 +101,7 @@ class Custom(nn.Cell):
         return (dout.astype(ms.float32) * 10 + x, None), {self.w: dout * 7}
 
 
+@pytest.mark.slow
 @MODES
 def test_bprop_with_a_parameter(mode):
     ms.set_context(mode=mode)
@@ -119,6 +120,7 @@ class Within(nn.Cell):
         return self.custom(x * self.scale, 1.0) * 5
 
 
+@pytest.mark.slow
 @MODES
 def test_bprop_within_a_cell(mode):
     ms.set_context(mode=mode)
@@ -137,6 +139,7 @@ class Several(nn.Cell):
         return dout[0] * 2 + out[1], dout[1] * 3
 
 
+@pytest.mark.slow
 @MODES
 def test_bprop_with_several_outputs(mode):
     ms.set_context(mode=mode)
@@ -202,6 +205,7 @@ def test_the_arguments_of_bprop(mode, bprop, arguments):
         ms.grad(net)(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]))
 
 
+@pytest.mark.slow
 @MODES
 def test_a_bprop_of_any_number_of_arguments(mode):
     class Mine(nn.Cell):

@@ -13,7 +13,6 @@ import pytest
 import polyop
 from mindspore_custom.rows import World
 from mindspore_custom.ways import ROWS, outcome, table
-from parts import one_in
 from polyop.core.errors import PolyopError
 
 REAL = importlib.util.find_spec("mindspore") is not None
@@ -28,7 +27,7 @@ pytestmark = [
 by_name = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def world(tmp_path_factory):
     if REAL:
         import mindspore as ms
@@ -59,6 +58,7 @@ def test_pynative(world, row):
     check(world, row, graph=False)
 
 
+@pytest.mark.slow(6, more=240)
 @by_name
 def test_graph(world, row):
     jit = (
@@ -67,15 +67,15 @@ def test_graph(world, row):
     check(world, row, True, jit)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow(more=76)
 @pytest.mark.skipif(REAL, reason="the same as test_graph")
-@pytest.mark.parametrize("row", one_in(3, ROWS, kind=lambda row: row.group), ids=lambda row: row.name)
+@by_name
 def test_graph_mode(world, row):
-    """With C++ compiled by PyTorch: a third of the programs of each group, all with `make sweep`."""
+    """With C++ compiled by PyTorch."""
     check(world, row, graph=True)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow(more=2)
 @pytest.mark.skipif(not REAL, reason="MindSpore is not installed")
 def test_what_mindspore_accepts_is_accepted(tmp_path, capsys):
     found, start = collections.defaultdict(dict), 0

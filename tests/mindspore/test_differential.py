@@ -117,7 +117,7 @@ real = pytest.mark.skipif(importlib.util.find_spec("mindspore") is None, reason=
 
 
 @real
-@pytest.mark.exhaustive
+@pytest.mark.slow(more=4)
 @pytest.mark.timeout(1200)
 def test_every_call_answers_as_mindspore(tmp_path, capsys):
     files = {package: tmp_path / f"{package}.json" for package in ("polyop.mindspore", "mindspore")}
@@ -134,7 +134,7 @@ def test_every_call_answers_as_mindspore(tmp_path, capsys):
             f"\n{len(rows.covered())} names, {len(ours)} calls: both answer {both}, MindSpore refuses {len(ours) - both}"
             f" ({len(only_ours)} of them are answered here), {len(differences)} differ"
         )
-    assert both > 3500
+    assert both > 3000
     assert not differences, "\n".join(f"{call}: {text}" for call, text in differences.items())
     assert not [
         (call, text) for call, text in only_ours if "result = " in call
@@ -151,7 +151,7 @@ print(json.dumps(in_mindspore.train()[0]))
 
 
 @real
-@pytest.mark.exhaustive
+@pytest.mark.slow(more=4)
 def test_the_digits_network_learns_alike(capsys):
     losses = []
     for package in ("polyop.mindspore", "mindspore"):
@@ -188,7 +188,7 @@ for name in sorted(values):
 
 
 @real
-@pytest.mark.exhaustive
+@pytest.mark.slow(more=4)
 @pytest.mark.parametrize(
     ("writer", "reader"), [("polyop.mindspore", "mindspore"), ("mindspore", "polyop.mindspore")]
 )

@@ -191,7 +191,8 @@ def test_vmap():
 
 
 def test_pytorch_s_own_autograd():
-    x = Tensor([1.0, 2.0]).requires_grad_()
+    x = Tensor([1.0, 2.0])
+    assert x.requires_grad_() is None
     (x * x).sum().backward()
     assert type(x.grad) is torch.Tensor
     assert x.grad.tolist() == [2.0, 4.0]

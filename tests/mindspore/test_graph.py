@@ -43,6 +43,7 @@ def styled(x, out, dout):
     return ((2 * x * dout).astype(ms.float32),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bprop", [plain, styled])
 def test_a_cell_with_a_custom_operator(bprop):
     net, x = Net(bprop), Tensor([3.0, 4.0])
@@ -56,6 +57,7 @@ def test_a_cell_with_a_custom_operator(bprop):
     assert result[0] == result[1] == [[66.0], [12.0, 24.0], [9.0, 16.0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", [lambda k: k, lambda k: 0, lambda k: 1.5, lambda k: None])
 def test_the_gradient_of_an_attribute_is_ignored(extra):
     information = ops.CustomRegOp().input(0, "x").output(0, "y").attr("k", "required", "float")
@@ -97,6 +99,7 @@ def test_the_graph_is_used_again():
     assert len(counted) == 1
 
 
+@pytest.mark.slow
 def test_jit_in_its_forms():
     @ms.jit
     def plain_form(x):
@@ -168,6 +171,7 @@ def test_grad_in_a_graph():
     assert np.array_equal(squared.asnumpy(), 2 * X.asnumpy())
 
 
+@pytest.mark.slow
 def test_transforms_in_graph_mode():
     net = nn.ReLU()
     ms.set_context(mode=ms.GRAPH_MODE)
@@ -176,6 +180,7 @@ def test_transforms_in_graph_mode():
     assert [float(v) for v in ms.jvp(lambda x: net(x) * x, Tensor(3.0), Tensor(1.0))] == [9.0, 6.0]
 
 
+@pytest.mark.slow
 def test_inputs_of_other_shapes():
     ms.set_context(mode=ms.GRAPH_MODE)
     assert nn.Flatten()(ops.ones((1, 3, 8, 8))).shape == (1, 192)
@@ -185,6 +190,7 @@ def test_inputs_of_other_shapes():
         assert np.array_equal(result.asnumpy(), np.full((*rows, 3), 4, np.float32))
 
 
+@pytest.mark.slow
 def test_more_cells_than_pytorch_compiles_of_one_function():
     ms.set_context(mode=ms.GRAPH_MODE)
 
@@ -203,6 +209,7 @@ LABELS = Tensor(np.array([1, 0], np.int32))
 ROWS = Tensor(np.array([[0.5, 1.0, -1.0], [2.0, 0.0, 1.0]], np.float32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "inputs"),
     [
@@ -260,6 +267,7 @@ def test_pytorch_s_own_compile():
     assert output.dtype == ms.float16
 
 
+@pytest.mark.slow
 def test_a_training_step():
     net = nn.Dense(3, 1, weight_init="zeros", bias_init="zeros")
     step = nn.TrainOneStepCell(

@@ -91,6 +91,7 @@ class Net(nn.Cell):
         return self.op(*tensors, *self.fixed)
 
 
+@pytest.mark.slow
 def test_k4_two_outputs_in_a_net_and_their_gradients():
     def bprop(x, y, out, dout):
         return dout[0] + dout[1] * y, dout[0] + dout[1] * x
@@ -111,6 +112,7 @@ def test_k4_two_outputs_in_a_net_and_their_gradients():
     np.testing.assert_allclose(dy.asnumpy(), 2 * A + 2 * B)
 
 
+@pytest.mark.slow
 def test_k2_a_gradient_made_of_loop_kernels():
     times_b = ops.Custom(row_times_column, func_type="akg")
     times_a = ops.Custom(column_times_row, func_type="akg")
@@ -127,6 +129,7 @@ def test_k2_a_gradient_made_of_loop_kernels():
     np.testing.assert_allclose(db.asnumpy(), A.T @ ones, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_kernel_trained_as_a_part_of_a_network():
     class Layer(nn.Cell):
         def __init__(self):
@@ -154,6 +157,7 @@ def information():
     return result.dtype_format(ops.DataType.F32_Default, ops.DataType.F32_Default).target("CPU").get_op_info()
 
 
+@pytest.mark.slow(1)
 def test_attributes():
     def bprop(x, factor, shift, out, dout):
         return dout * factor, None, None
@@ -171,6 +175,7 @@ def test_half_precision():
     np.testing.assert_array_equal(result[1].asnumpy(), A.astype(np.float16) * B.astype(np.float16))
 
 
+@pytest.mark.slow(1)
 def test_in_place():
     x = Tensor(A)
 

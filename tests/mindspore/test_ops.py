@@ -237,3 +237,27 @@ class TestCustom:
         assert type(x) is type(y) is torch.Tensor
         assert x.grad.tolist() == [2.0, 2.0]
         assert y.tolist() == [2.0, 3.0]
+
+
+def test_the_first_information_of_a_function_stays():
+    def double(x):
+        return x * 2
+
+    def information(kind):
+        registered = ops.CustomRegOp("double").input(0, "x").output(0, "y")
+        return registered.dtype_format(kind, kind).target("CPU").get_op_info()
+
+    ops.Custom(double, lambda x: x, lambda x: x, "pyfunc", reg_info=information(ops.DataType.F32_Default))
+    with pytest.warns(polyop.FallbackWarning, match="is ignored, as in MindSpore: .* parts differ: rows"):
+        again = ops.Custom(
+            double, lambda x: x, lambda x: x, "pyfunc", reg_info=information(ops.DataType.F64_Default)
+        )
+    np.testing.assert_array_equal(again(Tensor(A)).asnumpy(), 2 * A)
+
+
+def test_a_list_of_tensors_is_not_a_tensor():
+    assert ops.stack(Tensor(A)).shape == (1, 2, 3)
+    with pytest.raises(
+        TypeError, match="concat: tensors must be a list or a tuple of tensors, but got a Tensor"
+    ):
+        ops.concat(Tensor(A))

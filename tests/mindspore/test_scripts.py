@@ -34,6 +34,7 @@ def run(tmp_path):
     return script
 
 
+@pytest.mark.slow
 def test_a_module_with_a_gradient(run):
     out = run("""
         import numpy as np
@@ -70,6 +71,7 @@ def test_a_module_with_a_gradient(run):
     assert out.endswith(once * 2)
 
 
+@pytest.mark.slow
 def test_an_aot_operator_with_a_bprop_in_graph_mode(run):
     out = run("""
         import numpy as np
@@ -100,6 +102,7 @@ def test_an_aot_operator_with_a_bprop_in_graph_mode(run):
     assert out.splitlines()[-2:] == ["[1.000e+00 2.560e+02 6.561e+03]", "[   4.  256. 2916.]"]
 
 
+@pytest.mark.slow
 def test_a_function_in_python_and_a_loop(run):
     out = run("""
         import numpy as np

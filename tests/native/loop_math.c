@@ -20,6 +20,7 @@
 #define POLYOP_WANT_TAN
 #define POLYOP_WANT_SIGMOID
 #define POLYOP_WANT_ERFC
+#define POLYOP_WANT_CBRT
 #define POLYOP_WANT_TANH
 #define POLYOP_WANT_SINH
 #define POLYOP_WANT_COSH
@@ -211,19 +212,31 @@ static int same(const void* a, const void* b, long n, int size, int isnan_both) 
     printf("%s %s %.3f %a,%a %ld\n", #name, #E, worst, at, at2, differ);                               \
   }
 /* name, 80-bit name, range where it lives */
-#define UNARY(X)                                                                                     \
-  X(exp, expl, -105, 90)                                                                             \
-  X(expm1, expm1l, -20, 90)                                                                          \
-  X(exp2, exp2l, -150, 128)                                                                          \
-  X(log, logl, 0.2, 4)                                                                               \
-  X(log1p, log1pl, -1, 3)                                                                            \
-  X(log2, log2l, 0.2, 4)                                                                             \
-  X(sin, sinl, -30, 30)                                                                              \
-  X(cos, cosl, -30, 30) X(tan, tanl, -30, 30) X(sigmoid, sigmoidl, -105, 20) X(erfc, erfcl, -6, 27)  \
-      X(tanh, tanhl, -10, 10) X(sinh, sinhl, -5, 5) X(cosh, coshl, -5, 5) X(atan, atanl, -3, 3)      \
-          X(asin, asinl, -1, 1) X(acos, acosl, -1, 1) X(erf, erfl, -6, 6) X(rsqrt, rsqrtl, 0, 9)     \
-              X(sqrt, sqrtl, 0, 9) X(abs, fabsl, -1, 1) X(sign, signl, -1, 1) X(round, rintl, -9, 9) \
-                  X(floor, floorl, -9, 9) X(ceil, ceill, -9, 9) X(trunc, truncl, -9, 9)
+#define UNARY(X)                 \
+  X(exp, expl, -105, 90)         \
+  X(expm1, expm1l, -20, 90)      \
+  X(exp2, exp2l, -150, 128)      \
+  X(log, logl, 0.2, 4)           \
+  X(log1p, log1pl, -1, 3)        \
+  X(log2, log2l, 0.2, 4)         \
+  X(sin, sinl, -30, 30)          \
+  X(cos, cosl, -30, 30)          \
+  X(tan, tanl, -30, 30)          \
+  X(sigmoid, sigmoidl, -105, 20) \
+  X(erfc, erfcl, -6, 27)         \
+  X(tanh, tanhl, -10, 10)        \
+  X(sinh, sinhl, -5, 5)          \
+  X(cosh, coshl, -5, 5)          \
+  X(atan, atanl, -3, 3)          \
+  X(asin, asinl, -1, 1)          \
+  X(acos, acosl, -1, 1)          \
+  X(erf, erfl, -6, 6)            \
+  X(rsqrt, rsqrtl, 0, 9)         \
+  X(sqrt, sqrtl, 0, 9)           \
+  X(cbrt, cbrtl, -9, 9)          \
+  X(abs, fabsl, -1, 1)           \
+  X(sign, signl, -1, 1)          \
+  X(round, rintl, -9, 9) X(floor, floorl, -9, 9) X(ceil, ceill, -9, 9) X(trunc, truncl, -9, 9)
 #define BINARY(X) X(atan2, atan2l, -9, 9) X(hypot, hypotl, -9, 9) X(pow, powl, -40, 40)
 #undef abs
 #undef round
@@ -249,6 +262,7 @@ static double (*const abs_)(double) = fabs;
 #define REF_erf erf
 #define REF_rsqrt rsqrt
 #define REF_sqrt sqrt
+#define REF_cbrt cbrt
 #define REF_abs abs_
 #define REF_sign sign
 #define REF_round rint

@@ -13,12 +13,14 @@ ROWS = "returned a list of shapes, where the operator has one output"
 ONE = "returned one shape, where the operator has several outputs"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="not run: the program needs ELF's -no-pie")
 @pytest.mark.parametrize("flags", [("-no-pie", "-fno-pie"), ("-pie", "-fPIE")], ids=lambda f: f[0][1:])
 def test_both_return_types_of_infershape(flags, tmp_path):
     """Some distributions build Python without position independence: its heap then begins below 1 GiB."""
     program = tmp_path / "forms"
-    sources = [ROOT / "tests/native/infer_forms.cc", ROOT / "csrc/library.cc", ROOT / "csrc/extra.cc"]
+    core = ("library.cc", "extra.cc", "aot_object_new.cc", "aot_object_old.cc")
+    sources = [ROOT / "tests/native/infer_forms.cc", *(ROOT / "csrc" / name for name in core)]
     compiler = shlex.split(os.environ.get("CXX", "c++"))
     includes = [f"-I{ROOT / 'include'}", f"-I{ROOT / 'csrc'}"]
     command = [*compiler, "-std=c++17", *flags, *includes, *map(str, sources), "-o", str(program), "-ldl"]

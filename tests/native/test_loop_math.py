@@ -15,7 +15,8 @@ from polyop.loops.targets.table import TARGETS
 
 HERE = pathlib.Path(__file__).parent
 INCLUDE = HERE.parents[1] / "include"
-FLAGS = ["-O3", "-std=gnu11", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]
+FLAGS = ["-O3", "-std=gnu11", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"]
+UNFUSED = ("-ffp-contract=off", "-DPOLYOP_UNFUSED")
 STRICT = [*FLAGS, "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}"]
 CPU = pathlib.Path("/proc/cpuinfo")
 VECTOR_BYTES = {"baseline": 16, "avx2": 32, "avx512": 64}
@@ -47,7 +48,7 @@ def _compiled(source, target, out, *more):
     return out
 
 
-@pytest.fixture(scope="module", params=VECTOR_BYTES)
+@pytest.fixture(scope="session", params=VECTOR_BYTES)
 def lanes(request, tmp_path_factory):
     """Return the library of loop_lanes.c for one target."""
     out = tmp_path_factory.mktemp("lanes") / "lanes.so"
@@ -99,6 +100,7 @@ def vectors(request, lanes):
     return Vectors(lanes, *request.param)
 
 
+@pytest.mark.slow
 def test_memory(vectors):
     rng, count = np.random.default_rng(1), vectors.lanes
     x = _values(rng, vectors.dtype, 7 * count)
@@ -113,6 +115,7 @@ def test_memory(vectors):
     assert np.array_equal(spread[::3], x[:count]) and not spread.reshape(-1, 3)[:, 1:].any()
 
 
+@pytest.mark.slow
 def test_first_lanes_only(vectors):
     rng, count = np.random.default_rng(2), vectors.lanes
     x, idx = _values(rng, vectors.dtype, 3 * count), rng.integers(0, 3 * count, count)
@@ -126,6 +129,7 @@ def test_first_lanes_only(vectors):
         assert np.array_equal(spread[::2], np.where(kept, x[:count], 9)) and (spread[1::2] == 9).all()
 
 
+@pytest.mark.slow(1)
 def test_nothing_beyond_the_lanes_is_touched(vectors):
     for n in range(vectors.lanes):
         size = n * vectors.dtype.itemsize
@@ -137,6 +141,7 @@ def test_nothing_beyond_the_lanes_is_touched(vectors):
         vectors.library.unfence(ctypes.c_void_p(target))
 
 
+@pytest.mark.slow(3)
 def test_selection(vectors):
     rng, count = np.random.default_rng(3), vectors.lanes
     for _ in range(20):
@@ -154,6 +159,7 @@ def test_selection(vectors):
         assert np.array_equal(vectors("bool", x, y, out=np.zeros(count, np.uint8)), less)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 def test_reductions_fold_halves(vectors):
     rng = np.random.default_rng(4)
@@ -183,6 +189,7 @@ def _operands(rng, dtype, n):
     return x[: x.size // 64 * 64].copy(), y[: x.size // 64 * 64].copy()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value", "ignore:overflow encountered")
 def test_floored_division(vectors):
     x, y = _operands(np.random.default_rng(5), vectors.dtype, 2000)
@@ -210,6 +217,7 @@ def _same_signs(result, expected):
     return np.array_equal(np.signbit(result[number]), np.signbit(expected[number]))
 
 
+@pytest.mark.slow(2)
 @pytest.mark.filterwarnings("ignore:invalid value", "ignore:overflow encountered")
 @pytest.mark.parametrize(("name", "dtype"), [("f16", np.float16), ("bf16", ml_dtypes.bfloat16)])
 def test_short_floats(lanes, name, dtype):
@@ -243,19 +251,22 @@ def _stated_bounds():
     return {name: {"f32": float(single), "f64": float(double)} for name, single, double in rows}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", VECTOR_BYTES)
-@pytest.mark.parametrize("flags", [(), ("-ffp-contract=off",)], ids=["", "not-fused"])
+@pytest.mark.parametrize("flags", [(), UNFUSED[:1], UNFUSED], ids=["", "not-fused", "fused-by-the-text"])
 def test_errors_are_within_the_stated_bounds(target, flags, tmp_path):
     program = _compiled("loop_math.c", target, tmp_path / "ulps", *flags)
     _within_the_bounds([program, "400000"])
 
 
-def test_errors_of_neon(tmp_path):
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", [(), UNFUSED], ids=["", "fused-by-the-text"])
+def test_errors_of_neon(flags, tmp_path):
     compiler, machine = map(shutil.which, ("aarch64-linux-gnu-gcc", "qemu-aarch64"))
     if compiler is None or machine is None:
         pytest.skip("not run: aarch64-linux-gnu-gcc or qemu-aarch64 is not installed")
     program = tmp_path / "ulps"
-    command = [compiler, *STRICT, "-static", "-o", str(program), str(HERE / "loop_math.c"), "-lm"]
+    command = [compiler, *STRICT, *flags, "-static", "-o", str(program), str(HERE / "loop_math.c"), "-lm"]
     subprocess.run(command, check=True)
     _within_the_bounds([machine, str(program), "60000"])
 

@@ -148,6 +148,7 @@ def work(times, x=np.ones(8, np.float32)):
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORK)
 def test_memory_stays_flat(name: str, run_python) -> None:
     times, code = WORK[name]
@@ -161,6 +162,7 @@ def test_memory_stays_flat(name: str, run_python) -> None:
     assert grown < SLACK_MB or SANITIZED, f"{name}: {times} times grew memory by {grown:.1f} MB"
 
 
+@pytest.mark.slow
 def test_operators_that_are_dropped_are_freed(run_python) -> None:
     code = """
 import weakref

@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 COMPILER = shutil.which("aarch64-linux-gnu-g++")
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("source", sorted((ROOT / "csrc").rglob("*.cc")), ids=lambda path: path.name)
 def test_compiles_for_aarch64(source):
     if COMPILER is None:

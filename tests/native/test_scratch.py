@@ -63,12 +63,12 @@ def typed(path: Path) -> Any:
     return library
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("scratch"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def opened(built: Path) -> Any:
     open_library(built)
     return typed(built)
@@ -235,6 +235,7 @@ print("right")
     )
 
 
+@pytest.mark.slow
 @needs_frees
 @pytest.mark.parametrize(
     ("first", "step"), [(1 << 20, 4096), (MOST // 3, 1 << 16), (MOST - (1 << 20), 1 << 15)]

@@ -24,7 +24,7 @@ ROOT = HERE.parents[1]
 LARGEST = 2**63 - 1
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library = tmp_path_factory.mktemp("threads") / "loops.so"
     compiler = [os.environ.get("CC", "cc"), "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]
@@ -35,7 +35,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def loops(built: Path) -> ctypes.CDLL:
     open_library(built)
     return ctypes.CDLL(str(built))

@@ -16,7 +16,7 @@ ROOT = HERE.parents[1]
 SANITIZED = "POLYOP_SANITIZED" in os.environ
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library = tmp_path_factory.mktemp("threads") / "loops.so"
     compiler = [os.environ.get("CC", "cc"), "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]
@@ -88,6 +88,7 @@ def child(built: Path, run_python: Callable[[str], str], monkeypatch: pytest.Mon
 # --- the environment
 
 
+@pytest.mark.slow(5)
 @pytest.mark.parametrize(
     ("variables", "count"),
     [
@@ -148,6 +149,7 @@ def test_an_environment_that_the_program_replaced(
     assert run_python(code) == f"{count}\n"
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize(
     ("variable", "value"),
     [
@@ -335,6 +337,7 @@ with multiprocessing.get_context("fork").Pool(3) as pool:
     assert child(code) == f"{[(n, 2) for n in range(6)]}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["sys.exit()", "os._exit(0)", "pass"])
 def test_exit_right_after_use(child, end: str) -> None:
     code = """
@@ -368,7 +371,7 @@ print(mapped, flush=True)
 # --- without Python
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Return a function that builds the driver with further options."""
 
@@ -388,6 +391,7 @@ def plain_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
 
+@pytest.mark.slow
 def test_thread_sanitizer(driver: Callable[..., Path]) -> None:
     compiler = os.environ.get("CXX", "c++")
     runtime = subprocess.run(
@@ -432,6 +436,7 @@ GROUPS: tuple[tuple[str, str, dict[str, str], int], ...] = (
 )
 
 
+@pytest.mark.slow
 def test_quotas_of_control_groups(driver: Callable[..., Path], tmp_path: Path) -> None:
     program = driver()
     quotas = []

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,49 +9,24 @@ import numpy as np
 import pytest
 
 import polyop
+from in_threads import in_threads
 
-THREADS, SHAPES, CALLS = 8, 300, 1500  # the core keeps 128 prepared kernels: most calls evict one
+SHAPES, CALLS = 20_000, 1500  # more shapes come than the core keeps prepared kernels
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def twice(library: Path) -> Any:
     return polyop.operator("threads::twice(Tensor x) -> Tensor", f"{library}:twice", infer="x")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def scale(library: Path) -> Any:
     return polyop.operator("threads::scale(Tensor x, float by=2.0) -> Tensor", f"{library}:scale", infer="x")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def fails(library: Path) -> Any:
     return polyop.operator("threads::fails(Tensor x) -> Tensor", f"{library}:fails", infer="x")
-
-
-def in_threads(work: Callable[[int], None], count: int = THREADS) -> None:
-    """Run ``work(number)`` in threads that start together and switch often; raise what one raised."""
-    problems: list[BaseException] = []
-    barrier = threading.Barrier(count)
-
-    def run(number: int) -> None:
-        try:
-            barrier.wait()
-            work(number)
-        except BaseException as problem:
-            problems.append(problem)
-
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(interval)
-    if problems:
-        raise problems[0]
 
 
 def test_values_are_right_while_entries_are_evicted(twice: Any) -> None:
@@ -67,7 +39,7 @@ def test_values_are_right_while_entries_are_evicted(twice: Any) -> None:
             assert (result == 2 * (number + size)).all()
 
     in_threads(work)
-    assert twice.prepared() <= 128
+    assert twice.prepared() == 8192
 
 
 def test_workspaces_are_not_shared(scale: Any) -> None:
@@ -162,6 +134,7 @@ print("both")
     assert "both" in run_python(code)
 
 
+@pytest.mark.slow
 def test_torch_calls_after_a_fork(run_python) -> None:
     pytest.importorskip("torch", reason="needs PyTorch")
     code = """

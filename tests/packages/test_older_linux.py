@@ -93,7 +93,7 @@ library.run(kernel.kernel, ctypes.c_size_t(2**62))
 TOO_NEW = '#include <cstdlib>\nextern "C" unsigned draw() { return arc4random(); }'  # in glibc since 2.36
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def flags(tmp_path_factory):
     made = older_linux.flags(COMPILER, tmp_path_factory.mktemp("older"))
     if not made:

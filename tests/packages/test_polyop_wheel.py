@@ -18,10 +18,10 @@ ROOT = pathlib.Path(__file__).parents[2]
 TOOL = ROOT / "tools" / "wheel.py"
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 # the core is compiled as for a release; the tests share build/wheels
-pytestmark = pytest.mark.exhaustive
+pytestmark = pytest.mark.slow(more=18)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def tool():
     spec = importlib.util.spec_from_file_location("wheel_tool", TOOL)
     module = importlib.util.module_from_spec(spec)
@@ -31,7 +31,7 @@ def tool():
     return module
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def made(tmp_path_factory):
     """The wheel for this Python, and what the one command printed."""
     folder = tmp_path_factory.mktemp("dist")

@@ -331,6 +331,7 @@ def test_values(name):
             run(row.in_place(), sample, wide, 2e-5)
 
 
+@pytest.mark.slow(30)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_half_precision(name):
     """Computed in single precision and rounded once, so one rounding of inputs and one of the result remain."""
@@ -360,6 +361,7 @@ def evaluate_numpy(row, inputs, outputs):
     return [values[i] for i in row.written]
 
 
+@pytest.mark.slow(30)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_same_in_another_namespace(name):
     """The row in PyTorch's namespace, without outputs."""

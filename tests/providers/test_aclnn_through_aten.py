@@ -62,12 +62,12 @@ def named():
     return found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def names():
     return named()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def database():
     """The database; a fixture, because its import takes seconds."""
     with warnings.catch_warnings():
@@ -84,6 +84,7 @@ def overload_of(spelling):
 # --- prototypes -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("part", range(16))
 def test_a_prototype_has_the_arguments_of_pytorchs_schema_in_order(names, part):
     """None is dropped but those that change no value; defaults that may be left out are PyTorch's."""
@@ -199,6 +200,7 @@ def check_calls(names, calls):
                     launch(name, [*mapped(array, bound(find(name), arguments)), *outputs])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # PyTorch's samples have calls that it warns of
 @pytest.mark.parametrize("part", range(PARTS))
 def test_values_are_pytorchs(names, database, part):
@@ -327,6 +329,7 @@ def test_values_of_operators_that_the_database_does_not_have(names, database):
     assert len(check_rows(names, database)) == len(rows())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_every_name_has_a_sample_or_a_reason(names, database):
     wanted = frozenset(names.values())

@@ -64,6 +64,7 @@ def test_one_operator_has_one_object():
     assert polyop.call.registry.find("aten::leaky_relu") is leaky
 
 
+@pytest.mark.slow
 def test_an_operator_is_pickled_as_its_name():
     code = "import pickle, sys; print(pickle.loads(sys.stdin.buffer.read()))"
     dumped = pickle.dumps(aten("leaky_relu"))
@@ -285,6 +286,7 @@ def test_the_vjp_of_tensors_is_pytorchs():
     torch.testing.assert_close(pull(torch.ones(100))[0], dropped)
 
 
+@pytest.mark.slow
 def test_compile_export_and_transforms():
     leaky, total, split = aten("leaky_relu"), aten("sum.dim_IntList"), aten("split")
 
@@ -332,6 +334,7 @@ def test_operators_of_other_libraries(foreign):
 # the tools
 
 
+@pytest.mark.slow
 def test_check_passes():
     assert check(aten("leaky_relu")).ok
     assert check(aten("max.dim"), X, 1).ok

@@ -143,6 +143,7 @@ LOOPS = {  # functions of a sample that torch.vmap refuses
 }
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize("case", LOOPS)
 def test_gradients_of_what_pytorch_cannot_batch(case):
     slope = jax.grad(lambda v: (LOOPS[case](v) ** 2).sum())

@@ -104,6 +104,7 @@ def in_jax(name, args, written=()):
     np.testing.assert_array_equal(arrays[0], args[0])
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize(("name", "args"), READ, ids=label)
 def test_what_is_read(name, args):
     outputs, grad, weights = in_pytorch(name, args)
@@ -117,6 +118,7 @@ def test_what_is_read(name, args):
     in_jax(name, args)
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize(("name", "args", "written"), WRITTEN, ids=label)
 def test_what_is_written_is_a_result_in_jax(name, args, written):
     in_jax(name, args, written)

@@ -33,7 +33,7 @@ def wide():
     jax.config.update("jax_enable_x64", before)
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="session", autouse=True)
 def foreign():
     """Operators as packages register them: one whose fake kernel has a new size, one without a fake kernel."""
 
@@ -79,6 +79,7 @@ SIZED = [  # name, arguments, keywords, what jnp or the definition says
 ]
 
 
+@pytest.mark.slow(6)
 @pytest.mark.parametrize(("name", "args", "kwargs", "want"), SIZED, ids=lambda x: x if type(x) is str else "")
 def test_a_size_gives_the_same_padded_result_everywhere(name, args, kwargs, want):
     op = aten(name)
@@ -167,6 +168,7 @@ KEYED = [  # name, arguments, a statement about 1000 draws
 ]
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize(("name", "args", "holds"), KEYED, ids=lambda x: x if type(x) is str else "")
 def test_a_key_gives_the_same_numbers_in_every_mode(name, args, holds):
     key, other = jax.random.key(3), jax.random.key(4)
@@ -199,6 +201,7 @@ def test_the_gradient_with_a_key_has_the_draws_of_the_call():
     assert off(x).tolist() == [1] * 100
 
 
+@pytest.mark.slow
 def test_keys_are_mapped(not_warned_yet):
     keys = jax.random.split(jax.random.key(0), 3)
     with pytest.warns(Warning, match="randn_keyed"):

@@ -127,6 +127,7 @@ def test_values_are_those_of_pytorch(name, args, reads):
     assert type(got) is type(expected)
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize(("name", "args", "reads"), VALUES, ids=lambda v: v if type(v) is str else "")
 def test_values_in_jax(name, args, reads):
     jax = pytest.importorskip("jax", reason="JAX is not installed")
@@ -154,6 +155,7 @@ def test_dtypes_come_as_names():
     assert aten("can_cast")("float32", "int8") is False
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(
     ("name", "rule"),
     [("equal", "Data dependent operator"), ("is_floating_point", "returned non-Tensor"), ("item", "")],

@@ -20,7 +20,7 @@ TREE = ROOT / "tests" / "sources" / "npu_wheel"
 PROTOTYPE = "REG_OP(AddCustom).INPUT(x, ge::TensorType::ALL()).INPUT(y, ge::TensorType::ALL()).OUTPUT(z, ge::TensorType::ALL()).OP_END_FACTORY_REG(AddCustom);"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def site(tmp_path_factory):
     """A folder that PyTorch finds on the path, with the entry point of polyop's wheel."""
     folder = tmp_path_factory.mktemp("site")
@@ -147,7 +147,7 @@ def test_the_npu_is_the_cpu(run):
     )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def compare():
     """``TestCase`` of the stand-in, without what the package changes in PyTorch."""
     folder = ROOT / "src/polyop/providers/npu/stand_in/torch_npu/testing"
@@ -200,7 +200,7 @@ def test_equal_values(compare):
             compare.assertEqual(x, y, "where")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow(more=2)
 @pytest.mark.timeout(1200)
 def test_the_printed_tree(run, tree):
     """Built by PyTorch's command as printed; its tests pass; without rehearsal the call says what to set."""
@@ -226,3 +226,29 @@ def test_the_printed_tree(run, tree):
         "NotImplementedError: myops::my_op: has kernels for Ascend's NPU, and none for the CPU, but got tensors of the CPU",
         "  move them to the NPU: x.npu(); or rehearse on the CPU: set POLYOP_ASCEND=rehearse before the module is imported",
     ]
+
+
+SETUP_LINES = {
+    "import os\n": "note: the printed setup.py leaves out import os",
+    "PYTORCH_NPU_INSTALL_PATH = os.path.dirname(os.path.abspath(torch_npu.__file__))\n": "note: the printed "
+    "setup.py leaves out PYTORCH_NPU_INSTALL_PATH = os.path.dirname(os.path.abspath(torch_npu.__file__))",
+}
+
+
+@pytest.mark.parametrize("line", SETUP_LINES, ids=["os", "path"])
+def test_a_line_that_the_printed_setup_lacks_is_named(run, tree, line):
+    setup = tree / "setup.py"
+    setup.write_text(setup.read_text().replace(line, ""))
+    done = run("setup.py", "build", cwd=tree, check=False)
+    assert done.returncode == 1
+    assert "NameError" in done.stderr
+    assert done.stderr.splitlines()[-1] == SETUP_LINES[line]
+
+
+def test_a_failed_build_names_what_the_printed_sources_lack(run, tree):
+    header = tree / "csrc" / "function.h"
+    header.write_text("".join(x for x in header.read_text().splitlines(True) if not x.startswith("using")))
+    done = run("setup.py", "build", cwd=tree, check=False, variables={"CFLAGS": "-fsyntax-only"})
+    assert done.returncode != 0
+    for word in ("empty_like", "AutogradContext", "tensor_list"):
+        assert f"note: extension_add.cpp uses {word}: the document leaves out using " in done.stderr

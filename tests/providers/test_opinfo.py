@@ -35,6 +35,7 @@ def table(database):
     return sweep.table()
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize("number", range(PART))
 def test_an_entry_is_right_or_refused_as_the_table_says(database, table, number):
     name = random.Random(2).sample(sorted(database.entries()), PART)[number]

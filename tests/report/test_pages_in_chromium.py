@@ -21,7 +21,7 @@ import report_kernels as kernels  # noqa: E402 - in tests/support
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = [
-    pytest.mark.exhaustive,
+    pytest.mark.slow,
     pytest.mark.skipif(
         not (CHROMIUM and DRIVER),
         reason="not run: chromium and chromedriver are not installed (apt-get install chromium chromium-driver)",
@@ -34,7 +34,7 @@ def spec(*shape):
     return Spec(shape, dtype("float32"), "cpu")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def pages(tmp_path_factory):
     """Reports as files, by name: measured, with serial loops, with a tape, without loops."""
     folder = tmp_path_factory.mktemp("pages")

@@ -28,7 +28,7 @@ def spec(*shape):
     return Spec(shape, dtype("float32"), "cpu")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def softmax():
     return kernels.softmax.report(spec(4096, 512), measure=False).facts
 
@@ -74,6 +74,7 @@ def test_the_bytes_that_the_gradient_saves_are_those_of_explain(softmax):
     }
 
 
+@pytest.mark.slow
 def test_the_bytes_of_a_tape_are_those_of_explain():
     inputs = (spec(32, 8),) * 3
     gradient = kernels.attention.report(*inputs, measure=False).facts.gradient
@@ -318,6 +319,7 @@ def test_nests_with_bounds_from_data_have_no_picture():
     assert all("j" not in space.loops for space in drawn)
 
 
+@pytest.mark.slow
 def test_the_verb_writes_the_page(tmp_path):
     command = [sys.executable, "-m", "polyop", "report", kernels.__file__, "decay"]
     command += ["--input", "float32[64]", "--no-measure", "-o", "decay.html"]

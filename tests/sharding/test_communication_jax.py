@@ -35,6 +35,7 @@ def rows(devices):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("devices", MESHES)
 @pytest.mark.parametrize("name", [*CASES, *ON_TWO_AXES])
 def test_bytes(devices, name):

@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 FIGURE = ROOT / "docs" / "guides" / "communication.svg"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def tool():
     path = ROOT / "tools" / "communication_figure.py"
     spec = importlib.util.spec_from_file_location("communication_figure", path)

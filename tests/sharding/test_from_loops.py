@@ -86,6 +86,7 @@ def test_strategies(name):
     assert [*map(str, numpy_mesh.rule_of(*call(name)).splits)] == STRATEGIES[name][0]
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_strategies_of_the_gradient(name):
     rule = numpy_mesh.rule_of(*gradient(name))
@@ -124,6 +125,7 @@ def test_every_combination_is_the_whole(name):
     assert numpy_mesh.check_every_strategy(*call(name), MESHES) > len(MESHES)
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_every_combination_of_the_gradient_is_the_whole(name):
     assert numpy_mesh.check_every_strategy(*gradient(name), MESHES) > len(MESHES)

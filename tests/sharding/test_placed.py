@@ -106,12 +106,14 @@ def check_slices(bound, arguments, expected):
                 np.testing.assert_allclose(one, other, rtol=1e-12, err_msg=f"{strategy} on {count}")
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("name", CASES)
 def test_slices_are_the_whole(name):
     function, signature, arguments, expected, _ = CASES[name]
     check_slices(defined(function, signature), arguments, expected)
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("name", CASES)
 def test_slices_of_the_gradient_are_the_whole(name):
     function, signature, arguments, _, expected = CASES[name]

@@ -83,6 +83,7 @@ def measured(sample, cost, devices, rank):
         dist.destroy_process_group()
 
 
+@pytest.mark.slow(8)
 @pytest.mark.parametrize("devices", [2, 4])
 @pytest.mark.parametrize(("name", "split"), CASES)
 def test_the_model_counts_what_pytorch_runs(name, split, devices):

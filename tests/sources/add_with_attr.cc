@@ -19,7 +19,7 @@ extern "C" int AddWithAttrInit(int *ndims, int64_t **shapes, const char **, AotE
 extern "C" int AddWithAttr(int nparam, void **params, int *ndims, int64_t **shapes, const char **, void *,
                            void *extra) {
   auto *aux = static_cast<AotExtra *>(extra);
-  const auto *constants = static_cast<const Constants *>(aux->KernelData());
+  auto *constants = static_cast<Constants *>(aux->KernelData());  // sum_along.cc casts to const
   if (nparam != 4 || aux->WorkSpace().size() != 1) return aux->Fail("needs one workspace");
   const auto *x = static_cast<const float *>(params[0]), *y = static_cast<const float *>(params[1]);
   auto *out = static_cast<float *>(params[2]), *scaled = static_cast<float *>(params[3]);

@@ -107,6 +107,7 @@ ROWS = [  # function, schema, options, samples, message
 ]  # fmt: skip
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize(("function", "schema", "options", "samples", "message"), ROWS)
 def test_reads_beyond_a_tensor(function, schema, options, samples, message):
     kernel = polyop.source(function=function, code=CODE, language="c")

@@ -3,11 +3,13 @@
 
 import contextlib
 import inspect
+import re
 import types
 
 import numpy as np
 import pytest
 
+import batch_kernels
 import polyop
 from loop_samples.programs import PROGRAMS
 from polyop.call.explain import explain
@@ -20,34 +22,10 @@ from polyop.testing.dims.rule import rule_of
 FLOATS = (np.float16, np.float32, np.float64)
 
 
-@polyop.kernel
-def softmax(x):
-    y = output_tensor(x.shape, x.dtype)
-    for i in range(x.shape[0]):
-        top = x[i, 0]
-        for j in range(x.shape[1]):
-            top = max(top, x[i, j])
-        total = 0.0
-        for j in range(x.shape[1]):
-            total += exp(x[i, j] - top)
-        for j in range(x.shape[1]):
-            y[i, j] = exp(x[i, j] - top) / total
-    return y
+softmax, linear = map(polyop.kernel(deterministic="batch"), (batch_kernels.softmax, batch_kernels.linear))
 
 
-@polyop.kernel
-def linear(x, w):
-    y = output_tensor((x.shape[0], w.shape[1]), x.dtype)
-    for i in range(x.shape[0]):
-        for j in range(w.shape[1]):
-            total = 0.0
-            for k in range(w.shape[0]):
-                total += x[i, k] * w[k, j]
-            y[i, j] = total
-    return y
-
-
-@polyop.kernel
+@polyop.kernel(deterministic="batch")
 def linear_transposed(x, w):
     y = output_tensor((x.shape[0], w.shape[0]), x.dtype)
     for i in range(x.shape[0]):
@@ -59,7 +37,7 @@ def linear_transposed(x, w):
     return y
 
 
-@polyop.kernel
+@polyop.kernel(deterministic="batch")
 def lanes_of_rows(x, a):
     """Its rows are the lanes of vectors; a product in it does not change with the row."""
     y = output_tensor(x.shape, x.dtype)
@@ -68,7 +46,7 @@ def lanes_of_rows(x, a):
     return y
 
 
-@polyop.kernel
+@polyop.kernel(deterministic="batch")
 def recurrence(x, a):
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):
@@ -107,6 +85,7 @@ def checked(op, *arrays):
     return same_bits_in_a_batch(Case(op, arrays, None, ("numpy",), 0))
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize(
     ("op", "shapes", "names"),
     [
@@ -124,6 +103,51 @@ def test_rows_have_the_same_bits_in_any_batch(op, shapes, names):
     assert checked(op, *arrays) == f"along {names}"
     said = f"the same for a row alone and in a batch along {names.replace(',', '')} of any size"
     assert said in said_of(op, *arrays)
+
+
+def copied(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = max(abs(x[i]), 1) / 2
+    return y
+
+
+def scaled(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * 2 + 1
+    return y
+
+
+def waves(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = sin(x[i])
+    return y
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (copied, "the same for a row alone and in a batch along i"),
+        (scaled, r"may differ by rounding: the C compiler may fuse .* \(line \d+\).*deterministic=\"batch\""),
+        (waves, "may differ by rounding"),
+    ],
+)
+def test_of_a_kernel_without_the_option_only_what_is_proved_is_said(function, words):
+    """A product that is added to something, and functions made of both, are the C compiler's to fuse."""
+    said = said_of(polyop.kernel(function, name=f"bits::plain_{function.__name__}"), normal(5))
+    assert re.search(rf"bits +{words}", said), said
+
+
+def test_a_limit_of_tapes_is_no_promise_of_bits():
+    """Beyond the limit another kernel computes the gradient."""
+    op = polyop.kernel(
+        recurrence.python, name="bits::limited", deterministic="batch", compile_attrs={"tape_bytes": 1 << 20}
+    )
+    assert "bits        may differ with the sizes: for each, tape_bytes decides" in said_of(
+        op, normal(5, 19), normal(5, 19)
+    )
 
 
 def test_the_batch_is_large_enough_for_several_threads():
@@ -193,7 +217,7 @@ def annotated(program):
     return copied
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_no_kernel_of_which_explain_says_so_has_other_bits_in_a_batch():
     rng, compared = np.random.default_rng(0), 0
     for number, program in enumerate(PROGRAMS):
@@ -203,7 +227,9 @@ def test_no_kernel_of_which_explain_says_so_has_other_bits_in_a_batch():
         arguments = [program.attributes.get(n) for n in inspect.signature(function).parameters]
         arguments = [next(tensors) if a is None else a for a in arguments]
         arguments = [_drawn(a, rng) if getattr(a, "dtype", None) in FLOATS else a for a in arguments]
-        op = polyop.kernel(function, name=f"bits::{program.function.__name__}_{number}")
+        op = polyop.kernel(
+            function, name=f"bits::{program.function.__name__}_{number}", deterministic="batch"
+        )
         with contextlib.suppress(NotRunError):
             compared += checked(op, *arguments).startswith("along")
     assert compared > len(PROGRAMS) // 2

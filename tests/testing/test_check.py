@@ -29,7 +29,7 @@ FLOAT32 = polyop.dtype("float32")
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def library(tmp_path_factory):
     """Return the library of this folder's C kernels, compiled."""
     built = tmp_path_factory.mktemp("kernels") / "kernels.so"
@@ -74,6 +74,7 @@ def status(report, name, host):
 # ---- good operators pass
 
 
+@pytest.mark.slow
 def test_a_c_kernel_for_float32_passes(library):
     report = check(leaky(library))
     assert report.ok
@@ -84,6 +85,7 @@ def test_a_c_kernel_for_float32_passes(library):
     assert "not differentiable" in second.detail
 
 
+@pytest.mark.slow
 def test_a_c_kernel_for_two_dtypes_is_differenced_in_float64(library):
     op = native(library, "cube", ("float32", "float64"), gradient=lambda x, out, g: (3 * x * x * g,))
     report = check(op, reference=lambda x: x**3)
@@ -103,6 +105,7 @@ def test_an_operator_that_writes_in_place_passes(library):
     assert status(report, "gradient", "numpy").status == "not run"
 
 
+@pytest.mark.slow
 def test_a_python_kernel_with_two_inputs_and_an_attribute_passes():
     op = define(
         lambda x, w, scale: scale * (x @ w),
@@ -132,6 +135,7 @@ def test_complex_inputs_pass():
     assert status(report, "gradient", "torch").detail == "in float64"
 
 
+@pytest.mark.slow
 def test_a_forward_rule_is_checked():
     good = define(
         lambda x: x * x,
@@ -146,6 +150,7 @@ def test_a_forward_rule_is_checked():
         check(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float64", "complex128"])
 def test_other_dtypes_pass(name):
     op = define(
@@ -265,6 +270,7 @@ BUGS = {  # name -> (a function that defines the operator, message)
 }
 
 
+@pytest.mark.slow(5)
 @pytest.mark.parametrize(("make", "message"), BUGS.values(), ids=BUGS)
 def test_a_bug_is_found(make, message):
     with pytest.raises(CheckError, match=message):

@@ -302,6 +302,7 @@ LOOPS = [  # function, schema, samples, what check says of each row that ran
 ]
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(("function", "schema", "args", "expected"), LOOPS)
 def test_what_is_proved_of_loops_is_tried(function, schema, args, expected):
     op = polyop.operator(f"check_dims::op{next(_numbers)}{schema}", function)
@@ -457,6 +458,7 @@ def einsum_operator(left, right, free, function, **claims):
     return define(LINEAR, function, dims, **claims)
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=25, deadline=None)
 @hypothesis.given(contractions())
 def test_true_claims_of_a_contraction_pass_and_false_ones_are_found(contraction):

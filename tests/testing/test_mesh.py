@@ -20,8 +20,9 @@ from polyop.testing.mesh import placements
 
 SUPPORT = pathlib.Path(__file__).parents[1] / "support"
 PROGRAM = """
-import json, numpy as np, polyop
-from polyop.testing import check
+import json, sys, numpy as np, polyop
+from polyop.testing import check, mesh
+sys.modules["polyop.testing.check"].CHECKS = mesh.CHECKS
 from twelve_operators import twelve_operators
 
 def neighbours(x, width):
@@ -72,7 +73,7 @@ CASES = {  # status and words by operator; {} is the number of devices
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def rows():
     """What the rows "mesh" say of each operator, by framework."""
     hosts = ["numpy", *(h for h in ("torch", "jax") if importlib.util.find_spec(h) is not None)]
@@ -86,6 +87,7 @@ def rows():
     return dict(json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("ROW "))
 
 
+@pytest.mark.slow(8)
 @pytest.mark.parametrize("host", ["torch", "jax"])
 @pytest.mark.parametrize("name", CASES)
 def test_claims_on_a_mesh(rows, name, host):

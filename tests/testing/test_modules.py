@@ -71,7 +71,7 @@ scaled, product, increment = module.scaled, module.product, module.increment
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """A folder with the module's source, and a file that loads it."""
     path = tmp_path_factory.mktemp("checked")
@@ -80,7 +80,7 @@ def folder(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ops(folder):
     return CustomOpBuilder("checked_ops", str(folder / "ops.cpp")).load()
 
@@ -140,6 +140,7 @@ def run(folder, *arguments):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

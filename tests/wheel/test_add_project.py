@@ -15,7 +15,7 @@ from wheel_tools import build, run
 PROJECT = pathlib.Path(__file__).parents[2] / "examples" / "14_add_wheel"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def project(tmp_path_factory):
     folder = tmp_path_factory.mktemp("add") / "project"
     unwanted = shutil.ignore_patterns("build", "dist", "*.egg-info", "__pycache__")
@@ -23,7 +23,7 @@ def project(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def fresh(project, tmp_path_factory):
     """The Python of a new environment with the two wheels; frameworks come from this environment."""
     python, polyop = polyop_wheel()
@@ -36,6 +36,7 @@ def fresh(project, tmp_path_factory):
     return new
 
 
+@pytest.mark.slow
 def test_numpy_pytorch_and_jax_call_it(fresh, project, without_compilers):
     for name in ("torch", "jax"):
         pytest.importorskip(name, reason=f"not run: {name} is not installed")
@@ -44,6 +45,7 @@ def test_numpy_pytorch_and_jax_call_it(fresh, project, without_compilers):
     assert "3 passed" in printed and "skipped" not in printed, printed
 
 
+@pytest.mark.slow
 def test_only_the_wheels_are_used(fresh, project, without_compilers):
     program = (
         "import custom_ops, polyop, json, sys; lib = custom_ops.custom_ops_lib\n"
@@ -56,6 +58,7 @@ def test_only_the_wheels_are_used(fresh, project, without_compilers):
     assert not {"torch", "jax", "mindspore", "setuptools"} & set(modules)
 
 
+@pytest.mark.slow
 def test_graph_mode(fresh, project, without_compilers):
     for name in ("torch", "jax"):
         pytest.importorskip(name, reason=f"not run: {name} is not installed")
@@ -89,6 +92,7 @@ def failures(results):
     return [tuple(one) for one in results if one[2] == "failed"]
 
 
+@pytest.mark.slow
 def test_check_passes(fresh, project):
     pytest.importorskip("torch", reason="not run: PyTorch is not installed")
     [site] = fresh.parents[1].glob("lib/python*/site-packages")
@@ -152,6 +156,7 @@ POLYOP_LIBRARY_IMPL(printedops, Meta, m) {{ m.impl("my_op", &my_op_impl_meta); }
 UNDECLARED = "self: an input must not be written unless the schema says Tensor(a!) self, but got a write"
 
 
+@pytest.mark.slow
 def test_check_reports_the_printed_form_in_a_library(tmp_path):
     (tmp_path / "printed.cpp").write_text(FOR_POLYOP)
     (tmp_path / "printed.py").write_text("import polyop\nlib = polyop.load_library('printed.cpp')\n")
@@ -162,6 +167,7 @@ def test_check_reports_the_printed_form_in_a_library(tmp_path):
     assert not failures(checked("printed", "printed.lib.my_op", tmp_path))
 
 
+@pytest.mark.slow
 def test_check_reports_the_printed_form_in_rehearsal(tmp_path):
     pytest.importorskip("torch", reason="not run: PyTorch is not installed")
     (tmp_path / "extension_add.cpp").write_text(FOR_PYTORCH)

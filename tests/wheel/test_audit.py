@@ -43,6 +43,7 @@ def with_library(folder, code, tag, link_flags=(), language="c"):
     return packed(folder, tag, {"vecops/libx.so": library.read_bytes()})
 
 
+@pytest.mark.slow
 def test_the_report(wheel):
     done = run("-m", "polyop", "audit", wheel)
     lines = dict(line.split(":", 1) for line in done.stdout.splitlines()[:-1])
@@ -57,6 +58,7 @@ def test_the_report(wheel):
     assert done.stdout.endswith("it keeps what its name promises\n") and not done.stderr
 
 
+@pytest.mark.slow
 def test_a_tag_lower_than_the_glibc_that_is_needed(wheel, tmp_path):
     path = packed(tmp_path, f"py3-none-manylinux_2_5_{MACHINE}", contents(wheel))
     done = run("-m", "polyop", "audit", path, check=False)

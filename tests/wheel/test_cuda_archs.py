@@ -59,11 +59,12 @@ def listed(wheel):
     return [text for label, text in audit(wheel).facts if label == "CUDA"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def wheel(tmp_path_factory):
     return build(project(tmp_path_factory.mktemp("cuda"), 'cuda_architectures=["sm_80", "sm_90"]'))
 
 
+@pytest.mark.slow
 @needs_nvcc
 def test_a_wheel_for_two_architectures(wheel, tmp_path):
     assert re.fullmatch(r"cudaops-1\.0-py3-none-manylinux_2_\d+_\w+\.whl", wheel.name)
@@ -75,6 +76,7 @@ def test_a_wheel_for_two_architectures(wheel, tmp_path):
     assert run("-c", program, PYTHONPATH=str(install(wheel, tmp_path))).stdout == "[2. 2.]\n"
 
 
+@pytest.mark.slow
 @needs_nvcc
 def test_cuobjdump_lists_the_same(wheel, tmp_path):
     tool = shutil.which("cuobjdump")
@@ -90,6 +92,7 @@ def test_cuobjdump_lists_the_same(wheel, tmp_path):
     assert listed_by("--list-elf") == {"sm_80", "sm_90"} and listed_by("--list-ptx") == {"sm_90"}
 
 
+@pytest.mark.slow
 @needs_nvcc
 def test_the_environment_names_them_too(tmp_path):
     folder = project(tmp_path, "")
@@ -109,6 +112,7 @@ def test_an_architecture_that_the_toolkit_does_not_know(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_no_cuda_in_a_wheel_for_cpus(tmp_path):
     folder = project(tmp_path, "")
     text = (folder / "setup.py").read_text().replace(', "ops.cu"', "")

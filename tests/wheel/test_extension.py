@@ -83,6 +83,7 @@ def failure(folder):
     return done.stderr
 
 
+@pytest.mark.slow
 def test_a_setup_py_with_two_sources_and_names_of_its_own(tmp_path):
     more = 'names={"add_custom": "my_op"}, define_macros=[("OFFSET", "40")],'
     wheel = build(project(tmp_path / "p", more))
@@ -105,6 +106,7 @@ assert y.tolist() == [15.0, 30.0] and custom_ops_lib.count(2).tolist() == [40.0,
     run("-c", program, PYTHONPATH=str(install(wheel, tmp_path / "t")))
 
 
+@pytest.mark.slow
 def test_an_extension_for_python_beside_it_keeps_the_tag_of_this_python(tmp_path):
     folder = project(tmp_path / "p", 'define_macros=[("OFFSET", "1")],')
     (folder / "plain.c").write_text(
@@ -120,12 +122,14 @@ def test_an_extension_for_python_beside_it_keeps_the_tag_of_this_python(tmp_path
     run("-c", "import plain, custom_ops_lib", PYTHONPATH=str(install(wheel, tmp_path / "t")))
 
 
+@pytest.mark.slow
 def test_names_that_are_no_operators(tmp_path):
     more = 'names={"f": "my_opp"}, define_macros=[("OFFSET", "1")],'
     text = failure(project(tmp_path, more))
     assert "must name operators, but got 'my_opp'" in text and "there are custom_ops_ns::my_op" in text
 
 
+@pytest.mark.slow
 def test_a_schema_that_disagrees_fails_the_build(tmp_path):
     register = REGISTER.replace("count(int n)", "count(str n)")
     text = failure(project(tmp_path, 'define_macros=[("OFFSET", "1")],', csrc__register=register))
@@ -142,6 +146,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("add_custom", [](at::Tensor x, 
 """
 
 
+@pytest.mark.slow
 def test_sources_for_pytorch_become_a_module_for_one_python(tmp_path):
     folder = project(tmp_path / "p", csrc__register=PYTORCH, csrc__extension_add="// nothing here\n")
     wheel = build(folder)
@@ -153,10 +158,24 @@ assert custom_ops.add_custom(x, x).tolist() == [3.0, 3.0]
 assert torch.ops.wheel_tests.twice(x).tolist() == [2.0, 2.0]
 """
     run("-c", program, PYTHONPATH=str(install(wheel, tmp_path / "t")))
-    done = run("-m", "polyop", "audit", wheel, check=False)
-    assert done.returncode == 1 and re.search(r"needs PyTorch .*; no tag says which version", done.stderr)
-    text = failure(project(folder, 'docs={"f": "."},', csrc__register=PYTORCH))
-    assert "a module names its own functions" in text
+    metadata = contents(wheel)["custom_ops-1.0.dist-info/METADATA"].decode()
+    version = ".".join(run("-c", "import torch; print(torch.__version__)").stdout.split(".")[:2])
+    assert f"Requires-Dist: torch=={version}.*\n" in metadata
+    run("-m", "polyop", "audit", wheel)
+    for more, message in (
+        ('docs={"f": "."},', "docs and dims are not for PyTorch's sources"),
+        ('names={"f": "twice"},', "names are not for a module of Python, which names its own functions"),
+    ):
+        project(folder, more, csrc__register=PYTORCH, csrc__extension_add="// nothing here\n")
+        assert message in failure(folder)
+
+
+@pytest.mark.slow
+def test_a_module_of_another_name_fails_the_build(tmp_path):
+    wrong = PYTORCH.replace("TORCH_EXTENSION_NAME", "_C")
+    text = failure(project(tmp_path, csrc__register=wrong, csrc__extension_add="// nothing here\n"))
+    assert "its PYBIND11_MODULE must be called custom_ops_lib, which is imported, but got _C" in text
+    assert "write PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)" in text
 
 
 @pytest.mark.parametrize(
@@ -225,6 +244,7 @@ std::vector<Tensor> twice(const Tensor& x, int64_t n, std::string, std::optional
 """
 
 
+@pytest.mark.slow
 def test_names_that_the_package_needs_itself(tmp_path):
     defined = "".join(f'  m.def("{name}({ARGUMENTS}) -> Tensor[]");\n' for name in USED)
     added = "".join(f'  m.impl("{name}", &twice);\n' for name in USED)
@@ -257,6 +277,7 @@ assert custom_ops_lib.count(1).tolist() == [1.0]
     ], done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lambda", "None", "library", "__file__", "a-b"])
 def test_names_that_python_does_not_take(tmp_path, name):
     text = failure(project(tmp_path, f'names={{"{name}": "my_op"}}, define_macros=[("OFFSET", "1")],'))

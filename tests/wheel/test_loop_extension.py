@@ -19,6 +19,7 @@ from polyop.wheel.audit import audit
 from polyop.wheel.loop_build import compile_module
 
 
+@pytest.mark.slow
 def test_audit_lists_the_kernels(loop_wheel):
     lines = run("-m", "polyop", "audit", loop_wheel).stdout.splitlines()
     kernels = [line.partition(":")[2].strip() for line in lines if line.startswith("loop kernel:")]
@@ -65,6 +66,7 @@ def no_library(files):
     del files["loopops/__polyop__/" + json.loads(files[INDEX])["kernels"][0]["library"]]
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -91,6 +93,7 @@ def failure(loop_project, folder, setup=("", ""), module=("", "")):
     return run("-W", "ignore", "setup.py", "-q", "build_ext", "--inplace", cwd=folder, check=False)
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(
     ("setup", "module", "message"),
     [
@@ -124,6 +127,7 @@ def test_builds_that_fail(loop_project, tmp_path, setup, module, message):
     assert done.returncode == 1 and re.search(message, done.stderr, re.DOTALL), done.stderr
 
 
+@pytest.mark.slow
 def test_a_warning_names_functions_that_are_not_listed(loop_project, tmp_path):
     folder = shutil.copytree(loop_project, tmp_path / "p", ignore=shutil.ignore_patterns("build", "dist"))
     path = folder / "setup.py"
@@ -132,6 +136,7 @@ def test_a_warning_names_functions_that_are_not_listed(loop_project, tmp_path):
     assert "not listed, so that users need a compiler for them: softmax_gradient" in done.stderr
 
 
+@pytest.mark.slow
 def test_omitted_numbers_have_their_defaults(loop_project, tmp_path, without_compilers):
     setup, module = ('"T[:], float"', '"T[:]"'), ("factor: float = 2.0", "factor=2.0")
     assert failure(loop_project, tmp_path / "p", setup, module).returncode == 0
@@ -144,6 +149,7 @@ def test_omitted_numbers_have_their_defaults(loop_project, tmp_path, without_com
     assert use(tmp_path / "p" / "src", FLOAT32, **without_compilers).stdout.strip() == "[2. 2.]"
 
 
+@pytest.mark.slow
 def test_options_that_are_kept_as_json(loop_project, tmp_path):
     """As MindSpore's own @kernel leaves them on the function."""
     end = "SMALLEST)\n    return y\n"
@@ -154,6 +160,7 @@ def test_options_that_are_kept_as_json(loop_project, tmp_path):
     assert {row["function"] for row in rows if row["precise"]} == {"scale", "scale__backward"}
 
 
+@pytest.mark.slow
 def test_in_place_and_again(loop_project, tmp_path, without_compilers):
     done = failure(loop_project, tmp_path / "p")
     assert done.returncode == 0, done.stderr
@@ -168,6 +175,7 @@ def test_in_place_and_again(loop_project, tmp_path, without_compilers):
     assert use(source, FLOAT32, **without_compilers).stdout.strip() == "[3. 3.]"
 
 
+@pytest.mark.slow
 def test_another_build_folder(loop_project, tmp_path, without_compilers):
     ignored = shutil.ignore_patterns("build", "dist", "*.egg-info", "__polyop__")
     folder = shutil.copytree(loop_project, tmp_path / "p", ignore=ignored)
@@ -189,6 +197,7 @@ POLYOP_LIBRARY_IMPL(loopops_cc, CPU, m) { m.impl("count", &count); }
 """
 
 
+@pytest.mark.slow
 def test_beside_operators_in_cxx_that_the_package_imports(loop_project, tmp_path, without_compilers):
     folder = shutil.copytree(loop_project, tmp_path / "p", ignore=shutil.ignore_patterns("build", "dist"))
     (folder / "ops.cpp").write_text(OPERATORS)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ from polyop.wheel.origin import origin
 from polyop.wheel.project import KINDS, new_project
 
 
-@pytest.mark.parametrize(("kind", "count"), [("cpp", 13), ("loops", 8), ("mixed", 15)])
+@pytest.mark.parametrize(("kind", "count"), [("cpp", 13), ("loops", 8), ("mixed", 15), ("torch", 9)])
 @pytest.mark.parametrize("source", ["", "/a folder/polyop"])
 def test_every_file_is_there_and_filled_in(tmp_path, kind, count, source):
     written = new_project("vecops", tmp_path / "deep" / "vecops", kind, source)
@@ -29,7 +30,10 @@ def test_every_file_is_there_and_filled_in(tmp_path, kind, count, source):
         assert ("PIP_FIND_LINKS" in text) == bool(source and path.suffix in {".yml", ".md"}), path
     assert (tmp_path / "deep/vecops/src/vecops/__init__.py").is_file()
     sources = {path.name for path in written} & {"ops.cpp", "kernels.py"}
-    assert sources == {"cpp": {"ops.cpp"}, "loops": {"kernels.py"}, "mixed": {"ops.cpp", "kernels.py"}}[kind]
+    in_cpp, in_python = {"ops.cpp"}, {"kernels.py"}
+    assert sources == {"loops": in_python, "mixed": in_cpp | in_python}.get(kind, in_cpp)
+    for name, words in (("pyproject.toml", ', "torch"'), ("README.md", "--no-build-isolation")):
+        assert (words in (tmp_path / "deep/vecops" / name).read_text()) == (kind == "torch")
 
 
 def test_a_kind_that_there_is_not(tmp_path):
@@ -42,7 +46,7 @@ def test_where_this_polyop_came_from_is_printed(tmp_path):
     printed = run("-m", "polyop", "new", "vecops", "--kind", "loops", "--folder", tmp_path / "p").stdout
     steps = [line.strip() for line in printed.partition("next, ")[2].splitlines()[1:]]
     readme = (tmp_path / "p" / "README.md").read_text()
-    assert steps[0] == f"cd {tmp_path / 'p'}"
+    assert steps[0] == f"cd {shlex.quote(str(tmp_path / 'p'))}"
     assert all(step in readme for step in steps[1:])
     told = any(step.startswith(f"pip wheel {origin()} ") for step in steps)
     assert told == bool(origin())

@@ -8,7 +8,7 @@ import pytest
 from wheel_tools import run
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def npu():
     """Return the folder that torch-npu is installed in."""
     named = os.environ.get("POLYOP_TORCH_NPU", "")
@@ -28,12 +28,14 @@ def own_tests(project, *folders):
     )
 
 
+@pytest.mark.slow
 def test_a_model_with_its_operator_becomes_a_ge_graph(project, installed, npu):
     pytest.importorskip("torch", reason="not run: PyTorch is not installed")
     printed = own_tests(project, installed, npu).stdout
     assert "4 passed" in printed and "skipped" not in printed
 
 
+@pytest.mark.slow
 def test_without_torchair_it_says_why(project, installed):
     if importlib.util.find_spec("torch_npu"):
         pytest.skip("not run: torch-npu is installed here")
@@ -43,6 +45,7 @@ def test_without_torchair_it_says_why(project, installed):
     assert "3 passed, 1 skipped" in printed
 
 
+@pytest.mark.slow
 def test_converters_where_there_is_no_torchair(installed):
     if importlib.util.find_spec("torch_npu"):
         pytest.skip("not run: torch-npu is installed here")

@@ -64,6 +64,7 @@ def library_hash(wheel):
     return hashlib.sha256(contents(wheel)["vecops/_ops/libops.so"]).hexdigest()
 
 
+@pytest.mark.slow(more=6)
 @pytest.mark.parametrize("version", PYTHONS)
 def test_every_python_loads_the_same_file(version, wheel, tmp_path):
     python, polyop = polyop_wheel(version)
@@ -82,6 +83,7 @@ def right_with_torch(facts, wheel):
     assert facts["checked"] is True
 
 
+@pytest.mark.slow(more=2)
 def test_the_pytorch_that_is_installed_loads_it(wheel, installed):
     torch = pytest.importorskip("torch", reason="not run: PyTorch is not installed")
     done = run("-c", IN_NUMPY + IN_TORCH + PRINT_FACTS, PYTHONPATH=str(installed))

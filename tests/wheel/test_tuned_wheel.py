@@ -1,4 +1,4 @@
-"""A wheel carries the schedules that ``polyop tune`` kept, with their libraries."""
+"""A wheel carries the schedules that ``polyop tune`` kept, with their libraries, or why loops are in order."""
 
 import importlib
 import json
@@ -15,6 +15,7 @@ import polyop
 from polyop import Schedule
 from polyop.cli.load import load
 from polyop.core.spec import Spec
+from polyop.loops.emit.c.loops import Loops
 from polyop.loops.library import tuned
 from polyop.tune.keep import keep
 from polyop.tune.search import Outcome, Tried
@@ -86,7 +87,7 @@ def test_a_schedule_that_is_refused_is_left_out(package, tmp_path):
         assert len(compile_module(extension, file, tmp_path)) == 2
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_wheel_that_pip_builds(loop_project, tmp_path, without_compilers):
     project = shutil.copytree(
         loop_project, tmp_path / "project", ignore=shutil.ignore_patterns("build", "dist")
@@ -110,3 +111,17 @@ print(*kernel.explain([Spec((7, 33), "float32")], {}), sep="\\n")
     said = use(install(wheel, tmp_path / "installed"), program, **without_compilers).stdout
     assert "shipped: " in said and "tuned on" in said
     tuned._read.clear()
+
+
+def test_a_kernel_whose_text_the_compiler_refuses_is_in_the_authors_order(package, tmp_path, monkeypatch):
+    name, file, extension = package
+    monkeypatch.setattr(Loops, "vector", lambda self, *_: self.out.line("max_f32(1 2);"))
+    monkeypatch.delenv("POLYOP_STRICT")
+    with pytest.warns(polyop.FallbackWarning, match="squares: loops stay in the author's order.*expected"):
+        assert len(compile_module(extension, file, tmp_path)) == 2
+    squares = importlib.import_module(f"{name}.kernels").squares
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with pytest.warns(polyop.FallbackWarning, match="squares: loops stay in the author's order"):
+        np.testing.assert_array_equal(squares(x), x * x)
+    told = "\n".join(squares.operator.kernels[0].explain([Spec((2, 3), "float32")], {}))
+    assert "loops stay in the author's order" in told

@@ -26,6 +26,7 @@ print(vecops.library.path)
 """
 
 
+@pytest.mark.slow
 def test_one_wheel_for_every_python(wheel):
     assert re.fullmatch(r"vecops-0\.1\.0-py3-none-manylinux_2_\d+_\w+\.whl", wheel.name)
     files = set(contents(wheel))
@@ -42,11 +43,13 @@ def test_one_wheel_for_every_python(wheel):
     assert b"Root-Is-Purelib: false" in contents(wheel)["vecops-0.1.0.dist-info/WHEEL"]
 
 
+@pytest.mark.slow
 def test_it_runs_with_no_compiler(installed, without_compilers):
     done = run("-c", CALLS, PYTHONPATH=str(installed), **without_compilers)
     assert done.stdout.strip() == str(installed / "vecops" / "_ops" / "libops.so")
 
 
+@pytest.mark.slow
 def test_its_own_tests_pass_with_no_compiler(project, installed, without_compilers):
     done = run(
         "-m", "pytest", "-q", "-p", "no:cacheprovider",
@@ -126,6 +129,7 @@ def test_type_checkers_read_the_stubs(installed, tmp_path):
     assert errors == [("3", "call-arg"), ("4", "arg-type")], done.stdout
 
 
+@pytest.mark.slow
 def test_two_versions_in_one_process(project, wheel, installed, tmp_path):
     newer = tmp_path / "newer"
     newer.mkdir()
@@ -147,6 +151,7 @@ assert t.grad.tolist() == [5.0, 5.0]
     run("-c", program, PYTHONPATH=str(second))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["vecops, torch", "torch, vecops"])
 def test_pytorch_has_the_operators_in_any_order_of_imports(installed, order):
     pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -156,6 +161,7 @@ def test_pytorch_has_the_operators_in_any_order_of_imports(installed, order):
     assert run("-c", program, PYTHONPATH=str(installed)).stdout.strip() == "[3.0, 3.0]"
 
 
+@pytest.mark.slow
 def test_in_place(project, tmp_path):
     copy = tmp_path / "copy"
     for path in sorted(project.rglob("*")):

@@ -143,7 +143,7 @@ print(text)
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def dims_wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dims") / "project"
     for name, text in FILES.items():
@@ -152,6 +152,7 @@ def dims_wheel(tmp_path_factory):
     return build(folder)
 
 
+@pytest.mark.slow
 def test_an_installed_package_has_shapes_refusals_vmap_and_claims(dims_wheel, tmp_path, without_compilers):
     folder = install(dims_wheel, tmp_path / "installed")
     done = run("-c", CALLS, PYTHONPATH=str(folder), **without_compilers)
@@ -159,6 +160,7 @@ def test_an_installed_package_has_shapes_refusals_vmap_and_claims(dims_wheel, tm
     assert "none" not in slices  # proved from the loops of the module's text
 
 
+@pytest.mark.slow
 def test_the_files_and_audit_show_dimensions(dims_wheel):
     files = contents(dims_wheel)
     operators = {one["function"]: one for one in json.loads(files["dimops/_ops/operators.json"])["operators"]}

@@ -7,6 +7,7 @@
  *               wrap_mul_T wrap_neg_T
  *   floats      max_T min_T: a NaN on either side is the result; pl_exp_f32 ...: CUDA's own functions
  *   halves      cvt_f16_f32 cvt_f32_f16 cvt_bf16_f32 cvt_f32_bf16: to nearest, ties to even; NaN stays NaN
+ *   integers    whole_i32_f32 ...: of floats, as whole.h says
  *   float8      cvt_f8e4m3_f32 cvt_f32_f8e4m3 cvt_f8e5m2_f32 cvt_f32_f8e5m2: float8.h
  *   groups      polyop_sync polyop_combine polyop_broadcast: for the threads that share a row, a warp or a
  *               block
@@ -51,6 +52,7 @@ typedef double f64;
 #include "device_math.h"
 #include "float8.h"
 #include "philox.h"
+#include "whole.h"
 
 /* Device memory, freed by the destructor. `wrong` is the error when there is none, else null. */
 struct polyop_taken {

@@ -13,12 +13,14 @@
     E r = (E)(a % b);                                                                                  \
     return (E)(r + (r != 0 && (r ^ b) < 0 ? b : 0));                                                   \
   }                                                                                                    \
+  POLYOP_FN E polyop_rem_##E(E a, E b) { return b == 0 || b == (E) - 1 ? (E)0 : (E)(a % b); }          \
   POLYOP_FN E shr_##E(E a, E n) { return a >> ((u64)n < 8 * sizeof(E) ? n : (E)(8 * sizeof(E) - 1)); } \
   POLYOP_FN E wrap_neg_##E(E a) { return (E)(U)(0u - (u64)a); }                                        \
   POLYOP_WHOLE_ROW(E, if (n < 0) return x == 1 || (x == (E) - 1 && n % 2) ? x : x == (E) - 1;)
 #define POLYOP_UNSIGNED_ROW(E)                                                     \
   POLYOP_FN E floordiv_##E(E a, E b) { return b ? (E)(a / b) : 0; }                \
   POLYOP_FN E mod_##E(E a, E b) { return b ? (E)(a % b) : 0; }                     \
+  POLYOP_FN E polyop_rem_##E(E a, E b) { return b ? (E)(a % b) : (E)0; }           \
   POLYOP_FN E shr_##E(E a, E n) { return n < 8 * sizeof(E) ? (E)(a >> n) : (E)0; } \
   POLYOP_FN E wrap_neg_##E(E a) { return (E)(0u - (u64)a); }                       \
   POLYOP_WHOLE_ROW(E, )
@@ -46,6 +48,7 @@ POLYOP_UNSIGNED_ROW(u16)
 POLYOP_UNSIGNED_ROW(u32)
 POLYOP_UNSIGNED_ROW(u64)
 
+#include "divisors.h"
 #include "math_gamma.h"
 
 /* Floats: E the element, F the tail of C's names. floordiv and mod round as NumPy's do. */
@@ -69,6 +72,8 @@ POLYOP_UNSIGNED_ROW(u64)
   POLYOP_FN E pl_atan2_##E(E y, E x) { return atan2##F(y, x); }           \
   POLYOP_FN E pl_hypot_##E(E x, E y) { return hypot##F(x, y); }           \
   POLYOP_FN E pl_pow_##E(E x, E y) { return pow##F(x, y); }               \
+  POLYOP_FN E pl_fmod_##E(E a, E b) { return fmod##F(a, b); }             \
+  POLYOP_FN E pl_copysign_##E(E x, E y) { return copysign##F(x, y); }     \
   POLYOP_FN E mod_##E(E a, E b) {                                         \
     E r = fmod##F(a, b);                                                  \
     if (b == 0 || r != r) return r;                                       \
@@ -99,6 +104,7 @@ POLYOP_UNSIGNED_ROW(u64)
   POLYOP_ONE(asin, asin, E, F)                                            \
   POLYOP_ONE(acos, acos, E, F)                                            \
   POLYOP_ONE(erfc, erfc, E, F)                                            \
+  POLYOP_ONE(cbrt, cbrt, E, F)                                            \
   POLYOP_ONE(log, log, E, F)                                              \
   POLYOP_ONE(sqrt, sqrt, E, F)                                            \
   POLYOP_ONE(tanh, tanh, E, F)                                            \

@@ -7,6 +7,8 @@
  *   shl_i32(a, n) ...                the same for scalars
  *
  *   polyop_ipow_T(a, n)              a to the power n, modulo 2**bits; for n < 0 truncated to 1, -1 or 0
+ *   polyop_rem_T(a, b)               the remainder of C, which has the sign of a
+ *   polyop_gcd_T(a, b) polyop_lcm_T(a, b)   of absolute values, modulo 2**bits; those of 0 and b are b and 0
  *
  * As in NumPy, a shift by a negative n, or by all bits of a and more, shifts all bits out.
  *
@@ -146,6 +148,50 @@ POLYOP_ROW(u64, u64)
     U##v##W one = (U##v##W)(a == 1), minus = (U##v##W)(a == (E) - 1);            \
     U##v##W truncated = (one & 1) | (minus & ((odd & (U##v##W)a) | (~odd & 1))); \
     return (E##v##W)((negative & truncated) | (~negative & power));              \
+  }
+POLYOP_SIGNED(POLYOP_ROW)
+POLYOP_UNSIGNED(POLYOP_ROW)
+#undef POLYOP_ROW
+#endif
+
+#ifdef POLYOP_WANT_REM
+#define POLYOP_ROW(E) \
+  POLYOP_FN E polyop_rem_##E(E a, E b) { return b == 0 || b == (E) - 1 ? 0 : (E)(a % b); }
+POLYOP_ROW(i8)
+POLYOP_ROW(i16)
+POLYOP_ROW(i32)
+POLYOP_ROW(i64)
+#undef POLYOP_ROW
+#define POLYOP_ROW(E) \
+  POLYOP_FN E polyop_rem_##E(E a, E b) { return mod_##E(a, b); }
+POLYOP_ROW(u8)
+POLYOP_ROW(u16)
+POLYOP_ROW(u32)
+POLYOP_ROW(u64)
+#undef POLYOP_ROW
+#define POLYOP_ROW(E, W, S, U)                                      \
+  POLYOP_FN E##v##W polyop_rem_##E##v##W(E##v##W a, E##v##W b) {    \
+    E##v##W one = (b == 0) | (b == -1), d = (one & 1) | (~one & b); \
+    return a - a / d * d;                                           \
+  }
+POLYOP_SIGNED(POLYOP_ROW)
+#undef POLYOP_ROW
+#define POLYOP_ROW(E, W, S, U) \
+  POLYOP_FN E##v##W polyop_rem_##E##v##W(E##v##W a, E##v##W b) { return mod_##E##v##W(a, b); }
+POLYOP_UNSIGNED(POLYOP_ROW)
+#undef POLYOP_ROW
+#endif
+
+#if defined(POLYOP_WANT_GCD) || defined(POLYOP_WANT_LCM)
+#include "divisors.h"
+#define POLYOP_ROW(E, W, S, U)                                                               \
+  POLYOP_FN E##v##W polyop_gcd_##E##v##W(E##v##W a, E##v##W b) {                             \
+    for (int i = 0; i < (int)(sizeof a / sizeof(E)); i++) a[i] = polyop_gcd_##E(a[i], b[i]); \
+    return a;                                                                                \
+  }                                                                                          \
+  POLYOP_FN E##v##W polyop_lcm_##E##v##W(E##v##W a, E##v##W b) {                             \
+    for (int i = 0; i < (int)(sizeof a / sizeof(E)); i++) a[i] = polyop_lcm_##E(a[i], b[i]); \
+    return a;                                                                                \
   }
 POLYOP_SIGNED(POLYOP_ROW) POLYOP_UNSIGNED(POLYOP_ROW)
 #undef POLYOP_ROW

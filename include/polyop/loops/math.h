@@ -3,16 +3,17 @@
  *
  * Define POLYOP_WANT_<NAME> for each function in the table, include this (and with it vector.h). Names:
  * pl_exp_f32(x), pl_exp_f32v4(v), pl_pow_f64v8(x, y), for f32, f64 and every vector of them that vector.h
- * declares. Always declared: abs sign round (half to even) floor ceil trunc sqrt rsqrt and isnan isinf
- * isfinite (a mask; an int for scalars). POLYOP_WANT_FLOORDIV and _MOD declare floordiv_T and mod_T, as
- * numpy.floor_divide and numpy.remainder. POLYOP_WANT_PRECISE adds plp_<name>_<type>: libm, lane by lane, for
+ * declares. Always declared: abs sign copysign round (half to even) floor ceil trunc sqrt rsqrt and isnan
+ * isinf isfinite (a mask; an int for scalars). POLYOP_WANT_FLOORDIV and _MOD declare floordiv_T and mod_T, as
+ * numpy.floor_divide and numpy.remainder, and pl_fmod_T. POLYOP_WANT_PRECISE adds plp_<name>_<type>: libm, lane by lane, for
  * the functions of the table, but not sigmoid and those of gamma: libm has none.
  *
  * Inf, NaN, -0.0, subnormal arguments and results and overflow are as in C (Annex F), except that no
  * exception flags are promised. A scalar is computed as a lane of a vector. With gcc its bits are those of a
  * lane for the same target, unless it is a constant, which gcc computes without fusing. Targets with and
  * without fused multiply-add may differ in the last bits. Compile with -ffp-contract=fast -fno-math-errno
- * -fno-trapping-math, and never with -ffast-math.
+ * -fno-trapping-math, and never with -ffast-math. With POLYOP_UNFUSED and -ffp-contract=off (fused.h) a scalar
+ * has the bits of a lane with every compiler, constants too.
  *
  * Largest error, in units in the last place of the exact result (tests/native/test_loop_math.py holds every
  * target to these bounds):
@@ -35,6 +36,7 @@
  *     sigmoid     2.00     2.00
  *     erf         1.40     1.40
  *     erfc        3.00     3.00
+ *     cbrt        1.00     4.00
  *     rsqrt       1.60     1.60
  *     sqrt        0.50     0.50
  *     abs         0.00     0.00
@@ -47,11 +49,14 @@
  *     hypot       1.20     1.20
  *     pow         0.80     0.51
  *     lgamma, digamma, trigamma: 4 for positive arguments (tests/loops/test_accuracy.py).
- *     floordiv, mod: exactly NumPy's. plp_: those of libm. */
+ *     floordiv, mod, fmod: exactly NumPy's. plp_: those of libm. */
 /* clang-format on */
 #ifndef POLYOP_LOOPS_MATH_H
 #define POLYOP_LOOPS_MATH_H
 #include "vector.h"
+#ifdef POLYOP_UNFUSED
+#include "fused.h"
+#endif
 
 #if defined(POLYOP_WANT_LOG) || defined(POLYOP_WANT_LOG2) || defined(POLYOP_WANT_LOG1P)
 #define POLYOP_LOGS 1

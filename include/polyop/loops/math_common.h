@@ -8,6 +8,7 @@ POLYOP_FN V N(pick)(I m, V a, V b) { return (V)((m & (I)a) | (~m & (I)b)); }
 POLYOP_FN V N(abs)(V x) { return (V)((U)x & (~(U){0} >> 1)); }
 /* x, negated in lanes where s is negative */
 POLYOP_FN V N(flip)(V x, V s) { return (V)((U)x ^ ((U)s & ~(~(U){0} >> 1))); }
+POLYOP_FN V N(copysign)(V x, V s) { return N(flip)(N(abs)(x), s); }
 POLYOP_FN int N(any)(I m) { return polyop_any(&m, sizeof m); }
 POLYOP_FN V N(splat)(E x) { return x - (V){0}; }
 /* whether a lane of a is above limit or NaN, or 0 if `positive` is set; no lane may be negative */
@@ -36,19 +37,31 @@ POLYOP_FN V N(floor)(V x) {
 POLYOP_FN V N(ceil)(V x) { return -N(floor)(-x); }
 POLYOP_FN V N(trunc)(V x) { return N(flip)(N(floor)(N(abs)(x)), x); }
 
+/* a step of a polynomial */
+#ifdef POLYOP_UNFUSED
+POLYOP_MADD(V, E, N(madd))
+#define STEP(p, x, c) N(madd)(p, x, N(splat)(c))
+#else
+#define STEP(p, x, c) ((p) * (x) + (c))
+#endif
 POLYOP_FN V N(poly)(V x, const E* c, int terms) {
   V p = N(splat)(c[terms - 1]);
-  POLYOP_UNROLL for (int i = terms - 2; i >= 0; i--) p = p * x + c[i];
+  POLYOP_UNROLL for (int i = terms - 2; i >= 0; i--) p = STEP(p, x, c[i]);
   return p;
 }
 
 /* the same in half the steps, with even and odd powers apart, for results that are needed soon */
 POLYOP_FN V N(poly_halves)(V x, const E* c, int terms) {
   V u = x * x, even = N(splat)(c[(terms - 1) & ~1]), odd = N(splat)(c[(terms - 2) | 1]);
-  POLYOP_UNROLL for (int i = ((terms - 1) & ~1) - 2; i >= 0; i -= 2) even = even * u + c[i];
-  POLYOP_UNROLL for (int i = ((terms - 2) | 1) - 2; i >= 0; i -= 2) odd = odd * u + c[i];
+  POLYOP_UNROLL for (int i = ((terms - 1) & ~1) - 2; i >= 0; i -= 2) even = STEP(even, u, c[i]);
+  POLYOP_UNROLL for (int i = ((terms - 2) | 1) - 2; i >= 0; i -= 2) odd = STEP(odd, u, c[i]);
+#ifdef POLYOP_UNFUSED
+  return N(madd)(odd, x, even);
+#else
   return odd * x + even;
+#endif
 }
+#undef STEP
 
 POLYOP_FN V N(sqrt)(V x) {
   V r;
@@ -140,31 +153,28 @@ POLYOP_FN V N(sigmoid)(V x) {
   return N(pick)((I)x < 0, y + y * (lost / (one * (1 + e))), y);
 }
 #endif
-#if defined(POLYOP_WANT_ERFC)
-POLYOP_FN V N(erfc)(V x) {
-  E lane[sizeof(V) / sizeof(E)];
-  __builtin_memcpy(lane, &x, sizeof x);
-  for (int i = 0; i < LANES; i++) lane[i] = LIBM(erfc)(lane[i]);
-  __builtin_memcpy(&x, lane, sizeof x);
-  return x;
-}
-#endif
-#define POLYOP_BY_LANE(name, function)                                      \
-  POLYOP_FN V N(name)(V x) {                                                \
-    E lane[sizeof(V) / sizeof(E)];                                          \
-    __builtin_memcpy(lane, &x, sizeof x);                                   \
-    for (int i = 0; i < LANES; i++) lane[i] = (E)function((double)lane[i]); \
-    __builtin_memcpy(&x, lane, sizeof x);                                   \
-    return x;                                                               \
+#define POLYOP_BY_LANE(name, function, T)                              \
+  POLYOP_FN V N(name)(V x) {                                           \
+    E lane[sizeof(V) / sizeof(E)];                                     \
+    __builtin_memcpy(lane, &x, sizeof x);                              \
+    for (int i = 0; i < LANES; i++) lane[i] = (E)function((T)lane[i]); \
+    __builtin_memcpy(&x, lane, sizeof x);                              \
+    return x;                                                          \
   }
+#if defined(POLYOP_WANT_ERFC)
+POLYOP_BY_LANE(erfc, LIBM(erfc), E)
+#endif
+#if defined(POLYOP_WANT_CBRT)
+POLYOP_BY_LANE(cbrt, LIBM(cbrt), E)
+#endif
 #if defined(POLYOP_WANT_LGAMMA)
-POLYOP_BY_LANE(lgamma, polyop_lgamma)
+POLYOP_BY_LANE(lgamma, polyop_lgamma, double)
 #endif
 #if defined(POLYOP_WANT_DIGAMMA)
-POLYOP_BY_LANE(digamma, polyop_digamma)
+POLYOP_BY_LANE(digamma, polyop_digamma, double)
 #endif
 #if defined(POLYOP_WANT_TRIGAMMA)
-POLYOP_BY_LANE(trigamma, polyop_trigamma)
+POLYOP_BY_LANE(trigamma, polyop_trigamma, double)
 #endif
 #undef POLYOP_BY_LANE
 #if defined(POLYOP_WANT_ERF)

@@ -16,6 +16,7 @@ POLYOP_SCALARS(sqrt)
 POLYOP_SCALARS(rsqrt)
 #define POLYOP_ROW(E, TAIL)                                                                    \
   POLYOP_FN E pl_abs_##E(E x) { return __builtin_fabs##TAIL(x); }                              \
+  POLYOP_FN E pl_copysign_##E(E x, E y) { return __builtin_copysign##TAIL(x, y); }             \
   POLYOP_FN int pl_isnan_##E(E x) { return x != x; }                                           \
   POLYOP_FN int pl_isinf_##E(E x) { return __builtin_fabs##TAIL(x) == __builtin_inf##TAIL(); } \
   POLYOP_FN int pl_isfinite_##E(E x) { return __builtin_fabs##TAIL(x) < __builtin_inf##TAIL(); }
@@ -99,6 +100,9 @@ POLYOP_SCALARS(trigamma)
 #ifdef POLYOP_WANT_ERFC
 POLYOP_UNARY(erfc)
 #endif
+#ifdef POLYOP_WANT_CBRT
+POLYOP_UNARY(cbrt)
+#endif
 #ifdef POLYOP_WANT_TANH
 POLYOP_UNARY(tanh)
 #endif
@@ -134,6 +138,8 @@ POLYOP_SCALAR2(floordiv, f32)
 POLYOP_SCALAR2(floordiv, f64)
 POLYOP_SCALAR2(mod, f32)
 POLYOP_SCALAR2(mod, f64)
+POLYOP_SCALAR2(fmod, f32)
+POLYOP_SCALAR2(fmod, f64)
 #define POLYOP_ROW(T)                                                  \
   POLYOP_FN T floordiv_##T(T a, T b) { return pl_floordiv_##T(a, b); } \
   POLYOP_FN T mod_##T(T a, T b) { return pl_mod_##T(a, b); }

@@ -123,7 +123,8 @@ POLYOP_RUN_FN void polyop_zero(void* start, int64_t bytes) {
   polyop_run(polyop_zero_part, &all, 0, pieces, 0, polyop_parts(bytes * 0.25, pieces));
 }
 
-/* An index in the author's source. */
+/* An index in the author's source: `name` is the tensor's. An axis of -1 is no index, but a rule that is
+ * broken, and `name` says it. */
 struct polyop_place {
   int line, axis;
   const char* name;
@@ -153,6 +154,10 @@ POLYOP_RUN_FN int polyop_report(void* extra, const struct polyop_failure* failur
   if (failure->place == POLYOP_STOPPED) return polyop_fail(extra, "the kernel was interrupted");
   if (failure->place < 0) return polyop_fail(extra, "out of memory");
   const struct polyop_place at = places[failure->place - 1];
+  if (at.axis < 0) {
+    snprintf(text, sizeof text, "line %d: %s", at.line, at.name);
+    return polyop_fail(extra, text);
+  }
   snprintf(text, sizeof text, "line %d: index %lld is outside dimension %d of %s, which has size %lld",
            at.line, (long long)failure->index, at.axis, at.name, (long long)failure->size);
   return polyop_fail(extra, text);

@@ -9,14 +9,14 @@
  *   booleans    u8, 0 or 1; tobool_T(mask) and frombool_T(u8 vector) convert
  *   float16     f16 and bf16 name uint16 words; load them as u16vW, compute in f32 (convert.h)
  *   float8      f8e4m3 and f8e5m2 name uint8 words; load them as u8vW, compute in f32 (float8.h)
- *   conversion  polyop_cvt(T, v) between types of the same w
+ *   conversion  polyop_cvt(T, v) between types of the same w; of floats to integers whole_i32v4_f32v4(v)
  *
  * Choose the target before including this, by flags or #pragma GCC target. Define POLYOP_WANT_W1, _W2, _W4 or
  * _W8 for the widths that are used: then the others are not compiled.
  *
  * memory.h: load, store, gather, scatter. lanes.h: bcast, iota, sel, max, min, reductions.
- * integer.h: floordiv, mod of integers. convert.h: float16, bfloat16. float8.h: float8. math.h (apart):
- * functions of floats. */
+ * integer.h: floordiv, mod of integers. convert.h: float16, bfloat16. float8.h: float8. whole.h: floats to
+ * integers. math.h (apart): functions of floats. */
 #ifndef POLYOP_LOOPS_VECTOR_H
 #define POLYOP_LOOPS_VECTOR_H
 #include <stdint.h>
@@ -110,5 +110,6 @@ POLYOP_TYPES(POLYOP_ROW)
 #include "integer.h"
 #include "lanes.h"
 #include "memory.h"
+#include "whole.h"
 
 #endif

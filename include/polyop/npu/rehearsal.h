@@ -4,8 +4,10 @@
 #ifndef POLYOP_NPU_REHEARSAL_H
 #define POLYOP_NPU_REHEARSAL_H
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <deque>
@@ -133,12 +135,31 @@ inline std::string problem() {
   return message;
 }
 
+// Takes Python's lock. When Python has ended it waits for the end of the process: Python would unwind the
+// stack.
+inline int lock() {
+#if defined(__GLIBCXX__)
+  try {
+    return find<int (*)()>("PyGILState_Ensure")();
+  } catch (const abi::__forced_unwind&) {
+    if (find<int (*)()>("Py_IsInitialized")() != 0) {
+      throw;  // the thread was cancelled by somebody else
+    }
+    for (;;) {
+      pause();
+    }
+  }
+#else
+  return find<int (*)()>("PyGILState_Ensure")();
+#endif
+}
+
 inline Run load(const char* name) {
   auto started = find<int (*)()>("Py_IsInitialized");
   if (started == nullptr || started() == 0) {
     refuse(name, "rehearsal runs in Python, and this process has none");
   }
-  const int state = find<int (*)()>("PyGILState_Ensure")();
+  const int state = lock();
   void* module = find<void* (*)(const char*)>("PyImport_ImportModule")("polyop.providers.aclnn.exec_npu");
   void* address = module == nullptr
                       ? nullptr

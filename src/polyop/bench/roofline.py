@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..core import locks
 from ..loops.analysis.work import Work
 from ..loops.targets import isa
 from ..loops.targets.table import TARGETS
@@ -86,7 +86,7 @@ class Roofs:
         return [moved, (work.flops / self.flops_of(work.dtype), f"{work.dtype} operations")]
 
 
-_lock = threading.Lock()
+_lock = locks.own("roofs of the machine", locks.Level.COMPILE)
 
 
 def measure_roofs() -> Roofs:

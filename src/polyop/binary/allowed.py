@@ -17,10 +17,11 @@ does, nor the files that the loader and the linker load for them.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..core.errors import ArgumentTypeError, ArgumentValueError
+from ..core.errors import ArgumentTypeError, ArgumentValueError, BuildError
 from ..core.limits import as_path
 from . import verified
 
@@ -71,15 +72,35 @@ def check_allowed(path: str | Path, kind: str = "library") -> str:
     Resolved paths are compared, so a link does not lead out of a listed folder. Files that polyop wrote or
     built itself are allowed.
     Raises ``ArgumentTypeError`` for a file outside the list, ``ArgumentValueError`` if the list names a
-    folder that does not exist.
+    folder that does not exist, and ``LibraryError`` or ``BuildError`` for what is no plain file: to open a
+    pipe waits for ever.
     """
     resolved = os.path.realpath(as_path(path, kind))
     if verified.is_ours(resolved):
         return resolved
     folders = allowed_folders()
-    if folders is None or any(lies_in(resolved, str(folder)) for folder in folders):
-        return resolved
-    raise refused(path, resolved, kind, folders)
+    if folders is not None and not any(lies_in(resolved, str(folder)) for folder in folders):
+        raise refused(path, resolved, kind, folders)
+    _check_plain(path, resolved, kind)
+    return resolved
+
+
+def _check_plain(path: str | Path, resolved: str, kind: str) -> None:
+    """Raise an error for a folder, pipe, device or socket; a file that is missing gets a better one later."""
+    try:
+        mode = os.stat(resolved).st_mode
+    except (OSError, ValueError):
+        return
+    if stat.S_ISREG(mode):
+        return
+    if kind == "library":
+        from .file_kind import file_problem
+
+        problem = file_problem(path)
+        if problem is not None:
+            raise problem
+    if not stat.S_ISDIR(mode):  # to read a folder is an error by itself
+        raise BuildError(f"{kind} {path}", "must be a plain file", "a device, pipe or socket")
 
 
 def refused(path: str | Path, resolved: str, kind: str, folders: Sequence[Path]) -> ArgumentTypeError:

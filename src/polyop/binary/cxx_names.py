@@ -8,12 +8,14 @@ from collections.abc import Iterable
 
 from ..core.limits import is_text
 
+_OLD = re.compile(r"^_ZNK?Ss|RKSs")
+
 # One row per kind of std::string: the pattern of its names, its description. The first row that matches any
 # name of a library decides.
 _STRINGS = (
     (re.compile(r"__cxx11|B5cxx11"), "libstdc++, new (_GLIBCXX_USE_CXX11_ABI=1)"),
     (re.compile(r"^_ZNSt3__1|NSt3__1"), "libc++"),
-    (re.compile(r"^_ZNK?Ss|RKSs"), "libstdc++, old (_GLIBCXX_USE_CXX11_ABI=0)"),
+    (_OLD, "libstdc++, old (_GLIBCXX_USE_CXX11_ABI=0)"),
 )
 
 
@@ -79,6 +81,16 @@ def _last_name(mangled: str) -> str | None:
         if not mangled.startswith("_ZN"):
             break
     return last
+
+
+def has_old_strings(names: Iterable[str]) -> bool:
+    """Return whether the C++ names mention std::string of libstdc++'s old ABI."""
+    return any(_OLD.search(name) for name in names)
+
+
+def has_new_strings(names: Iterable[str]) -> bool:
+    """Return whether the C++ names mention std::string of libstdc++'s new ABI."""
+    return any("__cxx1112basic_string" in name for name in names)
 
 
 def string_abi(names: Iterable[str]) -> str | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from .. import _core
 from ..core.abi import ABI_VERSION, HEADER
 from ..core.errors import LibraryError
-from .cxx_names import demangle, is_mangled, with_name
+from .cxx_names import demangle, has_new_strings, has_old_strings, is_mangled, string_abi, with_name
 from .elf import (
     AotFunction,
     LibraryFile,
@@ -34,6 +34,7 @@ __all__ = [
     "diagnose",
     "missing_symbol",
     "read",
+    "strings_of",
 ]
 
 _MAX_LISTED = 12  # functions in an error
@@ -121,9 +122,8 @@ def check_companions(file: LibraryFile, name: str) -> None:
 def companion_problem(file: LibraryFile, name: str) -> LibraryError | None:
     """Return why the companions (Init, InferShape, InferType) of ``name`` must not be called, or None.
 
-    There are two reasons: the library was built against a newer ABI version than this polyop knows, or
-    against another ``custom_aot_extra.h``. MindSpore's header passes strings of another C++ ABI, so a call
-    would crash.
+    There are two reasons. The library was built against a newer ABI version than this polyop knows. Or it was
+    built against MindSpore's ``custom_aot_extra.h``, and its symbols do not tell which std::string it passes.
     """
     if file.marker is not None:
         if file.marker <= ABI_VERSION:
@@ -135,12 +135,40 @@ def companion_problem(file: LibraryFile, name: str) -> LibraryError | None:
     in_c = names in ([], [f"{name}Init"]) and not _has_cxx(file)  # C cannot have included a C++ header
     if in_c or not (names or _uses_extra(file)):
         return None
+    problem = _strings_problem(_cxx_names(file))
+    if not problem:
+        return None
     functions = f"has {' and '.join(names)}" if names else "has functions that use AotExtra"
-    rule = (
-        f"{functions}, compiled against another {HEADER} than polyop's; "
-        "MindSpore's passes the strings of another C++ ABI"
-    )
+    rule = f"{functions}, compiled against another {HEADER} than polyop's, and {problem}"
     return LibraryError(subject_of(file.path), rule, hint=_REBUILD)
+
+
+def strings_of(file: LibraryFile) -> str:
+    """Return which std::string the library passes to MindSpore's AotExtra: ``"old"`` or ``"new"``.
+
+    It is "" for a library that gets polyop's C struct: one that was built against polyop's header, or from C.
+    The old strings of libstdc++ always leave a symbol. Without any, the compiler has inlined the new ones, or
+    the library passes none.
+    """
+    if file.marker is not None or not _has_cxx(file):
+        return ""
+    return "old" if has_old_strings(_cxx_names(file)) else "new"
+
+
+def _cxx_names(file: LibraryFile) -> list[str]:
+    return [*file.cxx_functions, *file.undefined]
+
+
+def _strings_problem(names: list[str]) -> str:
+    """Return why C++ names do not tell how MindSpore's AotExtra is called; "" if they do."""
+    if any("AotExtraDualABI" in name for name in names):
+        return "that header's AotExtraDualABI passes names as lists of characters"
+    kind = string_abi(names)
+    if kind == "libc++":
+        return "passes the strings of libc++, which MindSpore's cannot have"
+    if kind and has_old_strings(names) and has_new_strings(names):
+        return "has strings of both ABIs of libstdc++ (_GLIBCXX_USE_CXX11_ABI=0 and 1)"
+    return ""
 
 
 def _has_cxx(file: LibraryFile) -> bool:

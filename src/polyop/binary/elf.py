@@ -33,7 +33,8 @@ _FUNCTION_TYPES = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
 _EXPORTED_VISIBILITIES = (0, 3)  # STV_DEFAULT, STV_PROTECTED
 _COMPANIONS = ("Init", "InferShape", "InferType")
 _RUNTIME = ("_init", "_fini", "_start", "main")
-_RUNTIME_PREFIXES = ("__", "polyop_", "PyInit_")  # of the toolchain, of polyop, of Python modules
+_PYTHON = "PyInit_"
+_RUNTIME_PREFIXES = ("__", "polyop_", _PYTHON)  # of the toolchain, of polyop, of Python modules
 
 TVM_FFI = "__tvm_ffi_"
 """What the symbol of each function begins with that a library exports for tvm-ffi."""
@@ -98,6 +99,11 @@ def tvm_ffi_functions(file: LibraryFile) -> tuple[str, ...]:
         for name in file.functions
         if name.startswith(TVM_FFI) and not name.startswith(_TVM_FFI_NOTES)
     )
+
+
+def python_modules(file: LibraryFile) -> list[str]:
+    """Return the names under which Python can import the library: one, if it is a Python module."""
+    return [name.removeprefix(_PYTHON) for name in file.functions if name.startswith(_PYTHON)]
 
 
 def companions(file: LibraryFile, name: str) -> list[str]:

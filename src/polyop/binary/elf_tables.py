@@ -6,10 +6,12 @@ list has a maximal length, and each table is read once. :class:`Damaged` is the 
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
-from functools import cached_property
 from typing import BinaryIO, NamedTuple
+
+from ..core.locks import cached_property
 
 _MAX_SYMBOLS = 4_000_000
 _MAX_VERSIONS = 65_536
@@ -17,7 +19,7 @@ _MAX_NAME = 65_536
 _MAX_NAME_BYTES = 512 << 20
 """Bytes of all names of a symbol table together. Names may overlap, so this can exceed the string table."""
 
-PT_LOAD, PT_DYNAMIC = 1, 2
+PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
 DT_NEEDED, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_RPATH, DT_RUNPATH = 1, 4, 5, 6, 10, 15, 29
 DT_GNU_HASH, DT_FLAGS_1, DT_VERNEED = 0x6FFFFEF5, 0x6FFFFFFB, 0x6FFFFFFE
 SHT_SYMTAB, SHT_NOBITS, SHT_DYNSYM = 2, 8, 11
@@ -130,6 +132,12 @@ class Elf:
     def is_whole(self) -> bool:
         """Whether the file has all bytes that its program headers tell the loader to map."""
         return all(one.kind != PT_LOAD or one.offset + one.size <= self.length for one in self.segments)
+
+    @property
+    def interpreter(self) -> str:
+        """The path of the loader that a program asks for; "" for a library."""
+        segment = next((one for one in self.segments if one.kind == PT_INTERP), None)
+        return "" if segment is None else os.fsdecode(self.at(segment.offset, segment.size).rstrip(b"\0"))
 
     def offset_of(self, address: int) -> int:
         """Return the offset in the file of an address in the loaded library."""

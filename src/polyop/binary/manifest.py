@@ -75,6 +75,8 @@ def read(path: str | Path) -> dict[str, Any] | None:
 
 
 def _text(path: str | Path) -> bytes | None:
+    if not Path(path).is_file():  # to open a pipe waits for a writer
+        return None
     try:
         with Path(path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             start = data.rfind(MARK.encode())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import threading
 from typing import TYPE_CHECKING
 
 from .. import _core
+from ..core import locks
 from ..core.errors import LibraryError
 from . import verified
 from .allowed import check_allowed
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _open: dict[tuple[str, tuple[int, ...]], int] = {}
 """(Resolved path, stamp of the file) -> handle. A library that was built again has another stamp."""
-_lock = threading.Lock()
+_lock = locks.shared("opening of libraries", locks.Level.OPEN)
 
 
 def open_library(path: str | Path) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
 from collections.abc import Callable
 
+from ..core import locks
 from ..core.errors import LibraryError
 
 _MAX_OPEN_FILES = 4
@@ -23,7 +23,7 @@ _sources: set[str] = set()
 """Resolved paths of the sources that polyop wrote."""
 _source_paths: set[str] = set()
 """The same paths before they were resolved, so that each is resolved once."""
-_lock = threading.Lock()
+_lock = locks.shared("table of verified libraries", locks.Level.TABLE)
 
 
 def verify(
@@ -34,9 +34,29 @@ def verify(
     ``size`` is the number of bytes if it is known; a file of another size is not hashed. ``check`` is called
     with the status of the open file first, and may raise.
     """
+    file = _open_verified(path, size, sha256, check)
+    if file is not None:
+        _keep_open(path, sha256, file)
+    return file is not None
+
+
+def has_digest(
+    path: str, size: int, sha256: str, check: Callable[[os.stat_result], None] = lambda status: None
+) -> bool:
+    """Whether a file that is not loaded, such as an object, has this content: see :func:`verify`."""
+    file = _open_verified(path, size, sha256, check)
+    if file is not None:
+        os.close(file)
+    return file is not None
+
+
+def _open_verified(
+    path: str, size: int | None, sha256: str, check: Callable[[os.stat_result], None]
+) -> int | None:
+    """Return the open file if it has this content, else None."""
     file = open_plain(path)
     if file is None:
-        return False
+        return None
     try:
         status = os.fstat(file)
         check(status)
@@ -45,10 +65,9 @@ def verify(
         os.close(file)
         raise
     if matches:
-        _keep_open(path, sha256, file)
-    else:
-        os.close(file)
-    return matches
+        return file
+    os.close(file)
+    return None
 
 
 def remember_library(path: str, sha256: str) -> None:

@@ -42,8 +42,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
 
     If it raises, the file is deleted and ``path`` is as it was.
     """
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}")
+    temporary = _beside(path)
     try:
         yield temporary
         os.replace(temporary, path)
@@ -51,3 +50,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def probe(path: str | os.PathLike[str]) -> None:
+    """Raise ``OSError`` if :func:`write_text` could not write ``path``, which stays as it is."""
+    temporary = _beside(path)
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+    os.unlink(temporary)
+
+
+def _beside(path: str | os.PathLike[str]) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}")

@@ -29,6 +29,7 @@ def build(
     debug: bool = False,
     cuda_architectures: Sequence[str] | None = None,
     torch: bool | None = None,
+    run_path: str | None = None,
     output: str | Path | None = None,
 ) -> Path:
     """Return the path of the library built from sources: in the cache, or at ``output``.
@@ -36,7 +37,7 @@ def build(
     ``code`` is one more source, passed as text in ``language`` ("c", "c++" or "cuda"). Nothing is compiled if
     the cache has a library for the same sources, headers, flags, compiler and ABI version of polyop.
     ``flags`` are for every source, ``file_flags`` for one of them, as ``{"wide.cc": ["-mavx2"]}``; they come
-    last, and the linker does not get them. ``torch``: see :class:`BuildOptions`.
+    last, and the linker does not get them. ``torch`` and ``run_path``: see :class:`BuildOptions`.
 
     >>> build(code="int seven(void) { return 7; }", language="c").suffix
     '.so'
@@ -53,6 +54,7 @@ def build(
         cuda_architectures=cuda_architectures,
         torch=torch,
         file_flags=file_flags,
+        run_path=run_path,
     )
     if output is None:
         return Path(build_in_cache(sources, code, language, options))

@@ -160,7 +160,7 @@ def _run_version(command: tuple[str, ...]) -> str:
 
     from .run import run
 
-    finished = run([*command, "--version"])
+    finished = run([*command, "--version"], asks=True)
     if finished.code:
         seen = f"code {finished.code}"
         raise BuildError(shlex.join(command), "must answer --version", seen, hint=finished.output)

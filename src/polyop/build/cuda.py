@@ -16,7 +16,6 @@ _USUAL = (70, 75, 80, 86, 89, 90, 100, 120)
 """The architectures to build for on a machine without a GPU; those that the toolkit knows are used."""
 _ARCHITECTURE = r"(?:sm_|compute_)?(\d+?)\.?(\d)([af]?)"
 _HOST_FLAG = r"-(f|W|m(?!axrregcount)|pthread|pedantic|pipe)"
-_ESCAPED = r"\\\1"
 _SHELL_SPECIAL = r"([^\w@%+=:,./-])"
 
 
@@ -50,7 +49,7 @@ def _canonical(nvcc: Compiler, name: str, supported: Sequence[str]) -> str:
 
 @functools.cache
 def _supported(nvcc: Compiler) -> tuple[str, ...]:
-    output = run([*nvcc.command, "--list-gpu-arch"]).output
+    output = run([*nvcc.command, "--list-gpu-arch"], asks=True).output
     return tuple(sorted(re.findall(r"compute_(\d+)\b", output), key=int))
 
 
@@ -59,7 +58,7 @@ def _own_architectures() -> tuple[str, ...]:
     """Return the architectures of this machine's GPUs, as the driver reports them."""
     if shutil.which("nvidia-smi") is None:
         return ()
-    finished = run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"])
+    finished = run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"], asks=True)
     if finished.code:
         return ()
     rows = re.findall(r"^(\d+)\.(\d)\s*$", finished.output, re.MULTILINE)
@@ -67,12 +66,14 @@ def _own_architectures() -> tuple[str, ...]:
 
 
 def compile_flag(flag: str) -> list[str]:
-    """Return a compiler flag in nvcc's spelling.
+    r"""Return a compiler flag in nvcc's spelling.
 
-    >>> compile_flag("-fopenmp"), compile_flag("-DN=3")
-    (['-Xcompiler=-fopenmp'], ['-DN=3'])
+    One of the host compiler is escaped twice: for nvcc, and for the shell by which nvcc starts that compiler.
+
+    >>> compile_flag("-fopenmp"), compile_flag("-DN=3"), compile_flag("-fplugin=/a b")
+    (['-Xcompiler=-fopenmp'], ['-DN=3'], ['-Xcompiler=-fplugin=/a\\\\\\ b'])
     """
-    return [f"-Xcompiler={flag}"] if re.match(_HOST_FLAG, flag) else [flag]
+    return [f"-Xcompiler={_escaped(_escaped(flag))}"] if re.match(_HOST_FLAG, flag) else [flag]
 
 
 def link_flag(flag: str) -> list[str]:
@@ -82,8 +83,12 @@ def link_flag(flag: str) -> list[str]:
     ['-Xlinker=-rpath', '-Xlinker=/a\\ b']
     """
     if flag.startswith("-Wl,"):
-        return [f"-Xlinker={re.sub(_SHELL_SPECIAL, _ESCAPED, part)}" for part in flag[4:].split(",")]
+        return [f"-Xlinker={_escaped(part)}" for part in flag[4:].split(",")]
     return compile_flag(flag)
+
+
+def _escaped(text: str) -> str:
+    return re.sub(_SHELL_SPECIAL, r"\\\1", text)
 
 
 def host_compiler() -> list[str]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..binary import trust
 from ..core.errors import CacheError
 from . import entry_locks, facts
-from .manifest import Manifest
+from .manifest import Kind, Manifest, kind_of
 from .paths import cache_dir
 
 AGES_CHECKED = "ages-checked"
@@ -35,6 +35,11 @@ class Entry:
     created: float
     used: float
     in_use: bool
+
+    @property
+    def kind(self) -> Kind:
+        """Whether it is a library, an object of one, or another file."""
+        return kind_of(self.path.name)
 
 
 class Cleared(NamedTuple):

@@ -1,7 +1,8 @@
 """Locks on the entries of the build cache, so that an entry in use is not removed.
 
-Each entry is one byte of the file ``in-use``; its key gives the offset. A process that uses the entry holds a
-shared lock on the byte until it ends. A process that removes the entry holds an exclusive lock meanwhile.
+Each entry is one byte of the file ``in-use``; its key gives the offset. A process that uses a library holds
+a shared lock on the byte until it ends. A build holds one on each of its objects until they are linked. A
+process that removes the entry holds an exclusive lock meanwhile.
 So a process needs one open file, however many libraries it loads.
 
 The locks are Linux's open file description locks: child processes inherit them, and the kernel releases them
@@ -14,8 +15,9 @@ import contextlib
 import fcntl
 import os
 import struct
-import threading
 from collections.abc import Iterator
+
+from ..core import locks
 
 FILE = "in-use"
 _LOCK = "hhqqi4x"
@@ -24,7 +26,7 @@ _DIGITS = 15
 """Hexadecimal digits of a key that give its offset: 60 bits, which every file system allows as an offset."""
 _held: dict[str, tuple[int, set[str]]] = {}
 """Folder of a cache -> its open lock file, and the keys of the entries that this process has locked."""
-_lock = threading.Lock()
+_lock = locks.shared("table of cache entries in use", locks.Level.TABLE)
 
 
 def hold(folder: str, key: str) -> None:
@@ -39,6 +41,30 @@ def hold(folder: str, key: str) -> None:
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.fcntl(file, fcntl.F_OFD_SETLKW, _flock(fcntl.F_RDLCK, key))
             keys.add(key)
+
+
+class Users:
+    """The shared locks of one build on the objects that it links; :meth:`release` ends them."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder, self._file = folder, -1
+        self._lock = locks.own("objects of a build", locks.Level.TABLE)
+
+    def hold(self, key: str) -> None:
+        """Hold a lock on an entry, as the function :func:`hold` does."""
+        with self._lock:
+            if self._file < 0:
+                self._file = _open(self._folder)
+            if self._file >= 0:
+                with contextlib.suppress(OSError):  # a file system without locks
+                    fcntl.fcntl(self._file, fcntl.F_OFD_SETLKW, _flock(fcntl.F_RDLCK, key))
+
+    def release(self) -> None:
+        """End all locks."""
+        with self._lock:
+            if self._file >= 0:
+                os.close(self._file)
+            self._file = -1
 
 
 def in_use(folder: str, key: str) -> bool:

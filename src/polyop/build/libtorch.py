@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,16 +77,21 @@ class LibTorch:
                 raise BuildError(
                     f"{python}/Python.h", rule, hint="install Python's development files (python3-dev)"
                 )
-            flags += ["-isystem", python]
+            # torch/torch.h has Python's part only where this is defined, as PyTorch's own builder does
+            flags += ["-isystem", python, "-DTORCH_API_INCLUDE_EXTENSION_H"]
         return flags
 
-    def link_flags(self, tier: Tier, *, cuda: bool) -> list[str]:
-        """Return the flags that link its libraries, with a run path so that the loader finds them."""
+    def link_flags(self, *, python: bool, cuda: bool, run_path: str | None = None) -> list[str]:
+        """Return the flags that link its libraries, with a run path so that the loader finds them.
+
+        ``python``: a source uses Python's API. ``cuda``: a source is in CUDA.
+        """
         folder = self.root / "lib"
         names = ["c10", "torch_cpu", "torch", *(["c10_cuda", "torch_cuda"] if cuda else [])]
-        names += ["torch_python"] if tier.python else []
+        names += ["torch_python"] if python else []
         # kernels register themselves when their library is loaded: the linker must not drop any as unused
-        return [f"-L{folder}", "-Wl,--no-as-needed", *(f"-l{name}" for name in names), f"-Wl,-rpath,{folder}"]
+        libraries = [f"-l{name}" for name in names]
+        return [f"-L{folder}", "-Wl,--no-as-needed", *libraries, f"-Wl,-rpath,{run_path or folder}"]
 
     def check_cuda(self, subject: object, nvcc: Compiler) -> None:
         """Raise ``BuildError`` unless nvcc and this PyTorch have the same CUDA major version."""
@@ -104,14 +108,11 @@ class LibTorch:
         raise BuildError(subject, rule, seen, where=self.root, hint=hint)
 
 
-def tier_of(texts: Sequence[str]) -> Tier:
-    """Return the smallest tier that has all names used in these sources."""
-
-    def use(words: str) -> bool:
-        return any(has(words, text) for text in texts)
-
-    python = use(_PYTHON_WORDS)
-    frontend = () if use(_NN_WORDS) else ("without_nn",) if use(_LIBRARY_WORDS) else ("tensors_only",)
+def tier_of(text: str) -> Tier:
+    """Return the smallest tier that has all names used in a source."""
+    python = has(_PYTHON_WORDS, text)
+    light = ("without_nn",) if has(_LIBRARY_WORDS, text) else ("tensors_only",)
+    frontend = () if has(_NN_WORDS, text) else light
     return Tier((*frontend, *(() if python else ("without_python",))), python)
 
 

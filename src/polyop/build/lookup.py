@@ -19,7 +19,7 @@ from ..binary import trust, verified
 from ..binary.hashes import text_digest
 from . import entry_locks
 from .headers import check_headers
-from .manifest import BuildResult, Manifest
+from .manifest import BuildResult, Kind, Manifest
 from .paths import cache_folder
 
 
@@ -47,13 +47,19 @@ def cached_path(request: Any) -> str | None:
 
 
 def look_up(
-    folder: str, identity: str, log: Callable[[str], None] = lambda text: None, *, library: bool = True
+    folder: str,
+    identity: str,
+    log: Callable[[str], None] = lambda text: None,
+    *,
+    kind: Kind = "library",
+    users: entry_locks.Users | None = None,
 ) -> CachedFile | None:
     """Return the valid result for a request in the cache, or None; report damage to ``log``.
 
     A library is hashed, and its file stays open for the call that loads it (:mod:`polyop.binary.verified`).
-    A file that compilers read (``library=False``) was hashed when it was built; here only its size and
-    modification time are compared.
+    An object is hashed, too. Any other file was hashed when it was built; here only its size and
+    modification time are compared. The entry is in use until this process ends, or until ``users`` is
+    released.
     Raises ``CacheError`` if other users may change files of the cache.
     """
     real = trust.check_cache(folder)
@@ -72,8 +78,11 @@ def look_up(
             continue
         check_headers(item.path for item in result.inputs)
         file = f"{folder}/entries/{result.key}/{result.file}"
-        entry_locks.hold(folder, result.key)
-        if not _is_whole(folder, real + file[len(folder) :], result, library):
+        if users is None:
+            entry_locks.hold(folder, result.key)
+        else:
+            users.hold(result.key)
+        if not _is_whole(folder, real + file[len(folder) :], result, kind):
             log(f"entry {result.key}: {result.file} is missing or damaged")
             return None
         with contextlib.suppress(OSError):  # the cache may be read-only
@@ -85,13 +94,12 @@ def look_up(
     return None
 
 
-def _is_whole(folder: str, path: str, result: BuildResult, library: bool) -> bool:
+def _is_whole(folder: str, path: str, result: BuildResult, kind: Kind) -> bool:
     entry = os.path.dirname(path)
     trust.check_folders(folder, (os.path.dirname(entry), entry))
-    if library:
-        return verified.verify(
-            path, result.size, result.sha256, lambda status: trust.check_file(folder, path, status)
-        )
+    if kind != "other":
+        check = verified.verify if kind == "library" else verified.has_digest
+        return check(path, result.size, result.sha256, lambda status: trust.check_file(folder, path, status))
     try:
         status = os.lstat(path)
     except OSError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..binary.trust import check_file
 from . import atomic, records
@@ -18,6 +18,20 @@ FORMAT = 1
 KEY_DIGITS = 40
 _MAX_RESULTS = 8
 """Results kept for a request, so that undoing an edit finds the earlier library."""
+
+
+Kind = Literal["library", "object", "other"]
+"""What the cache keeps: libraries, which are loaded; objects, which are linked; other files, such as a
+precompiled header."""
+
+
+def kind_of(file: str) -> Kind:
+    """Return the kind of a file of the cache, from its name.
+
+    >>> kind_of("k.so"), kind_of("k.o"), kind_of("torch.h.gch")
+    ('library', 'object', 'other')
+    """
+    return "library" if file.endswith(".so") else "object" if file.endswith(".o") else "other"
 
 
 class BuildResult(NamedTuple):

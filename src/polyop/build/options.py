@@ -17,7 +17,8 @@ class BuildOptions(NamedTuple):
     ``flags`` are passed to the compilers and to the linker, which needs ``-fopenmp`` and the like. They come
     after polyop's own flags, so they take precedence. ``torch`` says whether to compile and link against
     PyTorch; None means: if a source includes its headers. ``file_flags`` are for the compiler of one source
-    alone, after ``flags``; they are pairs of an absolute path and its flags.
+    alone, after ``flags``; they are pairs of an absolute path and its flags. ``run_path`` is where the loader
+    looks for PyTorch's libraries, as ``$ORIGIN/../torch/lib``; None means: the folder of the PyTorch here.
     """
 
     flags: tuple[str, ...] = ()
@@ -27,6 +28,7 @@ class BuildOptions(NamedTuple):
     cuda_architectures: tuple[str, ...] | None = None
     torch: bool | None = None
     file_flags: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    run_path: str | None = None
 
     def flags_of(self, path: str) -> tuple[str, ...]:
         """Return all flags for the compiler of a source.
@@ -47,6 +49,7 @@ class BuildOptions(NamedTuple):
         cuda_architectures: Sequence[str] | None = None,
         torch: bool | None = None,
         file_flags: Mapping[Any, Sequence[str]] | None = None,
+        run_path: str | None = None,
     ) -> BuildOptions:
         """Return the options, with sequences as tuples and absolute paths.
 
@@ -72,6 +75,7 @@ class BuildOptions(NamedTuple):
             tuple(cuda_architectures) if cuda_architectures else None,
             torch,
             _by_file(file_flags),
+            run_path,
         )
 
 

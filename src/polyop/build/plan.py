@@ -40,7 +40,9 @@ _MODULE = "PYBIND11_MODULE"
 class Unit(NamedTuple):
     """One source, its compiler and its flags; ``headers`` are the flags that say where headers are.
 
-    ``search`` are the folders with the author's and polyop's headers, in the order of the search.
+    ``search`` are the folders with the author's and polyop's headers, in the order of the search. ``tier``
+    says which of PyTorch's headers the source gets, None for none of them. ``folder`` is the working
+    directory if it matters (relative paths in flags, debug information), else "".
     """
 
     source: Source
@@ -48,6 +50,13 @@ class Unit(NamedTuple):
     flags: tuple[str, ...]
     headers: tuple[str, ...]
     search: tuple[str, ...]
+    tier: Tier | None
+    folder: str
+
+    @property
+    def request(self) -> list[Any]:
+        """Its part of the cache's key."""
+        return [self.source.path, self.compiler.identity, self.flags, self.headers]
 
     def command(self, output: Path, depfile: Path, first: Sequence[str] = ()) -> list[str]:
         """Return the compile command, with the flags ``first`` before all others."""
@@ -56,24 +65,31 @@ class Unit(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The commands of a whole build. ``torch`` and ``tier`` are None for a build without PyTorch."""
+    """The commands of a whole build. ``torch`` is None for a build without PyTorch."""
 
     units: tuple[Unit, ...]
     linker: Compiler
     link_flags: tuple[str, ...]
     torch: LibTorch | None
-    tier: Tier | None
     folder: str
-    """The working directory if it matters (relative paths in flags, debug information), else ""."""
+    """As that of a unit, for the linker too."""
 
     @property
     def request(self) -> dict[str, Any]:
         """The part of the cache's key that is known before the build; the rest is the inputs' content."""
+        units = [unit.request for unit in self.units]
+        return {**self._around, "units": units, "link": [self.linker.identity, self.link_flags]}
+
+    def object_request(self, unit: Unit) -> dict[str, Any]:
+        """Return the same for the object of one unit: neither the linker nor another unit changes it."""
+        return {**self._around, "object": unit.request, "folder": unit.folder}
+
+    @property
+    def _around(self) -> dict[str, Any]:
+        """What changes every result of this build."""
         return {
             "recipe": RECIPE,
             "abi": ABI_VERSION,
-            "units": [[u.source.path, u.compiler.identity, u.flags, u.headers] for u in self.units],
-            "link": [self.linker.identity, self.link_flags],
             "torch": [self.torch.version, self.torch.commit] if self.torch else None,
             "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
             "folder": self.folder,
@@ -87,7 +103,8 @@ class Plan(NamedTuple):
 def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier: Tier | None = None) -> Plan:
     """Return the plan of a build. ``name`` is the library's, for MS_EXTENSION_NAME and TORCH_EXTENSION_NAME.
 
-    Without a ``tier`` the smallest one that the sources need is used.
+    Without a ``tier`` each source gets the smallest one that it needs, so that an edit of one source does not
+    change the flags of the others.
     Raises ``BuildError`` if a compiler or PyTorch is missing, or if they do not fit together.
     """
     users = [s for s in sources if s.uses_pytorch] if options.torch is None else list(sources)
@@ -96,7 +113,6 @@ def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier:
         from . import libtorch
 
         torch = libtorch.find(users[0].path)
-        tier = tier or libtorch.tier_of([source.text for source in sources])
         for source in users:
             if source.language == "cuda":
                 torch.check_cuda(source.path, compilers.find("cuda"))
@@ -107,17 +123,17 @@ def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier:
     main = "cuda" if "cuda" in languages else "c++" if "c++" in languages or torch else "c"
     linker = next((u.compiler for u in units if u.source.language == main), None) or compilers.find(main)
     flags = [*options.flags, *options.link_flags, "-lm"]
-    if torch is not None and tier is not None:
-        flags += torch.link_flags(tier, cuda=main == "cuda")
+    if torch is not None:
+        python = any(unit.tier.python for unit in units if unit.tier)
+        flags += torch.link_flags(python=python, cuda=main == "cuda", run_path=options.run_path)
     if main == "cuda":
         from . import cuda
 
         flags = [*cuda.host_compiler(), "-shared", *(part for flag in flags for part in cuda.link_flag(flag))]
     else:
         flags = ["-shared", "-fPIC", *flags]
-    own = options.flags or options.file_flags or options.link_flags
-    folder = os.getcwd() if own or options.debug else ""
-    return Plan(units, linker, tuple(flags), torch, tier if torch else None, folder)
+    folder = os.getcwd() if options.link_flags or any(unit.folder for unit in units) else ""
+    return Plan(units, linker, tuple(flags), torch, folder)
 
 
 def _check_file_flags(sources: Sequence[Source], options: BuildOptions) -> None:
@@ -139,7 +155,7 @@ def _unit(
     compiler = compilers.find(source.language)
     headers = include_folder()
     search = [*options.include_paths, os.path.dirname(source.path), headers, f"{headers}/polyop"]
-    uses_torch = torch is not None and tier is not None and source.language != "c"
+    uses_torch = torch is not None and source.language != "c"
     standard = "c11" if source.language == "c" else torch.standard if torch and uses_torch else "c++17"
     flags = [
         *(["-O0", "-g"] if options.debug else ["-O3"]),
@@ -155,7 +171,8 @@ def _unit(
     header_flags = [f"-I{folder}" for folder in search]
     if "MS_EXTENSION_NAME" in source.text and not any("MS_EXTENSION_NAME" in flag for flag in given):
         header_flags.append(f"-DMS_EXTENSION_NAME={_identifier(name)}")
-    if torch is not None and tier is not None and uses_torch:
+    tier = _tier(source, tier) if uses_torch else None
+    if torch is not None and tier is not None:
         header_flags += [*torch.header_flags(tier), *_extension_name(source, given, name)]
         if has(_ASCEND_SOURCE, source.text):
             header_flags += ["-include", f"{headers}/polyop/pytorch_npu_helper.hpp"]
@@ -167,7 +184,14 @@ def _unit(
         flags = [part for flag in flags for part in cuda.compile_flag(flag)]
         flags += [*cuda.architecture_flags(compiler, options.cuda_architectures), *cuda.host_compiler()]
         flags += [*(["-G"] if options.debug else []), *(["--expt-relaxed-constexpr"] if uses_torch else [])]
-    return Unit(source, compiler, tuple(flags), tuple(header_flags), tuple(search))
+    folder = os.getcwd() if given or options.debug else ""
+    return Unit(source, compiler, tuple(flags), tuple(header_flags), tuple(search), tier, folder)
+
+
+def _tier(source: Source, tier: Tier | None) -> Tier:
+    from .libtorch import tier_of
+
+    return tier or tier_of(source.text)
 
 
 def _extension_name(source: Source, given: Sequence[str], name: str) -> list[str]:

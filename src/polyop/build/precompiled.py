@@ -15,7 +15,8 @@ from .cache import BuildOutput, Cache
 from .depfile import parse_depfile
 from .libtorch import TENSORS, LibTorch
 from .plan import Unit
-from .run import failed, progress, run
+from .run import failed, run
+from .show import progress
 
 _HEADER = "torch/types.h"
 """The header that is precompiled: tensors and their functions. Every heavier header includes it first."""
@@ -99,7 +100,7 @@ def _get(unit: Unit, flags: Sequence[str], torch: LibTorch, cache: Cache) -> Pre
         str(torch.root),
     ]
     try:
-        cached = cache.get(request, [subject], make, library=False)
+        cached = cache.get(request, [subject], make, kind="other")
     except BuildError:
         return None  # the compile of the source itself will report what is wrong with these headers
     header = Path(cached.path)

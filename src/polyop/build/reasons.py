@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .lookup import manifest_path
-from .manifest import BuildResult, Manifest
+from .manifest import BuildResult, Kind, Manifest, kind_of
 
 
-def why_not_cached(folder: Path, identity: str, sources: Sequence[str]) -> str:
+def why_not_cached(folder: Path, identity: str, sources: Sequence[str], kind: Kind) -> str:
     """Return why the cache in ``folder`` has no valid result for the request ``identity``."""
     try:
         results = Manifest.read(manifest_path(str(folder), identity)).results
@@ -18,7 +18,7 @@ def why_not_cached(folder: Path, identity: str, sources: Sequence[str]) -> str:
         results = []
     if results:
         return min((_changes(result) for result in results), key=len)
-    if _was_built_otherwise(folder, identity, sources):
+    if _was_built_otherwise(folder, identity, sources, kind):
         return "these sources were built before, with other options, another compiler or another polyop"
     return "it was not built before"
 
@@ -32,13 +32,14 @@ def _changes(result: BuildResult) -> str:
     return ", ".join(texts) or "its file in the cache is missing or damaged"
 
 
-def _was_built_otherwise(folder: Path, identity: str, sources: Sequence[str]) -> bool:
+def _was_built_otherwise(folder: Path, identity: str, sources: Sequence[str], kind: Kind) -> bool:
     for path in (folder / "requests").glob("*.json"):
         if path.stem != identity:
             try:
-                earlier = Manifest.read(str(path)).sources
+                earlier = Manifest.read(str(path), whole=False)
             except (OSError, ValueError):
                 continue
-            if earlier == list(sources):
+            same_kind = any(kind_of(result.file) == kind for result in earlier.results)
+            if same_kind and earlier.sources == list(sources):
                 return True
     return False

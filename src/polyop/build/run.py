@@ -1,23 +1,33 @@
-"""Run compilers as processes, turn their failures into errors, and show progress after a second."""
+"""Run compilers as processes, and turn their failures into errors."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
+import selectors
 import shlex
 import signal
-import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..core.errors import BuildError
-from ..core.log import listener
+from ..core import locks
+from ..core.errors import ArgumentValueError, BuildError
+from .left_out import left_out
 
-_PROGRESS_AFTER = 1.0
-"""Seconds."""
+if TYPE_CHECKING:
+    import subprocess
+
+TIMEOUT = "POLYOP_BUILD_TIMEOUT"
+_SECONDS, _QUESTION = 1800, 30
+"""How long a compiler may take without that variable; which part of it, a question such as ``--version``."""
+_OUTPUT = 2**20
+"""Bytes of a program's output that are kept."""
 _NEEDS_TARGET = "target specific option mismatch"  # gcc's message about an intrinsic
+_REFUSAL = r"(?<!fatal )\b[Ee]rror ?: *(.+)"  # not a missing header, nor a compiler that was killed
 _LOCATION = r"(?m)^(.+?)[:(](\d+)(?::\d+)?[:)]:? *(?:fatal )?error\b"
 
 
@@ -30,27 +40,136 @@ class Finished:
     output: str
 
 
-def run(command: Sequence[str]) -> Finished:
-    """Run a program to its end. Raises ``BuildError`` if it cannot be started."""
+class RefusedError(BuildError):
+    """A compiler that found an error in a source; another source may compile.
+
+    ``said``: its first message. ``path``: the file that it names, "" if it names none.
+    """
+
+    said = ""
+    path = ""
+
+
+class Processes:
+    """The programs of one build that run now. Other threads wait for them; :meth:`end` ends all of them."""
+
+    def __init__(self) -> None:
+        self._lock = locks.own("programs of a build", locks.Level.TABLE)
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._ended = False
+
+    @contextlib.contextmanager
+    def holding(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+        """Count a program in while the block runs; it is ended at once if the others have been."""
+        with self._lock:
+            self._running.add(process)
+            if self._ended:
+                _end(process)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.discard(process)
+
+    def end(self) -> None:
+        """End all programs with what they have started, and every later one."""
+        with self._lock:
+            self._ended = True
+            for process in self._running:
+                _end(process)
+
+
+def time_limit() -> float | None:
+    """Return how many seconds a compiler may take, None for any time. Raises ``ArgumentValueError``."""
+    text = os.environ.get(TIMEOUT, "").strip()
+    try:
+        seconds = float(text or _SECONDS)
+    except ValueError:
+        seconds = -1.0
+    if not seconds >= 0:  # also not a number
+        hint = f"{TIMEOUT}={_SECONDS} is what holds without it; 0 is no limit"
+        raise ArgumentValueError(TIMEOUT, "must be a number of seconds", repr(text), hint=hint)
+    return min(seconds, threading.TIMEOUT_MAX) or None
+
+
+def run(command: Sequence[str], processes: Processes | None = None, *, asks: bool = False) -> Finished:
+    """Run a program to its end. What it has started is ended with it if this function raises.
+
+    ``asks`` is for a question, such as the version: it may take a thirtieth of the time limit.
+    Raises ``BuildError`` if it cannot be started, or takes longer than the time limit.
+    """
     import subprocess
 
+    limit = time_limit()
+    if limit is not None and asks:
+        limit /= _QUESTION
     try:
-        process = subprocess.run(
+        process = subprocess.Popen(
             list(command),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            check=False,
+            start_new_session=True,  # the compilers that a driver starts belong to it, and are ended with it
         )
     except OSError as problem:
         raise BuildError(command[0], "cannot be run", problem.strerror or problem) from None
-    return Finished(tuple(command), process.returncode, process.stdout)
+    with process, (processes or Processes()).holding(process):
+        try:
+            output = _output(process, limit)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            raise _too_slow(command, limit or 0) from None
+        except BaseException:  # Ctrl-C
+            _end(process)
+            raise
+    return Finished(tuple(command), process.returncode, output)
+
+
+def _output(process: subprocess.Popen[bytes], limit: float | None) -> str:
+    """Return what a program has written when it has ended, at most the first ``_OUTPUT`` bytes.
+
+    What it has started may go on and hold the pipe open, as the server of a compiler cache does. Raises
+    ``subprocess.TimeoutExpired``.
+    """
+    end = time.monotonic() + (threading.TIMEOUT_MAX if limit is None else limit)
+    assert process.stdout is not None
+    pipe, text = process.stdout.fileno(), bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while time.monotonic() < end:
+            ended = process.poll() is not None
+            if ended:  # what is in the pipe is read; a second is enough for that
+                end = min(end, time.monotonic() + 1)
+            if selector.select(0 if ended else 0.05):
+                part = os.read(pipe, 2**16)
+                if not part:
+                    break
+                text += part[: _OUTPUT - len(text)]
+            elif ended:
+                break
+    if process.returncode is None:
+        process.wait(max(0.0, end - time.monotonic()))
+    return text.decode(errors="replace").replace("\r\n", "\n")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a program that was not waited for yet, and what it has started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _too_slow(command: Sequence[str], limit: float) -> BuildError:
+    rule = f"did not end within {limit:g} seconds, and was ended"
+    hint = f"if it needs longer: {TIMEOUT}={2 * (time_limit() or 0):g} (seconds; 0 is no limit)"
+    return BuildError(command[0], rule, hint=f"{hint}\n  command: {shlex.join(command)}")
 
 
 def failed(subject: str, rule: str, finished: Finished) -> BuildError:
-    """Return the error of a compiler that has failed, with its output, the source line and the command."""
+    """Return the error of a compiler that has failed, with its output, the source line and the command.
+
+    It is a ``RefusedError`` if the compiler names an error in the source.
+    """
     if finished.code < 0:
         number = -finished.code
         name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
@@ -64,35 +183,12 @@ def failed(subject: str, rule: str, finished: Finished) -> BuildError:
             "-march=native allows all of this machine's"
         )
     location = re.search(_LOCATION, finished.output)
+    output += "".join(f"\n  {note}" for note in (left_out(location[1]) if location else ()))
     where = f"{location[1]}:{location[2]}" if location else None
-    return BuildError(subject, rule, where=where, hint=f"{output}\n  command: {shlex.join(finished.command)}")
-
-
-@contextlib.contextmanager
-def progress(text: str, *, logged: bool = True) -> Iterator[None]:
-    """Show ``text`` if the block takes longer than a second: a spinner on a terminal, nothing elsewhere.
-
-    If it is ``logged``, the logger ``polyop.build`` gets it at once, as a detail.
-    """
-    if logged and (log := listener("build", detail=True)):
-        log.debug("%s", text)
-    if not os.isatty(sys.__stderr__.fileno() if sys.__stderr__ else -1):
-        yield
-        return
-    ended = threading.Event()
-
-    def show() -> None:
-        if ended.wait(_PROGRESS_AFTER):
-            return
-        from rich.console import Console
-
-        with Console(stderr=True).status(text):
-            ended.wait()
-
-    thread = threading.Thread(target=show, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+    hint = f"{output}\n  command: {shlex.join(finished.command)}"
+    said = re.search(_REFUSAL, finished.output) if finished.code > 0 else None
+    if said is None:
+        return BuildError(subject, rule, where=where, hint=hint)
+    error = RefusedError(subject, rule, where=where, hint=hint)
+    error.said, error.path = said[1].strip(), location[1] if location else ""
+    return error

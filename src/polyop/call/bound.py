@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from .. import _core
-from ..core import late
+from ..core import late, locks
 from ..core.arguments import bind, check_kinds
 from ..core.dtypes import DTYPES, dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, KernelError, UnsupportedError
@@ -24,20 +23,35 @@ from ..core.spec import Spec
 from ..core.untraced import untraced
 from ..kernels.base import KernelBase, LoopKernelBase
 from . import presented, record, registry
-from .host import GraphHost, Host, find_host, host_of, load, need, specs, torch_host
+from .host import GraphHost, Host, find_host, host_of, load, need, specs, start_early, torch_host
+from .layout import alias_plan, letter
 from .operator import Operator
+from .own_code import function_of
 from .pickled import reference
 from .prepare import Prepared, normalise, prepare
 from .rule import Rule
 
 PLAIN, TUPLE, LIST = 0, 1, 2  # how the native core returns outputs (Pack in csrc/gather.h)
 
-_alive: weakref.WeakSet[BoundOperator] = registry.objects
-
 _core.set_dtypes([(row.name, *row.dlpack, row.numpy, row.type_id) for row in DTYPES])
 
 
-class BoundOperator(_core.Call):
+class _Definition(type):
+    """The class of the classes of operators: no other thread, and no fork, sees an operator half made."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Make an operator, with ``locks.define`` held until the last constructor has ended.
+
+        A class with ``constructor_compiles`` takes the lock itself, after it has compiled.
+        """
+        start_early()  # before the lock, which the thread that imports the host may need
+        if cls.constructor_compiles:  # type: ignore[attr-defined]
+            return super().__call__(*args, **kwargs)
+        with locks.define:
+            return super().__call__(*args, **kwargs)
+
+
+class BoundOperator(_core.Call, metaclass=_Definition):
     """An operator that can be called on any host's tensors.
 
     >>> import numpy as np, polyop
@@ -47,6 +61,7 @@ class BoundOperator(_core.Call):
     """
 
     operator: Operator
+    constructor_compiles = False
     by_signature = False
     """Whether the schema depends on the kinds of the arguments of a call."""
     is_module = False
@@ -107,6 +122,10 @@ class BoundOperator(_core.Call):
                 overload = getattr(self, f"torch_overload{route}")
                 return self.traced(overload(*args, **kwargs), args, kwargs)
         return self._slow(*args, **kwargs)
+
+    _torchdynamo_orig_callable = property(function_of)
+    """What ``torch.compile(op)`` compiles: PyTorch's compiler asks for it by this name, with the next one."""
+    _torchdynamo_wrapper_id = property(id)
 
     def as_schema_arguments(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -278,25 +297,27 @@ class BoundOperator(_core.Call):
     @staticmethod
     def alive() -> Iterator[BoundOperator]:
         """Yield all operators that still exist, without those that wait for their first use."""
-        yield from (bound for bound in list(_alive) if "operator" in vars(bound))
+        yield from (bound for bound in registry.objects() if "operator" in vars(bound))
 
     def await_first_use(self) -> None:
         """Prepare an object that is bound later: calls find it, and read ``operator`` before all else."""
         self._key = str(id(self))
-        _alive.add(self)
-        self.configure("", (), 0, MISSING, False, PLAIN, PLAIN, False)
+        registry.note(self)
+        self.configure("", (), (), 0, MISSING, False, PLAIN, PLAIN, False)
 
     def retire(self) -> None:
         """Leave the name to a new definition at the same place. This object can still be called."""
-        host = torch_host()
-        if host is not None:
-            host.forget(self)
-        for rule in self.operator.rules:
-            if isinstance(rule, Rule):
-                for part in rule.parts_made():
-                    part.retire()
-        retired = registry.unique(self.schema.namespace, f"{self.schema.name}_replaced")
-        self.update(dataclasses.replace(self.operator, schema=dataclasses.replace(self.schema, name=retired)))
+        with locks.define:
+            host = torch_host()
+            if host is not None:
+                host.forget(self)
+            for rule in self.operator.rules:
+                if isinstance(rule, Rule):
+                    for part in rule.parts_made():
+                        part.retire()
+            name = registry.unique(self.schema.namespace, f"{self.schema.name}_replaced")
+            schema = dataclasses.replace(self.schema, name=name)
+            self.update(dataclasses.replace(self.operator, schema=schema))
 
     def __copy__(self) -> BoundOperator:
         """Return the operator itself: copying a network must not define its operators again."""
@@ -343,10 +364,21 @@ class BoundOperator(_core.Call):
 
     def update(self, operator: Operator) -> None:
         """Replace the operator; every kernel prepared for the old one is dropped."""
-        self._set(operator)
-        host = torch_host()
-        if host is not None:
-            host.attach(self)
+        with locks.define:
+            self._set(operator)
+            host = torch_host()
+            if host is not None:
+                host.attach(self)
+
+    def replace(self, operator: Operator) -> None:
+        """Replace the operator, in ``torch.ops`` too."""
+        with locks.define:
+            host = torch_host()
+            if host is not None:
+                host.forget(self)
+            self.update(operator)
+            if host is not None:
+                host.offer(self)
 
     def _set(self, operator: Operator) -> None:
         if not self.takes_data_sizes and operator.dims is not None and operator.dims.data_sizes:
@@ -354,9 +386,9 @@ class BoundOperator(_core.Call):
             raise UnsupportedError(operator.name, rule, str(operator.dims), where=operator.origin)
         self.defined_in = self.defined_in or calling_frame().f_globals.get("__name__", "")
         self._key = str(id(self))
-        kinds = "".join(
-            ("l" if a.type.is_list else "t") if a.type.is_tensor else "a" for a in operator.schema.arguments
-        )
+        of_loops = any(isinstance(kernel, LoopKernelBase) for kernel in operator.kernels)
+        kinds = "".join(letter(a, numbers=of_loops) for a in operator.schema.arguments)
+        names = tuple(operator.attribute_names.get(a.name, a.name) for a in operator.schema.arguments)
         defaults = tuple(a.default for a in operator.schema.arguments)
         keyword = any(a.keyword_only and a.default is MISSING for a in operator.schema.arguments)
         positional = sum(not a.keyword_only for a in operator.schema.arguments)
@@ -364,7 +396,7 @@ class BoundOperator(_core.Call):
             self.__name__ = self.__qualname__ = operator.schema.name
             self.__module__ = self.defined_in
         self.__doc__ = operator.doc or f"The operator {operator}."
-        self._aliases = _alias_plan(operator.schema)
+        self._aliases = alias_plan(operator.schema)
         self.native = any(kernel.native for kernel in operator.kernels)
         plain = (
             self.native and not operator.schema.mutates and operator.target in (None, "cpu") and not keyword
@@ -372,11 +404,25 @@ class BoundOperator(_core.Call):
         listed = operator.schema.returns_list
         pack = LIST if listed and not operator.unpacks else TUPLE if operator.returns_tuple else PLAIN
         inner = LIST if listed else PLAIN
-        self.configure(kinds, defaults, positional, MISSING, plain, pack, inner, self.is_module)
-        self.reads_rows = any(isinstance(kernel, LoopKernelBase) for kernel in operator.kernels)
+        self.configure(kinds, names, defaults, positional, MISSING, plain, pack, inner, self.is_module)
+        self.reads_rows = of_loops
         self.operator = operator  # last: whoever sees it sees the rest
         self.forget()  # what another thread planned meanwhile, for the old operator
-        _alive.add(self)
+        self._watch()
+        registry.note(self)
+
+    def _watch(self) -> None:
+        """Tell the native core which names a call looks at: it warns if one has got another value."""
+        self.watched = tuple(one for kernel in self.operator.kernels for one in kernel.watched()) or None
+
+    @untraced
+    def _warn_of_changes(self) -> None:
+        # called by the native core when a name that it watches has another value
+        try:
+            for kernel in self.operator.kernels:
+                kernel.warn_of_changes()
+        finally:
+            self._watch()
 
     @untraced
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -395,6 +441,8 @@ class BoundOperator(_core.Call):
         host = find_host(self.operator, arguments)
         prepared = self.prepare(host, arguments)
         launch, lasts = prepared.launch_in_rows(rows) if rows else (prepared.launch(), True)
+        if launch is not None and prepared.attributes:
+            self.decides(prepared.deciding())
         return None if launch is None else (launch, prepared.repeatable and lasts)
 
     @untraced
@@ -411,17 +459,6 @@ class BoundOperator(_core.Call):
         raise KernelError(self.name, rule, where=f"{kernel}, operator at {self.operator.origin}")
 
 
-def _alias_plan(schema: Schema) -> tuple[tuple[int, str], ...]:
-    """Return the position and name of the argument that each return is.
-
-    A new tensor has (-1, ""). If all returns are new tensors, the result is empty.
-    """
-    if len(schema.fresh) == len(schema.returns):
-        return ()
-    positions = [-1 if i in schema.fresh else schema.alias_of(i) for i in range(len(schema.returns))]
-    return tuple((p, schema.arguments[p].name if p >= 0 else "") for p in positions)
-
-
 def _kinds(tensor: type, values: tuple[Any, ...]) -> str:
     """Return the kinds of a traced call's arguments, as a text ``/kind/kind``."""
     return "".join(f"/{kind}" for kind in signature_of(values, lambda value: isinstance(value, tensor)))
@@ -434,7 +471,7 @@ def register_late(key: str, route: str, kinds: str, names: tuple[str, ...]) -> b
     ``torch.compile`` must take the call for a constant. Raises the errors of a plain call for arguments that
     the schema does not have, and for some of a wrong type.
     """
-    bound = next(bound for bound in _alive if bound._key == key)  # noqa: SLF001
+    bound = next(bound for bound in registry.objects() if bound._key == key)  # noqa: SLF001
     if not route:
         argument_kinds = kinds.split("/")[1:]
         count = len(argument_kinds) - len(names)

@@ -19,13 +19,13 @@ import functools
 import gc
 import json
 import sys
-import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .. import _core
+from ..core import locks
 from ..core.dtypes import DTYPES
 from ..core.errors import ArgumentTypeError, HostError, KernelError, PolyopError
 from ..core.origin import of_function
@@ -35,6 +35,7 @@ from ..kernels.python import PythonKernel
 from . import registry
 from .content import definition_digest, digest
 from .host import load
+from .narrow import cast, is_narrowed, narrowed, unfit
 from .operator import Operator
 from .prepare import normalise, prepare
 
@@ -45,7 +46,7 @@ _DEVICES = {1: "cpu", 2: "cuda"}  # DLPack's device types
 _contents: weakref.WeakKeyDictionary[Operator, str] = weakref.WeakKeyDictionary()
 _digests: weakref.WeakKeyDictionary[Operator, str] = weakref.WeakKeyDictionary()
 _definitions: weakref.WeakKeyDictionary[Operator, str] = weakref.WeakKeyDictionary()
-_lock = threading.RLock()
+_lock = locks.shared("table of operators in programs", locks.Level.TABLE)
 _issued: set[str] = set()  # "name content" of every operator that this process has made texts for
 _definition_counts: dict[tuple[str, str], int] = {}  # by name and digest
 _operators: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
@@ -94,10 +95,10 @@ def content_of(operator: Operator) -> str:
     content = _contents.get(operator)
     if content is not None:
         return content
+    own = _kept(_digests, digest, operator)
     with _lock:  # threads that call the operator first at the same time get the same number
         content = _contents.get(operator)
         if content is None:
-            own = _kept(_digests, digest, operator)
             key = operator.name, own
             number = _definition_counts[key] = _definition_counts.get(key, 0) + 1
             content = _contents[operator] = own if number == 1 else f"{own}.{number}"
@@ -106,12 +107,13 @@ def content_of(operator: Operator) -> str:
 
 
 def _kept(kept: Any, compute: Callable[[Operator], str], operator: Operator) -> str:
-    # computed once: it reads whole libraries, and a function's closure can change when it is called
-    with _lock:
-        text: str | None = kept.get(operator)
-        if text is None:
-            text = kept[operator] = compute(operator)
-        return text
+    # kept: it reads whole libraries, and a function's closure can change when it is called
+    text: str | None = kept.get(operator)
+    if text is None:
+        text = compute(operator)  # without the lock: it may read other operators
+        with _lock:  # the text of the first of several threads
+            text = kept.setdefault(operator, text)
+    return text
 
 
 def _presence(value: Any) -> Any:
@@ -190,9 +192,10 @@ def _with_rules(bound: Any, rules: Sequence[str]) -> Any:
 
 
 def resolve(text: str, rows: Sequence[tuple[tuple[int, ...], int, int]], inputs: int) -> tuple[Any, ...]:
-    """Return (kernel, order of its tensors, pairs, whether to remember this, error handler): csrc/target.h.
+    """Return what csrc/target.h says: the kernel, the order of its tensors, and what else a call needs.
 
-    Raises what ``prepare`` raises, and ``HostError`` if the runtime's outputs are not the operator's.
+    Raises what ``prepare`` raises, and ``HostError`` if the runtime's outputs are not the operator's, or are
+    narrower on a device where nothing narrows them.
     """
     bound, values = parse_call_text(text)
     operator: Operator = bound.operator
@@ -201,25 +204,26 @@ def resolve(text: str, rows: Sequence[tuple[tuple[int, ...], int, int]], inputs:
     numbers = unflatten(operator.schema, values, range(inputs))
     prepared = prepare(operator, arguments, infer=True)
     expected = [*prepared.outputs, *written_tensors(operator.schema, arguments)]
-    _check(operator, expected, specs[inputs:])
+    wide = _wide_rows(operator, expected, specs[inputs:], inputs)
     first = inputs + len(prepared.outputs)
     pairs = {number: first + k for k, number in enumerate(written_tensors(operator.schema, numbers))}
     kernel: Any = prepared.kernel
     # the core keeps these functions as long as the process lives: they must not keep the operator alive
     get_operator = functools.partial(_dereference, bound.name, weakref.ref(bound))
     failed = functools.partial(_failed, get_operator)
+    errors = failed, wide, functools.partial(_unfit, get_operator, inputs, dict(wide))
     if kernel.native and not kernel.allocates:
         order = [pairs.get(i, i) for i in _parameters(operator.schema, numbers)]
         order += range(inputs, first)
         launch = prepared.launch()
-        return launch, tuple(order), tuple(pairs.items()), prepared.repeatable, failed
+        return launch, tuple(order), tuple(pairs.items()), prepared.repeatable, *errors
     if specs and specs[0].device != "cpu":
         rule = "runs on the CPU" if kernel.device == "cpu" else "is launched from PyTorch alone"
         raise HostError(bound.name, f"{kernel} {rule}", f"tensors on {specs[0].device}")
     run: Run = functools.partial(_run, get_operator, values, inputs, len(prepared.outputs), pairs)
     for around in _watches:
         run = around(operator, run)
-    return run, (), tuple(pairs.items()), prepared.repeatable, failed
+    return run, (), tuple(pairs.items()), prepared.repeatable, *errors
 
 
 def _dereference(name: str, reference: weakref.ref[Any]) -> Any:
@@ -238,12 +242,31 @@ def _parameters(schema: Schema, numbers: Sequence[Any]) -> Iterator[int]:
             yield -1 if item is None else item
 
 
-def _check(operator: Operator, expected: Sequence[Spec], seen: Sequence[Spec]) -> None:
+def _wide_rows(
+    operator: Operator, expected: Sequence[Spec], seen: Sequence[Spec], inputs: int
+) -> tuple[tuple[int, int], ...]:
+    """Return (number, row of its dtype in a call) for each output that is narrower in the program."""
     wanted = [(tuple(spec.shape), spec.dtype) for spec in expected]
-    if wanted != [(spec.shape, spec.dtype) for spec in seen]:
+    fitting = [(tuple(spec.shape), narrowed(spec).dtype) for spec in expected]
+    are = [(spec.shape, spec.dtype) for spec in seen]
+    if len(wanted) != len(are) or any(x not in pair for x, *pair in zip(are, wanted, fitting, strict=True)):
         rule = f"the program must have outputs {', '.join(map(str, expected)) or 'none'}"
         shown = ", ".join(map(str, seen)) or "none"
         raise HostError(operator.name, rule, shown, where=operator.origin)
+    rows = zip(are, wanted, strict=True)
+    wide = [(inputs + i, DTYPES.index(want[1])) for i, (one, want) in enumerate(rows) if one != want]
+    if wide and seen[0].device != "cpu":
+        rule = f"gives {', '.join(map(str, expected))}, which only programs on the CPU narrow"
+        shown = ", ".join(map(str, seen))
+        hint = 'jax.config.update("jax_enable_x64", True), or give the operator a 32-bit output'
+        raise HostError(operator.name, rule, shown, where=operator.origin, hint=hint)
+    return tuple(wide)
+
+
+def _unfit(
+    get_operator: Callable[[], Any], inputs: int, wide: dict[int, int], output: int, value: str
+) -> None:
+    raise unfit(get_operator().operator, output - inputs, int(value), DTYPES[wide[output]].name)
 
 
 def _failed(get_operator: Callable[[], Any], *outcome: Any) -> None:
@@ -317,7 +340,10 @@ def _fill(
         raise KernelError(bound.name, rule, where=where) from problem
     if not bound.schema.returns_list:
         outputs = tuple(outputs[i] for i in bound.schema.fresh)
-    for number, (array, value) in enumerate(zip(arrays[inputs : inputs + fresh], outputs, strict=True)):
+    for number, (array, result) in enumerate(zip(arrays[inputs : inputs + fresh], outputs, strict=True)):
+        value = result
+        if value is not None and is_narrowed(value.dtype, array.dtype):
+            value = cast(bound.operator, number, value, array.dtype)
         if value is None or (value.shape, value.dtype) != (array.shape, array.dtype):
             rule = f"output {number} must be {array.dtype}{list(array.shape)}, as the program has it"
             seen = "None" if value is None else f"{value.dtype}{list(value.shape)}"

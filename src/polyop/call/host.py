@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
-from ..core import late
+from ..core import late, locks
 from ..core.errors import ArgumentTypeError, HostError
 from ..core.schema import Argument
 from ..core.spec import Spec
@@ -94,8 +94,16 @@ class _Row(NamedTuple):
     beside: tuple[str, ...]
 
 
+EARLY = ("torch", "paddle")
+"""Frameworks that must know operators before their first call: PyTorch calls them by name, and Paddle would
+rewrite polyop's code in a program that it traces."""
+
+NUMBERS = "builtins"
+"""What ``beside`` of :func:`register` names where a host takes Python's numbers as tensors, too."""
+
 _rows: dict[str, _Row] = {}  # by framework, in the order of registration
 _loaded: dict[str, Host] = {}
+_starting: dict[str, Host] = {}  # those whose start() has not ended yet
 _by_protocol: dict[str, Host] = {}  # of libraries without a row whose arrays speak DLPack, by their name
 _ARRAY_HINT = "make an array of it first, numpy.asarray(value, numpy.float32) or as your framework has it"
 
@@ -111,7 +119,8 @@ def register(
     ``framework`` is the name of the module that programs import. ``find`` returns its host. It is
     called once that module is imported, and again only after it has returned None. ``packages`` are
     the further top-level packages that classes of its tensors are defined in. ``beside`` are the
-    frameworks whose tensors its host takes in a call that has one of its own, too.
+    frameworks whose tensors its host takes in a call that has one of its own, too; ``"builtins"`` among
+    them stands for Python's numbers.
     """
     _rows[framework] = _Row(find, packages, beside)
     _loaded.pop(framework, None)
@@ -131,18 +140,27 @@ def hosts() -> Iterator[Host]:
 
 def load(framework: str) -> Host | None:
     """Return the host of a framework if that is imported, else None."""
-    if framework not in _loaded:
-        module = sys.modules.get(framework)
-        if module is None or getattr(getattr(module, "__spec__", None), "_initializing", False):
-            return None
-        if module.__name__ != framework:
-            return None  # polyop.mindspore stands in for MindSpore under its name
-        host = _rows[framework].find()
-        if host is None:
-            return None  # it is being imported, by another thread or further up in this one
-        _loaded[framework] = host
-        host.start()  # after the line above, as it may make operators, which look for their hosts
-    return _loaded[framework]
+    host = _loaded.get(framework)
+    if host is not None:
+        return host
+    module = sys.modules.get(framework)
+    if module is None or getattr(getattr(module, "__spec__", None), "_initializing", False):
+        return None
+    if module.__name__ != framework:
+        return None  # polyop.mindspore stands in for MindSpore under its name
+    host = _rows[framework].find()
+    if host is None:
+        return None  # it is being imported, by another thread or further up in this one
+    with locks.define:  # another thread waits here until the host has started
+        known = _loaded.get(framework) or _starting.get(framework)
+        if known is not None:
+            return known
+        _starting[framework] = host  # start() may make operators, which look for their hosts
+        try:
+            host.start()
+        finally:
+            _loaded[framework] = _starting.pop(framework)
+        return host
 
 
 def need(framework: str) -> Host:
@@ -158,6 +176,12 @@ def torch_host() -> NamingHost | None:
     return cast("NamingHost | None", load("torch"))
 
 
+def start_early() -> None:
+    """Start the hosts of :data:`EARLY` whose frameworks are imported."""
+    for framework in EARLY:
+        load(framework)
+
+
 def transforming_host(tensors: Iterable[Any]) -> TransformingHost | None:
     """Return the host of the first tensor among the values; None if there is none."""
     host = next((host for host in map(host_of, tensors) if host is not None), None)
@@ -169,8 +193,9 @@ def _start(framework: str) -> None:
         load(framework)
 
 
-if "torch" not in sys.modules:  # only PyTorch calls operators by name, so only it must know them early
-    Arrival("torch", _start).wait()
+for _framework in EARLY:
+    if _framework not in sys.modules:
+        Arrival(_framework, _start).wait()
 
 
 def host_of(value: Any) -> Host | None:
@@ -211,7 +236,7 @@ def _built_in(framework: str) -> Host | None:
 for _framework, _packages, _beside in (
     ("numpy", (), ()),
     ("torch", (), ()),
-    ("jax", ("jaxlib",), ()),
+    ("jax", ("jaxlib",), ("numpy", NUMBERS)),
     ("mindspore", (), ()),
     ("paddle", (), ()),
     ("dask", (), ("numpy",)),
@@ -245,41 +270,84 @@ def find_host(operator: Operator, arguments: Sequence[Any]) -> Host:
     If the schema has no tensors and the kernel is a Python function, that is NumPy.
 
     Raises ``ArgumentTypeError`` for another value in place of a tensor, ``HostError`` if the tensors
-    are of two frameworks or all are absent.
+    are of two frameworks, if all are absent, or if what the operator writes is no tensor of its host.
     """
     numpy = load("numpy")
     native = any(kernel.native for kernel in operator.kernels)
     if numpy is not None and not operator.schema.tensor_positions and not native:
         return numpy  # no argument shows which framework is calling, and every framework takes NumPy arrays
-    first: tuple[Host, str] | None = None  # the host of the first tensor, and the argument's name
-    for position in operator.schema.tensor_positions:
-        argument = operator.schema.arguments[position]
-        for name, value in tensors_of(operator, argument, arguments[position]):
-            host = host_of(value)
-            if host is None:
-                rule = f"must be a tensor of {' or '.join(_rows)}, or an array with __dlpack__"
-                seen = f"{type(value).__module__}.{type(value).__qualname__}"
-                hint = _ARRAY_HINT if isinstance(value, (list, tuple, int, float, complex)) else None
-                subject = f"{operator.name}: argument {name}"
-                raise ArgumentTypeError(subject, rule, seen, where=operator.origin, hint=hint)
-            if first is None or _takes(host, first[0]):
-                first = host, name
-            elif first[0] is not host and not _takes(first[0], host):
-                rule = f"{name} is a tensor of {host.name}, and {first[1]} one of {first[0].name}"
-                raise HostError(operator.name, rule, where=operator.origin, hint="convert one of them first")
-    if first is None:
+    host = _owner(operator, arguments)
+    if host is None:
         hint = None
         if not operator.schema.tensor_positions:
             hint = "without tensors, the kernel must be a Python function, and this one is machine code"
         rule = "needs at least one tensor to know which framework is calling"
         raise HostError(operator.name, rule, where=operator.origin, hint=hint)
-    return first[0]
+    if operator.schema.mutates:
+        written = (i for i, a in enumerate(operator.schema.arguments) if a.type.writes)
+        need_own(operator, host, arguments, written)
+    return host
 
 
-def _takes(host: Host, other: Host) -> bool:
+def _owner(operator: Operator, arguments: Sequence[Any]) -> Host | None:
+    """Return the host that takes all tensors among the arguments; None if there is no tensor."""
+    first: tuple[Host, str] | None = None  # the host of the first tensor, and the argument's name
+    number: tuple[str, Any] | None = None  # the first of Python's numbers, and the argument's name
+    for position in operator.schema.tensor_positions:
+        argument = operator.schema.arguments[position]
+        for name, value in tensors_of(operator, argument, arguments[position]):
+            host = host_of(value)
+            if host is None:
+                if not is_number(value):
+                    raise _no_tensor(operator, name, value)
+                number = number or (name, value)
+            elif first is None or _takes(host, first[0].name):
+                first = host, name
+            elif first[0] is not host and not _takes(first[0], host.name):
+                rule = f"{name} is a tensor of {host.name}, and {first[1]} one of {first[0].name}"
+                raise HostError(operator.name, rule, where=operator.origin, hint="convert one of them first")
+    if number is not None and (first is None or not _takes(first[0], NUMBERS)):
+        raise _no_tensor(operator, *number)
+    return first[0] if first else None
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is one of Python's numbers, which some hosts take as tensors without dimensions."""
+    return isinstance(value, (bool, int, float, complex))
+
+
+def need_own(operator: Operator, host: Host, arguments: Sequence[Any], positions: Iterable[int]) -> None:
+    """Raise ``HostError`` if an argument at these positions, which a call writes, is none of the host's.
+
+    The host converts what other frameworks' tensors it takes, so nobody would see what was written there.
+    """
+    for position in positions:
+        argument = operator.schema.arguments[position]
+        for name, value in tensors_of(operator, argument, arguments[position]):
+            owner = host_of(value)
+            if owner is not host:
+                seen = f"a tensor of {owner.name}" if owner else f"a value of type {type(value).__name__}"
+                rule = f"writes {name}, which must be a tensor of {host.name}, as others of the call are"
+                hint = (
+                    "convert it first, and use what was written there: a change of the original would be lost"
+                )
+                raise HostError(operator.name, rule, seen, where=operator.origin, hint=hint)
+
+
+def _no_tensor(operator: Operator, name: str, value: Any) -> ArgumentTypeError:
+    """Return the error for a value in place of a tensor."""
+    rule = f"must be a tensor of {' or '.join(_rows)}, or an array with __dlpack__"
+    seen = f"{type(value).__module__}.{type(value).__qualname__}"
+    hint = _ARRAY_HINT if isinstance(value, (list, tuple, int, float, complex)) else None
+    return ArgumentTypeError(
+        f"{operator.name}: argument {name}", rule, seen, where=operator.origin, hint=hint
+    )
+
+
+def _takes(host: Host, other: str) -> bool:
     """Whether a host takes the tensors of another one beside its own."""
     row = _rows.get(host.name)
-    return row is not None and other.name in row.beside
+    return row is not None and other in row.beside
 
 
 def tensors_of(operator: Operator, argument: Argument, value: Any) -> Iterator[tuple[str, Any]]:

@@ -35,7 +35,7 @@ def library_halves(
     def types(arguments: Sequence[Any]) -> Any:
         return kernel.infer_types(*split(arguments), count)
 
-    return DefaultRule(shapes, str(kernel)), DefaultRule(types, str(kernel))
+    return DefaultRule(shapes, str(kernel), kernel), DefaultRule(types, str(kernel), kernel)
 
 
 class LibraryBesideDims:

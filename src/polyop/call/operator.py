@@ -10,7 +10,7 @@ host       a framework whose tensors can be passed to an operator
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -49,11 +49,20 @@ class Kernel(Protocol):
     def declared_dtypes(self) -> tuple[DType, ...]:
         """The dtypes declared for it."""
 
+    def watched(self) -> tuple[tuple[Any, str, Any], ...]:
+        """Return where values are found that it was defined with: a dict or cell, a name, and the value."""
+
+    def warn_of_changes(self) -> None:
+        """Warn of values that it was defined with, and that have changed; of each name once."""
+
     def content(self) -> Iterator[bytes]:
         """Yield bytes that differ for kernels that compute different things."""
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
         """Return why it cannot take these specs, or None when it can."""
+
+    def passed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> frozenset[str]:
+        """Return the numbers that each call passes to it and that decide nothing; see ``KernelBase``."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -90,7 +90,7 @@ def _candidates(name: str) -> Iterator[Any]:
     if exact is not None:
         yield exact
     stem = re.sub(r"_\d+$", "", name)
-    for bound in list(registry.objects):
+    for bound in registry.objects():
         if re.fullmatch(rf"{re.escape(stem)}(_\d+)?", bound.name):
             yield bound
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.arguments import attributes as typed_attributes
 from ..core.errors import InferError, KernelError
+from ..core.infer import reads_number
 from ..core.schema import Schema
 from ..core.spec import Spec
 from ..kernels.base import LoopKernelBase
@@ -25,6 +26,21 @@ class Prepared:
     outputs: tuple[Spec, ...]
     attributes: dict[str, Any]
     repeatable: bool
+
+    def deciding(self) -> tuple[int, ...]:
+        """Return the positions of the numbers among the arguments whose values decide something of a call.
+
+        The same launch serves all values of the others: of those that the kernel reads in each call, and that
+        decide neither an output, nor a kernel, nor the code of one.
+        """
+        operator = self.operator
+        passed = self.kernel.passed(self.inputs, self.attributes)
+        return tuple(
+            position
+            for position, argument in operator.schema.attributes()
+            if operator.attribute_names.get(argument.name, argument.name) not in passed
+            or reads_number(operator.infer, argument.name, self.kernel)
+        )
 
     def launch(self) -> Any | None:
         """Return the native launch, or None when the kernel is a Python function."""

@@ -6,7 +6,7 @@ import html
 import inspect
 import types
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from ..core.annotations import signature
 from .operator import Operator
@@ -30,14 +30,15 @@ ATTRIBUTES = (
 class CallSignature:
     """The ``__signature__`` of an operator: the author's function's, or what follows from the schema.
 
-    It is None, which makes ``inspect`` read ``__call__``, for a class, before the schema is known, and for an
-    operator whose schema depends on the call.
+    It is None, which makes ``inspect`` read ``__call__``, before the schema is known, and for an operator
+    whose schema depends on the call. For a class it is that of the constructor.
     """
 
     def __get__(self, bound: Any, owner: type) -> inspect.Signature | None:
         """Return it."""
         if bound is None:
-            return None
+            constructor = inspect.signature(cast("Any", owner).__init__)
+            return constructor.replace(parameters=list(constructor.parameters.values())[1:])
         function = vars(bound).get("__wrapped__")
         if function is not None:
             return inspect.signature(function)

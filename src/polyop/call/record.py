@@ -18,6 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _core
+from ..core import locks
+from ..core.errors import ArgumentValueError
 
 VARIABLE = "POLYOP_RECORD"
 FORMAT = 1
@@ -51,7 +53,7 @@ _rows: dict[Any, _Row] = {}
 _failed: Counter[str] = Counter()
 """What went wrong with calls that could not be recorded, and how often."""
 _state = threading.local()
-_lock = threading.Lock()
+_lock = locks.shared("table of recorded calls", locks.Level.TABLE)
 
 
 def path() -> str:
@@ -60,9 +62,13 @@ def path() -> str:
 
 
 def start(kind: type) -> None:
-    """Let every call of the class ``kind`` be recorded, and the file be written when the process ends."""
+    """Let every call of the class ``kind`` be recorded, and the file be written when the process ends.
+
+    Raises ``ArgumentValueError`` at once if that file cannot be written.
+    """
     import atexit
 
+    _check_writable()
     original: Any = kind.__call__
 
     def __call__(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it becomes that method
@@ -76,6 +82,25 @@ def start(kind: type) -> None:
     for name, method in methods.items():
         setattr(kind, name, method)
     atexit.register(write)
+
+
+def _check_writable() -> None:
+    """Raise ``ArgumentValueError`` unless a file can be written in the place of the one to record to."""
+    from ..binary.trust import make_private
+    from ..build import atomic
+
+    target = os.path.abspath(path())  # noqa: PTH100 - as write() does
+    try:
+        if os.path.isdir(target):  # noqa: PTH112
+            raise IsADirectoryError(0, "it is a folder")
+        make_private(os.path.dirname(target))  # noqa: PTH120
+        atomic.probe(target)
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        hint = "name a file in a folder that this user may write in, or unset the variable"
+        raise ArgumentValueError(
+            VARIABLE, "must be a file that can be written", f"{path()!r}: {reason}", hint=hint
+        ) from None
 
 
 _native_call: Any = _core.Call.__call__

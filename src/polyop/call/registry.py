@@ -4,18 +4,21 @@ An operator that an author named stays registered (``_named``). One whose name p
 a part) is registered for as long as it exists (``_generated``). A loop kernel has reserved its name since
 its definition (``_declared``), and is registered when it is first used. A rule makes further operators,
 its *parts*, as ``f__backward``; :func:`obtain` makes one when it is needed, and their names are reserved.
+
+A definition holds ``locks.define`` from its look-up of a name until the operator is whole. Look-ups take that
+lock too, so they find an operator when it is whole, or not yet.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-import threading
 import weakref
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
+from ..core import locks
 from ..core.errors import SchemaError
 from ..core.origin import calling_frame
 from .operator import Operator
@@ -31,10 +34,8 @@ PARTS = {
 }
 """Suffixes after ``<name>__`` of the operators that a rule makes: a pattern for each ``Rule.part_kinds``."""
 
-objects: weakref.WeakSet[Any] = weakref.WeakSet()
-"""All operator objects of this process, also those without a name of their own."""
-
-_lock = threading.Lock()
+_objects: weakref.WeakSet[Any] = weakref.WeakSet()
+_lock = locks.shared("table of operators", locks.Level.TABLE)
 _named: dict[str, Any] = {}
 _generated: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 _declared: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
@@ -42,9 +43,21 @@ _frames: dict[str, FrameType] = {}
 _numbers: dict[tuple[str, str], itertools.count[int]] = {}
 
 
+def note(bound: Any) -> None:
+    """Add an object to those of :func:`objects`."""
+    with _lock:
+        _objects.add(bound)
+
+
+def objects() -> list[Any]:
+    """Return all operator objects of this process, also those without a name of their own."""
+    with _lock:
+        return list(_objects)
+
+
 def add_generated(bound: Any) -> None:
     """Register an operator whose name polyop chose, for as long as it exists."""
-    with _lock:
+    with locks.define, _lock:
         _generated[bound.operator.name] = bound
 
 
@@ -54,7 +67,7 @@ def declare(kernel: Any) -> None:
     The last definition of a module has the name. Raises ``SchemaError`` for a name that the author chose
     and another module has.
     """
-    with _lock:
+    with locks.define, _lock:
         for other in (_named.get(kernel.name), _declared.get(kernel.name)):
             if kernel.named and other is not None and other.defined_in != kernel.defined_in:
                 raise _taken(kernel.name, other, kernel.origin)
@@ -63,14 +76,15 @@ def declare(kernel: Any) -> None:
 
 def has_name(kernel: Any) -> bool:
     """Whether a declared loop kernel may be registered under the name that it reserved."""
-    with _lock:
+    with locks.define, _lock:
         old = _named.get(kernel.name)
         return _declared.get(kernel.name) is kernel and (old is None or _is_redefinition(old, kernel))
 
 
 def other_module(kernel: Any) -> Any:
     """Return the operator of another module that has the name which a loop kernel reserved, or None."""
-    other = _named.get(kernel.name) or _declared.get(kernel.name)
+    with locks.define:
+        other = _named.get(kernel.name) or _declared.get(kernel.name)
     return None if other is None or other.defined_in == kernel.defined_in else other
 
 
@@ -93,7 +107,7 @@ def add(bound: Any) -> Any:
     """
     new: Operator = bound.operator
     frame = calling_frame()
-    with _lock:
+    with locks.define, _lock:
         old = _named.get(new.name)
         if old is not None and not (_runs_again(new.name, frame) or _is_redefinition(old, bound)):
             raise _taken(new.name, old, new.origin)
@@ -134,7 +148,7 @@ def _is_module(frame: FrameType) -> bool:
 
 def unique(namespace: str, name: str) -> str:
     """Return ``name``, with a number appended if it, or the name of a part of it, is in use."""
-    with _lock:
+    with locks.define, _lock:
         numbers = _numbers.setdefault((namespace, name), itertools.count(1))
         candidates = (name if number == 1 else f"{name}_{number}" for number in numbers)
         return next(c for c in candidates if _is_free(f"{namespace}::{c}"))
@@ -143,7 +157,7 @@ def unique(namespace: str, name: str) -> str:
 def _is_free(name: str) -> bool:
     parts = f"{name}__"
     return (
-        known(name) is None
+        _known(name) is None
         and name not in _declared
         and _owner(name) is None
         and not any(other.startswith(parts) for other in (*_named, *_generated))
@@ -153,35 +167,44 @@ def _is_free(name: str) -> bool:
 def discard(bound: Any) -> None:
     """Remove an operator."""
     name = bound.operator.name  # before the lock, which a loop kernel takes when it makes its operator here
-    with _lock:
+    with locks.define, _lock:
         if _named.get(name) is bound:
             del _named[name]
 
 
 def named(name: str) -> Any:
     """Return the operator that an author called ``name``, or None."""
-    return _named.get(name)
+    with locks.define:
+        return _named.get(name)
 
 
 def known(name: str) -> Any:
     """Return the operator called ``name``, or None. This makes no parts: see :func:`obtain`."""
+    with locks.define:
+        return _known(name)
+
+
+def _known(name: str) -> Any:
     return _named.get(name) or _generated.get(name)
 
 
 def _defined(name: str) -> Any:
     """Return the operator of this name, or the loop kernel that gets the name at its first use, or None."""
     kernel = _declared.get(name)
-    return kernel if kernel is not None and has_name(kernel) else known(name)
+    return kernel if kernel is not None and has_name(kernel) else _known(name)
 
 
 def obtain(name: str) -> Any:
     """Return the operator called ``name``, or None; a part of another operator is made now.
 
-    That runs the other operator's rules, which register the parts. So the caller must hold no lock.
+    That runs the other operator's rules, which register the parts.
     """
-    operator = _defined(name)
-    if operator is not None:
-        return operator
+    with locks.define:
+        return _defined(name) or _derived(name)
+
+
+def _derived(name: str) -> Any:
+    """Return the part of another operator with this name, made now; None if there is no such part."""
     parts = (_part(_defined(owner), rest) for owner, rest in _splits(name) if _defined(owner) is not None)
     return next((part for part in parts if part is not None), None)
 
@@ -222,7 +245,7 @@ def _derives(operator: Operator, suffix: str) -> bool:
 
 def _owner(name: str) -> Any:
     """Return the operator of which ``name`` is a part, made or not yet; else None."""
-    owners = ((known(owner), rest) for owner, rest in _splits(name))
+    owners = ((_known(owner), rest) for owner, rest in _splits(name))
     return next((o for o, rest in owners if o is not None and _derives(o.operator, rest)), None)
 
 
@@ -240,6 +263,6 @@ def find(name: str) -> Any:
 
 def operators() -> tuple[Any, ...]:
     """Return all registered operators that are not part of another, by name."""
-    with _lock:
+    with locks.define, _lock:
         by_name = {**dict(_generated.items()), **_named}
     return tuple(by_name[name] for name in sorted(by_name) if not by_name[name].operator.part_of)

@@ -123,7 +123,7 @@ def apply_rule(
 
     One output is passed to the rule as itself, several (or a declared 1-tuple) as a tuple.
     Raises ``GradientError`` when there is no rule, or when it returns anything but a tuple of the
-    right length. Exceptions of the rule itself pass through.
+    right length, or complex numbers for a real input. Exceptions of the rule itself pass through.
     """
     rule = operator.gradient
     if rule is None:
@@ -136,6 +136,9 @@ def apply_rule(
     else:
         result = rule(*inputs, tuple(outputs), tuple(grads))
     if type(result) is tuple and len(result) == len(inputs):
+        for argument, value, grad in zip(operator.schema.arguments, inputs, result, strict=True):
+            if grad is not None and argument.type.is_tensor:
+                check_real(operator, argument.name, grad, value)
         return result
     length_or_type = len(result) if type(result) is tuple else type(result).__name__
     raise wrong_result(operator, len(inputs), length_or_type)
@@ -183,6 +186,25 @@ def check_gradient(
     if tuple(value_shape) != tuple(shape):
         rule = f"must have the input's shape {tuple(shape)}"
         raise GradientError(subject, rule, tuple(value_shape), where=where)
+
+
+def check_real(operator: Operator, name: str, grad: Any, value: Any) -> None:
+    """Raise ``GradientError`` for complex numbers that a rule returns for a real input.
+
+    No host may take their real part: it would be zero, without a word, where the rule is wrong. Of a list
+    each item is checked.
+    """
+    if isinstance(grad, (tuple, list)) and isinstance(value, (tuple, list)):
+        for number, (one, item) in enumerate(zip(grad, value, strict=False)):
+            check_real(operator, f"{name}[{number}]", one, item)
+        return
+    of, to = getattr(grad, "dtype", None), getattr(value, "dtype", None)
+    if of is to or "complex" not in str(of).lower() or "float" not in str(to).lower():
+        return
+    rule = f"the gradient rule must return real numbers, as {name} is"
+    hint = f"return the real part: a change of {name} along the imaginary axis does not exist"
+    subject, where = f"{operator.name}: gradient of {name}", of_function(operator.gradient)
+    raise GradientError(subject, rule, str(of), where=where, hint=hint)
 
 
 def check_gradients(operator: Operator, arguments: Sequence[Any], grads: Sequence[Any]) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import sys
 from typing import Any
 
-from ..build.run import progress
+from ..build.show import progress
+from ..core.errors import one_line
 from ..wheel.audit import audit
+from .terminal import fact, say, say_json
 
 
 def add(verbs: Any) -> None:
@@ -32,16 +33,16 @@ def run(options: argparse.Namespace) -> int:
         reports = [audit(path) for path in options.wheel]
     if options.json:
         rows = [{**dataclasses.asdict(report), "ok": not report.breaches} for report in reports]
-        print(json.dumps(rows, indent=2))
+        say_json(rows)
         return int(any(report.breaches for report in reports))
     code = 0
     for report in reports:
         for label, text in report.facts:
-            print(f"{label + ':':<13} {text}")
+            fact(label, text)
         for note in report.notes:
-            print(f"note: {note}")
+            say(one_line(f"note: {note}"))
         for breach in report.breaches:
-            print(f"polyop audit: {breach}", file=sys.stderr)
-        print("broken" if report.breaches else "it keeps what its name promises")
+            say(one_line(f"polyop audit: {breach}"), file=sys.stderr)
+        say("broken" if report.breaches else "it keeps what its name promises")
         code |= bool(report.breaches)
     return code

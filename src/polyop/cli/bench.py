@@ -14,6 +14,7 @@ from ..call.bound import BoundOperator
 from ..core.errors import ArgumentValueError, BuildError
 from .explain import parse_attribute, parse_spec
 from .load import find_operator, load
+from .terminal import say
 
 SLOWER = 3
 """The exit code where a row is slower than in an earlier run."""
@@ -115,19 +116,19 @@ def run(options: argparse.Namespace) -> int:
     settings = Settings(rounds=options.rounds, gradient=options.gradient, host=options.host)
     about = machine()
     if about["busy"]:
-        print(f"the machine is busy (load {about['load']}): the times are less sure", file=sys.stderr)
+        say(f"the machine is busy (load {about['load']}): the times are less sure", file=sys.stderr)
     roofs = _roofs()
 
     def measured() -> list[Any]:
         results = []
         for bound, inputs, attributes in rows:
             if sys.stderr.isatty():
-                print(f"timing {bound.name} ...", file=sys.stderr)
+                say(f"timing {bound.name} ...", file=sys.stderr)
             results.append(bench(bound, inputs, attributes, peers, settings, roofs))
         return results
 
     results = measured()
-    print("\n\n".join("\n".join(table(result)) for result in results))
+    say("\n\n".join("\n".join(table(result)) for result in results))
     lines = [line for result in results for line in result.lines()]
     if options.json is not None:
         options.json.write_text(
@@ -143,7 +144,7 @@ def run(options: argparse.Namespace) -> int:
     pairs = comparison.confirmed(
         earlier["rows"], lines, lambda _: [line for result in measured() for line in result.lines()]
     )
-    print("", *comparison.describe(pairs, earlier["machine"], about), sep="\n")
+    say("\n".join(["", *comparison.describe(pairs, earlier["machine"], about)]))
     return SLOWER if pairs else code
 
 
@@ -154,5 +155,5 @@ def _roofs() -> Any:
     try:
         return measure_roofs()
     except BuildError as problem:
-        print(f"no roofs: {problem}", file=sys.stderr)
+        say(f"no roofs: {problem}", file=sys.stderr)
         return None

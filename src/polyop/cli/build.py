@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 from ..build import build
+from ..build.show import line_per_file
 from ..core.errors import ArgumentValueError
+from .terminal import say, say_json
 
 
 def add(verbs: Any) -> None:
@@ -62,19 +63,24 @@ def add(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Build, and print the path of the library; return 0. Raises ``BuildError`` and ``CacheError``."""
-    library = build(
-        options.sources,
-        flags=[*(f"-D{name}" for name in options.define), *options.flag],
-        file_flags=_file_flags(options.file_flag, options.sources),
-        link_flags=options.link_flag,
-        include_paths=options.include,
-        debug=options.debug,
-        cuda_architectures=options.arch,
-        torch=False if options.no_torch else None,
-        output=Path(options.output) if options.output else None,
-    )
+    file_flags = _file_flags(options.file_flag, options.sources)
+    with line_per_file():
+        library = build(
+            options.sources,
+            flags=[*(f"-D{name}" for name in options.define), *options.flag],
+            file_flags=file_flags,
+            link_flags=options.link_flag,
+            include_paths=options.include,
+            debug=options.debug,
+            cuda_architectures=options.arch,
+            torch=False if options.no_torch else None,
+            output=Path(options.output) if options.output else None,
+        )
     facts = {"library": str(library), "sources": options.sources}
-    print(json.dumps(facts, indent=2) if options.json else library)
+    if options.json:
+        say_json(facts)
+    else:
+        say(library)
     return 0
 
 

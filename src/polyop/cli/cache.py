@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from ..build.entries import Entry, clear, entries
 from ..build.eviction import VARIABLE, cache_limits
 from ..build.paths import cache_dir
 from ..core.texts import bytes_text
+from .terminal import say, say_json
 
 _DAY = 86400.0
 
@@ -21,8 +21,8 @@ def add(verbs: Any) -> None:
     parser = verbs.add_parser(
         "cache",
         help="list or clear the build cache",
-        description="The cache of built libraries; without an action, list it. POLYOP_CACHE_DIR "
-        "names another folder, POLYOP_CACHE_SIZE another bound than 5 GiB and 90 days.",
+        description="The cache of built libraries and their objects; without an action, list it. "
+        "POLYOP_CACHE_DIR names another folder, POLYOP_CACHE_SIZE another bound than 5 GiB and 90 days.",
     )
     parser.add_argument("--json", action="store_true", help="as list --json")
     actions = parser.add_subparsers(dest="action", metavar="list|clear|path")
@@ -44,13 +44,13 @@ def add(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """List the cache, clear it or print its folder; return 0. Raises ``CacheError``."""
     if options.action == "path":
-        print(cache_dir())
+        say(cache_dir())
     elif options.action == "clear":
         removed, kept = clear(None if options.older_than is None else options.older_than * _DAY)
         in_use = f"; {_count(kept)} in use stay" + ("s" if kept == 1 else "") if kept else ""
-        print(f"{_count(removed)} removed from {cache_dir()}{in_use}")
+        say(f"{_count(removed)} removed from {cache_dir()}{in_use}")
     elif options.json:
-        print(json.dumps(_facts(), indent=2))
+        say_json(_facts())
     else:
         _list()
     return 0
@@ -61,6 +61,7 @@ def _facts() -> dict[str, Any]:
     rows = [
         {
             "key": e.key,
+            "kind": e.kind,
             "bytes": e.size,
             "built": e.created,
             "used": e.used,
@@ -75,20 +76,21 @@ def _facts() -> dict[str, Any]:
 def _list() -> None:
     listed, limit = entries(), cache_limits()
     for entry in listed:
-        print(_line(entry))
+        say(_line(entry))
     total = bytes_text(sum(entry.size for entry in listed))
-    print(f"{_count(len(listed))}, {total}, in {cache_dir()}")
+    say(f"{_count(len(listed))}, {total}, in {cache_dir()}")
     size = "any size" if limit.size is None else bytes_text(limit.size)
     age = "any age" if limit.age is None else f"{limit.age / _DAY:.0f} days unused"
-    print(f"bound: {size}, {age} ({VARIABLE}); what is in use stays")
+    say(f"bound: {size}, {age} ({VARIABLE}); what is in use stays")
     repairs = cache_dir() / "repairs.log"
     if repairs.is_file():
         count = len(repairs.read_text(encoding="utf-8", errors="replace").splitlines())
-        print(f"damage was found and made good {count} time{'s' if count != 1 else ''}: {repairs}")
+        say(f"damage was found and made good {count} time{'s' if count != 1 else ''}: {repairs}")
 
 
 def _line(entry: Entry) -> str:
     names = ", ".join(Path(name).name if name.startswith("/") else name for name in entry.sources)
+    names += " (object)" if entry.kind == "object" else ""
     built, used = _age(entry.created), "in use now" if entry.in_use else f"used {_age(entry.used)} ago"
     return f"{entry.key[:12]}  {bytes_text(entry.size):>9}  built {built} ago, {used:<16}  {names}"
 

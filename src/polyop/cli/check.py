@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from ..core.schema import MISSING
 from ..testing import Report, check
 from ..testing.report import COLUMNS, FAILED, NOT_RUN, PASSED
 from .load import load, operators
+from .terminal import say, say_json, styled
 
 SAMPLES = "polyop_samples"
 DEVICES = "xla_force_host_platform_device_count"
@@ -49,27 +49,25 @@ def run(options: argparse.Namespace) -> int:
     for target in options.targets:
         for bound, samples in _operators(target):
             if sys.stderr.isatty():
-                print(f"checking {bound.name} ...", file=sys.stderr)
+                say(f"checking {bound.name} ...", file=sys.stderr)
             args, named = ((), samples) if isinstance(samples, dict) else (tuple(samples), {})
             keywords = {"hosts": options.host, "seed": options.seed, "raise_on_failure": False}
             try:
                 report = check(bound, *args, **keywords, **named)
             except ArgumentTypeError as problem:  # the samples do not fit; go on with the next operator
-                print(f"polyop check: {problem}\n  {_how_to_sample(bound)}\n", file=sys.stderr, flush=True)
+                say(f"polyop check: {problem}\n  {_how_to_sample(bound)}\n", file=sys.stderr, flush=True)
                 ok = False
                 continue
             reports.append(report)
             if options.json:  # the list comes at the end, so say meanwhile what is finished
-                print(f"{report.operator}: {report.summary}", file=sys.stderr, flush=True)
+                say(f"{report.operator}: {report.summary}", file=sys.stderr, flush=True)
             else:
                 _show(report)
             if not report.ok and not samples and any(row[:3:2] == _DREW_WRONG for row in report.rows):
-                print(
-                    f"the inputs were drawn; if they do not fit, {_how_to_sample(bound)}\n", file=sys.stderr
-                )
+                say(f"the inputs were drawn; if they do not fit, {_how_to_sample(bound)}\n", file=sys.stderr)
             ok = ok and report.ok
     if options.json:
-        print(json.dumps([{**dataclasses.asdict(report), "ok": report.ok} for report in reports], indent=2))
+        say_json([{**dataclasses.asdict(report), "ok": report.ok} for report in reports])
     return 0 if ok else 1
 
 
@@ -114,17 +112,18 @@ def _operators(target: str) -> Iterator[tuple[Any, Any]]:
 
 def _show(report: Report) -> None:
     if not sys.stdout.isatty():
-        print(f"{report}\n", flush=True)
+        say(f"{report}\n", flush=True)
         return
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
-    table = Table(*COLUMNS, title=Text(f"{report.operator}, defined at {report.where}"), title_justify="left")
+    table = Table(
+        *COLUMNS, title=styled(f"{report.operator}, defined at {report.where}"), title_justify="left"
+    )
     for check_name, host, status, detail in report.rows:
-        table.add_row(Text(check_name), Text(host), Text(status, style=_STYLES[status]), Text(detail))
+        table.add_row(styled(check_name), styled(host), styled(status, style=_STYLES[status]), styled(detail))
     console = Console()
     console.print(table)
     for line in report.not_run_lines:
-        console.print(Text(line, style=_STYLES[NOT_RUN]))
-    console.print(Text(report.summary, style=_STYLES[PASSED if report.ok else FAILED]))
+        console.print(styled(line, style=_STYLES[NOT_RUN]))
+    console.print(styled(report.summary, style=_STYLES[PASSED if report.ok else FAILED]))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.errors import HostError
+from .terminal import say
 
 SHELLS = {
     "bash": "polyop completion bash > ~/.local/share/bash-completion/completions/polyop",
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     for action in _actions(top):
         if action.dest in PATHS and not action.choices:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
-    print(shtab.complete(top, shell=options.shell))
+    say(shtab.complete(top, shell=options.shell))
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from ..call.bound import BoundOperator
 from ..define.operator import operator
 from ..kernels.source import source
 from ..testing.frameworks.base import FRAMEWORKS, DemoRow, absent, load
+from .terminal import say, say_json
 
 CODE = """
 #include "polyop/abi.h"
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         batch="elementwise",
     )
     if not options.json:
-        print(f"{leaky.schema}\n  C kernel built or found in the cache in {built * 1e3:.0f} ms\n")
+        say(f"{leaky.schema}\n  C kernel built or found in the cache in {built * 1e3:.0f} ms\n")
     x = np.array([[0.0, -0.1], [-0.2, 1.0]], np.float32)
     rows = [
         (name, _flat(value), _flat(grad), _microseconds(call)) for name, value, grad, call in _rows(leaky, x)
@@ -76,10 +76,10 @@ def run(options: argparse.Namespace) -> int:
         keys = ("framework", "value", "gradient", "microseconds")
         calls = [dict(zip(keys, row, strict=True)) for row in rows]
         facts = {"operator": str(leaky.schema), "build_seconds": built, "calls": calls, "agree": agree}
-        print(json.dumps(facts, indent=2))
+        say_json(facts)
         return 0 if agree else 1
     _print([(name, value, grad, f"{call:.2f}") for name, value, grad, call in rows])
-    print("\nall agree" if agree else "\nTHEY DIFFER")
+    say("\nall agree" if agree else "\nTHEY DIFFER")
     return 0 if agree else 1
 
 
@@ -87,7 +87,7 @@ def _rows(leaky: BoundOperator, x: Any) -> Iterator[DemoRow]:
     for name in FRAMEWORKS:
         reason = absent(name)
         if reason:
-            print(f"{reason}: not shown", file=sys.stderr)
+            say(f"{reason}: not shown", file=sys.stderr)
             continue
         yield from load(name).demo(leaky, x)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import ast
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..build.run import progress
+from ..build.show import progress
 from ..call.bound import BoundOperator
 from ..call.explain import arguments_of, explain
 from ..core.dtypes import dtype
@@ -18,6 +17,7 @@ from ..core.spec import Spec
 from ..kernels.base import LoopKernelBase
 from .explain_facts import drawing, facts
 from .load import find_operator, load, operators
+from .terminal import say, say_json
 
 if TYPE_CHECKING:
     from ..loops.program import Program
@@ -86,20 +86,20 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         with progress("running the passes"):
             rows = [facts(operator, inputs, attributes) for operator in bound]
-        print(json.dumps(rows, indent=2))
+        say_json(rows)
         return 0
     for number, operator in enumerate(bound):
         if options.print_after or options.time_passes:
             shown = (options.print_after, options.derived)
             for line in passes(operator, inputs, attributes, *shown, timed=options.time_passes):
-                print(line)
+                say(line)
         else:
             with progress(f"running the passes of {operator.name}"):
                 text = explain(operator, inputs, attributes)
                 lines = list(drawing(operator, inputs, attributes))
-            print("\n".join([("\n" if number else "") + text, *lines]))
+            say("\n".join([("\n" if number else "") + text, *lines]))
         if options.mesh is not None:
-            print(f"\n{moved(operator, options.mesh, inputs, options.layout, attributes)}")
+            say(f"\n{moved(operator, options.mesh, inputs, options.layout, attributes)}")
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -67,10 +66,7 @@ def tree_of(bound: BoundOperator, inputs: Inputs, attributes: Mapping[str, Any])
 
 
 def _tree(kernel: Kernel, options: Options) -> list[LoopNode]:
-    import islpy
-
-    from ..loops.library.make import schedule_or_original
-    from ..loops.pipeline import schedule
+    from ..loops.library.library import schedule_or_original
     from ..loops.tree import loop_tree
 
     programs: list[Program] = []
@@ -78,8 +74,5 @@ def _tree(kernel: Kernel, options: Options) -> list[LoopNode]:
     def watch(_: Pass[Any], program: Program, __: float) -> None:
         programs[:] = [program]  # the last one still has the accesses that conflict
 
-    if not options.checked:
-        with contextlib.suppress(islpy.Error):  # then the loops stay in the author's order, as when compiled
-            schedule(kernel, watch, steps=options.schedule)
-            return loop_tree(programs[0])
-    return loop_tree(schedule_or_original(kernel, options))
+    program = schedule_or_original(kernel, options, watch)
+    return loop_tree(program if program.checked else programs[0])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
+from ..build.show import line_per_file
 from ..core.errors import ArgumentValueError
 from ..export import export
 from ..export.collect import DTYPES
 from .load import find_operator, load, operators
+from .terminal import say, say_json
 
 
 def add(verbs: Any) -> None:
@@ -55,15 +56,16 @@ def run(options: argparse.Namespace) -> int:
             raise ArgumentValueError("--signature", rule, text, hint='as in "myops::scale=T[:], float"')
         signatures.setdefault(find_operator(name.strip(), module).name, []).append(signature)
     dtypes = options.dtypes.split(",") if options.dtypes else None
-    exported = export(chosen, options.output, signatures=signatures, dtypes=dtypes)
+    with line_per_file():
+        exported = export(chosen, options.output, signatures=signatures, dtypes=dtypes)
     if options.json:
         keys = ("name", "schema", "kind", "backward", "no_backward")
         rows = [{key: str(getattr(one, key)) or None for key in keys} for one in exported]
-        print(json.dumps({"library": options.output, "operators": rows}, indent=2))
+        say_json({"library": options.output, "operators": rows})
         return 0
-    print(options.output)
+    say(options.output)
     for one in exported:
-        print(f"  {one.schema}")
+        say(f"  {one.schema}")
         if one.no_backward:
-            print(f"    its gradient is not exported: {one.no_backward}")
+            say(f"    its gradient is not exported: {one.no_backward}")
     return 0

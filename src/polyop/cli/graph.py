@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import ArgumentValueError
 from .load import find_operator, load, operators
+from .terminal import say, say_json
 
 
 def add(verbs: Any) -> None:
@@ -67,11 +67,11 @@ def _reg_op(options: argparse.Namespace) -> int:
     if options.json:
         skipped = {each.name: each.reason for each in generated.skipped}
         names = [each.name for each in prototypes if each.name not in skipped]
-        print(json.dumps({"file": options.output, "operators": names, "skipped": skipped}, indent=2))
+        say_json({"file": options.output, "operators": names, "skipped": skipped})
     else:
-        print(f"{options.header}: {generated.summary}", file=sys.stderr)
+        say(f"{options.header}: {generated.summary}", file=sys.stderr)
         for each in generated.skipped:
-            print(f"  {each.name} skipped as {each.reason}", file=sys.stderr)
+            say(f"  {each.name} skipped as {each.reason}", file=sys.stderr)
     return 0 if len(generated.skipped) < generated.total else 1
 
 
@@ -89,9 +89,9 @@ def _prototype(options: argparse.Namespace) -> int:
     _write(options.output, header([prototype_of(each, options.name) for each in bound], guard))
     names = [each.name for each in bound]
     if options.json:
-        print(json.dumps({"file": options.output, "operators": names}, indent=2))
+        say_json({"file": options.output, "operators": names})
     else:
-        print(f"{file}: {', '.join(names)}", file=sys.stderr)
+        say(f"{file}: {', '.join(names)}", file=sys.stderr)
     return 0
 
 
@@ -113,7 +113,7 @@ def _guard(path: str) -> str:
 
 def _write(path: str, text: str) -> None:
     if path == "-":
-        print(text, end="")
+        sys.stdout.write(text)  # a file as it is, for another program
         return
     target = Path(path)
     try:

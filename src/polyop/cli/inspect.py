@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Iterable
@@ -16,16 +15,18 @@ from ..binary import manifest
 from ..binary.cxx_names import demangle, string_abi
 from ..binary.diagnose import AotFunction, LibraryFile, aot_functions, companion_problem, read
 from ..binary.elf import own_machine, tvm_ffi_functions
+from ..binary.elsewhere import Opened
 from ..binary.file_kind import subject_of
 from ..binary.known_libraries import frameworks
 from ..core.abi import ABI_VERSION
-from ..core.errors import LibraryError
+from ..core.errors import LibraryError, one_line
 from ..kernels.module.library import ENTRY as MODULE
 from ..kernels.module.registrations import ENTRY as LIBRARY
 from ..providers.aten.registered import registers_in_torch
 from .inspect_kinds import kinds, of_the_author
 from .inspect_package import is_package, show_package
-from .inspect_tables import Opened, has_tables, open_elsewhere, show_opened
+from .inspect_tables import has_tables, open_elsewhere, show_opened
+from .terminal import fact, say, say_json, styled
 
 _MAX_NOTES = 100
 _COLUMNS = ("operator", "Init", "InferShape", "InferType")
@@ -59,14 +60,14 @@ def run(options: argparse.Namespace) -> int:
     if options.library == "aten":
         return _print_aten(options.word, as_json=options.json)
     if options.word:
-        print(f"only 'aten' takes a second argument, but got {options.word!r}", file=sys.stderr)
+        say(f"only 'aten' takes a second argument, but got {options.word!r}", file=sys.stderr)
         return 2
     if is_package(options.library):
         return show_package(options.library, as_json=options.json)
     try:
         file = _read(options.library)
     except LibraryError as problem:
-        print(problem, file=sys.stderr)
+        say(problem, file=sys.stderr)
         return 1
     registers = has_tables(file)
     operators = of_the_author(file, aot_functions(file))
@@ -108,7 +109,7 @@ def _print_json(
     result: dict[str, Any] = {"facts": labels, "operators": operators, "notes": notes}
     if opened is not None:
         result["opened"] = {"lines": opened.output.splitlines(), "problems": opened.errors.splitlines()}
-    print(json.dumps(result, indent=2))
+    say_json(result)
     return 0 if opened is None else opened.code
 
 
@@ -117,13 +118,13 @@ def _print_aten(word: str, *, as_json: bool) -> int:
 
     rows = listing(word)
     if as_json:
-        print(json.dumps([{"schema": schema, "problem": problem} for schema, problem in rows], indent=2))
+        say_json([{"schema": schema, "problem": problem} for schema, problem in rows])
         return 0 if rows else 1
     for schema, problem in rows:
-        print(f"{schema}  # not for polyop: {problem}" if problem else schema)
+        say(f"{schema}  # not for polyop: {problem}" if problem else schema)
     condition = f" with {word!r} in the name" if word else ""
     usable = sum(not problem for _, problem in rows)
-    print(f"\n{len(rows)} operators{condition}, {usable} of them by polyop.aten()")
+    say(f"\n{len(rows)} operators{condition}, {usable} of them by polyop.aten()")
     return 0 if rows else 1
 
 
@@ -202,17 +203,17 @@ def _print_plain(
     lines: list[tuple[str, str]], rows: list[tuple[str, ...]], notes: list[str], without: str
 ) -> None:
     for label, text in lines:
-        print(f"{label + ':':<13} {text}")
+        fact(label, text)
     if rows or without:
-        print()
+        say()
     if rows:
         width = max(len(row[0]) for row in (_COLUMNS, *rows))
         for name, *flags in (_COLUMNS, *rows):
-            print(f"{name:<{width}}  " + "  ".join(f"{flag:<10}" for flag in flags).rstrip())
+            say(f"{one_line(name):<{width}}  " + "  ".join(f"{flag:<10}" for flag in flags).rstrip())
     elif without:
-        print(without)
+        say(without)
     for note in notes:
-        print(f"\nnote: {note}")
+        say(f"\nnote: {one_line(note)}")
 
 
 def _print_rich(
@@ -220,19 +221,18 @@ def _print_rich(
 ) -> None:
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     console = Console()
     about = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for label, text in lines:
-        about.add_row(Text(label, style="bold"), Text(text))
+        about.add_row(styled(label, style="bold"), styled(one_line(text)))
     console.print(about)
     if rows:
         table = Table(*_COLUMNS)
         for row in rows:
-            table.add_row(*map(Text, row))
+            table.add_row(*map(styled, map(one_line, row)))
         console.print(table)
     elif without:
         console.print(without)
     for note in notes:
-        console.print(Text("note: ", style="yellow") + Text(note))
+        console.print(styled("note: ", style="yellow") + styled(one_line(note)))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from ..binary.elf import AotFunction, LibraryFile, tvm_ffi_functions
+from ..binary.elf import AotFunction, LibraryFile, python_modules, tvm_ffi_functions
 from ..kernels.module.library import ENTRY as MODULE
 from ..kernels.module.registrations import ENTRY as LIBRARY
 from ..providers.aten.registered import registers_in_torch
@@ -20,14 +20,6 @@ class LibraryKind(NamedTuple):
     use: str
     runtime: str = "$^"
     """A regular expression for function names."""
-
-
-def _is_extension(file: LibraryFile) -> bool:
-    return bool(_modules(file))
-
-
-def _modules(file: LibraryFile) -> list[str]:
-    return [name.removeprefix("PyInit_") for name in file.functions if name.startswith("PyInit_")]
 
 
 def _has_xla(file: LibraryFile) -> bool:
@@ -68,7 +60,7 @@ KINDS = (
         "SessionOptions.register_custom_ops_library",
         "RegisterCustomOps",
     ),
-    LibraryKind("Python extension module", _is_extension, "import"),
+    LibraryKind("Python extension module", lambda file: bool(python_modules(file)), "import"),
 )
 """Kinds of library; a file may be of several."""
 
@@ -78,7 +70,7 @@ def kinds(file: LibraryFile) -> Iterator[str]:
     for kind in KINDS:
         if kind.is_it(file):
             yield f"{kind.name}: {kind.use}" + (
-                f" {', '.join(_modules(file))}" if kind.use == "import" else ""
+                f" {', '.join(python_modules(file))}" if kind.use == "import" else ""
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
@@ -12,6 +11,7 @@ from ..core.errors import LibraryError
 from ..wheel.archive import Archive
 from ..wheel.audit import audit
 from .inspect_kinds import kinds
+from .terminal import fact, say_json
 
 
 def is_package(path: str) -> bool:
@@ -26,10 +26,10 @@ def show_package(path: str, *, as_json: bool) -> int:
         labels: dict[str, list[str]] = {}
         for label, text in rows:
             labels.setdefault(label, []).append(text)
-        print(json.dumps({"facts": labels}, indent=2))
+        say_json({"facts": labels})
         return 0
     for label, text in rows:
-        print(f"{label + ':':<13} {text}")
+        fact(label, text)
     return 0
 
 

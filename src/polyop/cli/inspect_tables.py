@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 from .. import _core
-from ..binary.allowed import check_allowed
+from ..binary import elsewhere
 from ..binary.elf import LibraryFile, read
-from ..binary.file_kind import subject_of
+from ..binary.elsewhere import Opened
 from ..binary.open import open_library
-from ..core.errors import LibraryError, PolyopError
+from ..core.errors import PolyopError, one_line
 from ..define.library.load import checked_rows
 from ..kernels.module.library import ENTRY as MODULE
 from ..kernels.module.library import VERSION
 from ..kernels.module.registrations import ENTRY as LIBRARY
 from ..kernels.module.registrations import Row, open_rows
 from ..providers.aten.registered import registers_in_torch, torch_operators
+from .terminal import fact, say
 
-_PROGRAM = (
-    "import sys; sys.path[:] = [one for one in sys.path if one]; "  # not the current folder's modules
-    "from polyop.cli.inspect_tables import print_tables; sys.exit(print_tables(sys.argv[1]))"
-)
-_SECONDS = 300
+_PROGRAM = "from polyop.cli.inspect_tables import print_tables; sys.exit(print_tables(sys.argv[1]))"
 
 
 def has_tables(file: LibraryFile) -> bool:
@@ -34,44 +28,20 @@ def has_tables(file: LibraryFile) -> bool:
     return MODULE in file.functions or LIBRARY in file.functions or registers_in_torch(file)
 
 
-class Opened(NamedTuple):
-    """What a library registers, as text, what went wrong, and the exit code."""
-
-    output: str
-    errors: str
-    code: int
-
-
 def show_opened(path: Path) -> int:
     """Print what a library registers; return 0, or 1 if it cannot be loaded. Raises as below."""
     opened = open_elsewhere(path)
-    print(opened.output, end="", flush=True)
-    print(opened.errors, end="", file=sys.stderr)
+    say(opened.output, end="", flush=True)
+    say(opened.errors, end="", file=sys.stderr)
     return opened.code
 
 
 def open_elsewhere(path: Path) -> Opened:
-    """Return what a library registers.
+    """Return what a library registers, as text. Another process opens it, and no operator is called.
 
-    It is opened in another process, so that a crash becomes a message. No operator is called. Raises
-    ``LibraryError`` if that process dies, and ``ArgumentTypeError`` for a library outside the folders
-    that may be opened.
+    Raises what ``binary.elsewhere.open_elsewhere`` raises.
     """
-    check_allowed(path)
-    command = [sys.executable, "-c", _PROGRAM, str(path)]
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        rule = f"did not open within {_SECONDS} seconds: code that runs when it is opened goes on"
-        raise LibraryError(subject_of(path), rule) from None
-    output, errors = (text.decode(errors="backslashreplace") for text in (done.stdout, done.stderr))
-    if done.returncode < 0:
-        print(output, end="", flush=True)
-        print(errors, end="", file=sys.stderr)
-        name = signal.Signals(-done.returncode).name
-        rule = f"ended the process that opened it with {name}: code that runs when it is opened crashes"
-        raise LibraryError(subject_of(path), rule, hint="without --open none of its code runs")
-    return Opened(output, errors, done.returncode)
+    return elsewhere.open_elsewhere(path, _PROGRAM, "without --open none of its code runs")
 
 
 def print_tables(path: str) -> int:
@@ -91,16 +61,13 @@ def print_tables(path: str) -> int:
     return code
 
 
-def _line(label: str, text: str) -> None:
-    print(f"{label + ':':<13} {text}")
-
-
 def _module(file: LibraryFile) -> int:
     entry = _core.find_symbol(open_library(file.path), MODULE)
     version, name, broken, rows = _core.module_table(entry)
-    _line("module", f"{name or 'unknown'}, contract version {version} (this polyop: {VERSION})\n")
+    fact("module", f"{name or 'unknown'}, contract version {version} (this polyop: {VERSION})")
+    say()
     for _, function, signature, _ in rows:
-        print(f"{name}.{function}{signature}")
+        say(one_line(f"{name}.{function}{signature}"))
     if broken:
         return _failed(broken)
     return int(version != VERSION)
@@ -108,28 +75,28 @@ def _module(file: LibraryFile) -> int:
 
 def _library(file: LibraryFile) -> int:
     entry = _core.find_symbol(open_library(file.path), LIBRARY)
-    _line("ABI version", f"{_core.module_table(entry)[0]} (this polyop: {VERSION})")
+    fact("ABI version", f"{_core.module_table(entry)[0]} (this polyop: {VERSION})")
     rows = open_rows(file.path)
     for row in rows:
         if row.kind == "library":
-            _line("namespace", f"{row.name}  ({row.place})")
+            fact("namespace", f"{row.name}  ({row.place})")
     schemas = [row for row in rows if row.kind == "schema"]
     for namespace in dict.fromkeys(row.namespace for row in schemas):
-        print()
+        say()
         for row in schemas:
             if row.namespace == namespace:
-                print(f"{_schema(row)}  [{_keys(row, rows)}]")
+                say(one_line(f"{_schema(row)}  [{_keys(row, rows)}]"))
     checked_rows(rows, file.path, {})
     return 0
 
 
 def _torch(file: LibraryFile) -> int:
     operators = torch_operators(file.path)
-    print()
+    say()
     for name, schema, keys in operators:
-        print(f"{schema or f'{name} (no schema)'}  [{', '.join(keys) or 'no functions'}]")
+        say(f"{schema or f'{name} (no schema)'}  [{', '.join(keys) or 'no functions'}]")
     if not operators:
-        print("it registers no operators in PyTorch")
+        say("it registers no operators in PyTorch")
     return 0
 
 
@@ -146,5 +113,5 @@ def _keys(schema: Row, rows: Iterable[Row]) -> str:
 
 def _failed(problem: object) -> int:
     sys.stdout.flush()
-    print(problem, file=sys.stderr)
+    say(problem, file=sys.stderr)
     return 1

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ..core import late
 from ..core.errors import PolyopError
 from ..core.version import version
+from .terminal import say
 
 NEXT = """first steps:
   polyop demo                                   one operator in every framework that is installed
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     top = parser()
     options = top.parse_args(arguments)
     if options.version:
-        print(f"polyop {version()}")
+        say(f"polyop {version()}")
         return 0
     if options.verb is None:
         top.print_help()
@@ -74,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = late.load("verb", options.verb).run(options)
     except PolyopError as problem:
-        print(f"polyop {options.verb}: {problem}", file=sys.stderr)
+        say(f"polyop {options.verb}: {problem}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         return 0

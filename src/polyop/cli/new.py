@@ -9,6 +9,7 @@ from typing import Any
 
 from ..wheel.origin import origin
 from ..wheel.project import KINDS, new_project
+from .terminal import say
 
 
 def add(verbs: Any) -> None:
@@ -17,7 +18,7 @@ def add(verbs: Any) -> None:
         "new",
         help="start a project that builds a wheel of operators",
         description="Write a project with operators, a Python package, tests and a CI file. It builds one "
-        "wheel for all frameworks and all Pythons.",
+        "wheel for all frameworks and all Pythons; that of --kind torch is for one PyTorch.",
     )
     parser.add_argument("name", help="of the package, and the namespace of its operators")
     parser.add_argument("--folder", help="where to write it (default: a folder of that name here)")
@@ -25,7 +26,8 @@ def add(verbs: Any) -> None:
         "--kind",
         choices=tuple(KINDS),
         default="cpp",
-        help="operators in C++ with graph mode, loop kernels in Python, or both (default: cpp)",
+        help="operators in C++ with graph mode (cpp), loop kernels in Python, both (mixed), or operators of "
+        "TORCH_LIBRARY (default: cpp)",
     )
     parser.set_defaults(run=run)
 
@@ -35,10 +37,10 @@ def run(options: argparse.Namespace) -> int:
     folder = Path(options.folder or options.name)
     source = origin()
     for path in new_project(options.name, folder, options.kind, source):
-        print(path)
-    print(f"\nnext, in an environment with polyop:\n  cd {shlex.quote(str(folder))}")
+        say(path)
+    say(f"\nnext, in an environment with polyop:\n  cd {shlex.quote(str(folder))}")
     if source:  # pip would look for polyop on a package index, as the project needs it to build
-        print(f"  pip wheel {shlex.quote(source)} --no-deps -w wheels")
-        print('  export PIP_FIND_LINKS="$PWD/wheels"')
-    print("  pip install '.[test]'\n  pytest")
+        say(f"  pip wheel {shlex.quote(source)} --no-deps -w wheels")
+        say('  export PIP_FIND_LINKS="$PWD/wheels"')
+    say(f"  pip install{KINDS[options.kind].fields['isolation']} '.[test]'\n  pytest")
     return 0

@@ -10,6 +10,7 @@ from typing import Any
 from ..core.errors import ArgumentValueError
 from .explain import parse_attribute, parse_mesh, parse_spec
 from .load import find_operator, load
+from .terminal import say
 
 
 def add(verbs: Any) -> None:
@@ -66,11 +67,11 @@ def run(options: argparse.Namespace) -> int:
         mesh=None if options.mesh is None else parse_mesh(options.mesh),
         progress=_progress,
     )
-    print(made.save(path))
+    say(made.save(path))
     return 0
 
 
 def _progress(text: str) -> None:
     """Say on a terminal what takes a while; pipes stay quiet."""
     if sys.stderr.isatty():
-        print(f"{text} ...", file=sys.stderr)
+        say(f"{text} ...", file=sys.stderr)

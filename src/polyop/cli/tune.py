@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ArgumentValueError
 from .bench import add_inputs, cases
+from .terminal import say, say_json
 
 if TYPE_CHECKING:
     from ..tune.variants import Subject
@@ -60,9 +60,9 @@ def run(options: argparse.Namespace) -> int:
         facts.append({**data(outcome), "file": path or None})
         if not options.json:
             kept = [f"kept in {os.path.relpath(path)}"] if path else []
-            print("\n".join([*table(outcome), *kept, ""]), flush=True)
+            say("\n".join([*table(outcome), *kept, ""]), flush=True)
     if options.json:
-        print(json.dumps(facts, indent=1))
+        say_json(facts)
     return 0
 
 

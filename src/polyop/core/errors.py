@@ -51,8 +51,36 @@ class PolyopError(Exception):
 
 
 def printable(text: str) -> str:
-    """Return the text with everything that UTF-8 cannot hold escaped, such as bytes in odd file names."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+    r"""Return the text with everything escaped that a terminal would not show as a character of the text.
+
+    Those are control characters but newlines and tabs, characters that change the direction of others, and
+    what UTF-8 cannot hold, such as bytes in odd file names. They can come with any name out of a file, and
+    would colour a terminal, hide lines, or write commands into it.
+
+    >>> printable("a\x1b[31mb\u202e")
+    'a\\x1b[31mb\\u202e'
+    """
+    return "".join(c if c in "\n\t" else one_line(c) for c in text) if _has_odd(text) else text
+
+
+def one_line(text: str) -> str:
+    r"""Return the text with newlines and tabs escaped too: a name out of a file must make no line of its own.
+
+    >>> one_line("a\nb")
+    'a\\nb'
+    """
+    if not _has_odd(text):
+        return text
+    return "".join(c if _is_plain(c) else c.encode("unicode_escape").decode() for c in text)
+
+
+def _has_odd(text: str) -> bool:
+    return not (text.isprintable() or all(map(_is_plain, text)))
+
+
+def _is_plain(character: str) -> bool:
+    is_space = character.isspace() and character >= "\xa0" and character not in "\u2028\u2029"
+    return character.isprintable() or is_space
 
 
 def _short(seen: str) -> str:

@@ -218,6 +218,16 @@ class ShapeAndDtype:
             for s, d in zip(shapes, dtypes, strict=True)
         )
 
+    def reads_number(self, name: str, kernel: Any) -> bool:
+        """Whether a number decides the outputs, as far as ``kernel`` does not infer them itself."""
+        del name
+        return any(
+            callable(half) and not isinstance(half, type)
+            if not isinstance(half, DefaultRule)
+            else half.kernel is None or half.kernel is not kernel
+            for half in (self.out_shape, self.out_dtype)
+        )
+
     def shapes(self, arguments: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return the output shapes."""
         rule = self.out_shape
@@ -267,11 +277,21 @@ class ShapeAndDtype:
 class DefaultRule:
     """The shapes or the dtypes of the outputs if the author passed None, from a library or from information.
 
-    ``where`` names the source in errors.
+    ``where`` names the source in errors. ``kernel`` is the kernel that infers, if one does.
     """
 
     infer: Callable[[Sequence[Any]], Any]
     where: str
+    kernel: Any = None
+
+
+def reads_number(rule: InferRule, name: str, kernel: Any) -> bool:
+    """Whether a rule may answer differently for another value of a number among the arguments.
+
+    ``kernel`` is the kernel of the call. What it infers itself is left to what it says of the number.
+    """
+    reads: Callable[[str, Any], bool] | None = getattr(rule, "reads_number", None)
+    return reads is None or reads(name, kernel)
 
 
 class FromSpecs:
@@ -294,6 +314,11 @@ class FromSpecs:
             self.position = names.index(rule)
         else:
             check_takes("infer", rule, names, schema, None)
+
+    def reads_number(self, name: str, kernel: Any) -> bool:
+        """Whether a number decides the outputs: one may, where the rule is a function."""
+        del name, kernel
+        return not isinstance(self.rule, str)
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
         """Return one spec per output; raises ``InferError``."""

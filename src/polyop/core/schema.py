@@ -25,8 +25,9 @@ import itertools
 import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
+
+from .locks import cached_property
 
 BASES: Final = frozenset({
     "Tensor", "int", "SymInt", "float", "bool", "str", "complex", "Scalar",

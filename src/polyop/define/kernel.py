@@ -44,8 +44,8 @@ def kernel(
     ``derived_schedules``  those of derived kernels, by the end of their names: ``{"backward": ...}`` is for
                        the gradient, "backward__batched" for its batch.
     ``deterministic``  "batch": a row has the same bits alone and in a batch of any size, on any number of
-                       threads; derived kernels too. Sums that several threads would share are then computed
-                       by one. ``polyop explain`` says where this holds anyway.
+                       threads of a CPU; derived kernels too. One thread then computes each sum, and the C
+                       compiler fuses nothing. ``polyop explain`` says where this holds anyway.
 
     >>> import numpy as np
     >>> @kernel

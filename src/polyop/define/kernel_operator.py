@@ -19,7 +19,6 @@ import inspect
 import keyword
 import math
 import re
-import threading
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ import numpy as np
 
 from ..call import registry
 from ..call.bound import BoundOperator
+from ..core import locks
 from ..core.errors import ArgumentTypeError, ArgumentValueError, SchemaError
 from ..core.origin import of_function, place
 from ..core.parse import parse
@@ -73,16 +73,17 @@ class KernelOperator(BoundOperator):
             setattr(self, attribute, getattr(python, attribute))
         self._reserved_name = name or default_name(python)
         self.records = records_of(unwrapped(python))  # type: ignore[arg-type]  # a function, as plain() checks
-        self._binding = threading.RLock()
         self.await_first_use()
         registry.declare(self)
 
     def __getattr__(self, name: str) -> Any:
         """Bind the operator when one of its attributes is read for the first time."""
-        if name not in _BOUND_ATTRIBUTES or "operator" in vars(self):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self._bind()
-        return object.__getattribute__(self, name)
+        if name in _BOUND_ATTRIBUTES:
+            if "operator" not in vars(self):
+                self._bind()
+            if name in vars(self):  # another thread may have bound it since the attribute was missed
+                return vars(self)[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:
         """Return the schema, or the name of an operator that was not used yet."""
@@ -103,7 +104,7 @@ class KernelOperator(BoundOperator):
     @property
     def torch(self) -> Any:
         """The operator as ``torch.ops.<namespace>.<name>.default``; needs PyTorch."""
-        _ = self.operator  # bound before PyTorch's host takes its lock, which binding takes too
+        _ = self.operator
         return super().torch
 
     def as_schema_arguments(
@@ -151,7 +152,7 @@ class KernelOperator(BoundOperator):
 
     def _bind(self) -> None:
         """Make the operator and register it, under another name if the name belongs to a later definition."""
-        with self._binding:
+        with locks.define:
             if "operator" in vars(self):
                 return  # another thread was faster
             has_name = registry.has_name(self)

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from ..build import atomic
 from ..build.cache import BuildOutput, Cache
-from ..build.make import CompileFailed, make_library
+from ..build.make import make_library
+from ..build.objects import CompileFailed
 from ..build.options import BuildOptions
 from ..build.plan import Plan, make_plan
-from ..build.run import failed
+from ..build.run import RefusedError, failed
 from ..build.sources import gather, store_code
 from ..call.bound import BoundOperator
 from ..core.errors import ArgumentValueError, BuildError
@@ -60,7 +61,7 @@ def export(
         path.with_name(cmake.file_name(path.name)): cmake.config(path.name),
     }
     _check_own(companions)
-    library = _built(_files(exported, path.name), path.name.partition(".")[0])
+    library = _built_or_instead(_files(exported, path.name), path.name.partition(".")[0])
     try:
         atomic.copy(library, path)
         for file, text in companions.items():
@@ -85,6 +86,18 @@ def _files(operators: Sequence[ExportedOperator], library: str) -> list[SourceFi
     texts = [tables.source(operators), header.source(operators, library), manifest.source(operators, library)]
     texts += [surface.source(operators) for surface in SURFACES.values()]
     return [*kernels, *(SourceFile(store_code(text, "c++"), "c++", _FLAGS) for text in texts)]
+
+
+def _built_or_instead(files: Sequence[SourceFile], name: str) -> str:
+    """Return the path of the library; loop kernels that the compiler refuses are in the author's order."""
+    try:
+        return _built(files, name)
+    except RefusedError as problem:
+        refused = next((one for one in files if one.path == problem.path), None)
+        if refused is None or refused.instead is None:
+            raise
+        others = [one for one in files if one.instead is not refused.instead]
+        return _built_or_instead([*refused.instead(problem), *others], name)
 
 
 def _built(files: Sequence[SourceFile], name: str) -> str:

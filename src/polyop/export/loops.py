@@ -17,8 +17,9 @@ from ..core.spec import Spec
 from ..kernels.loop.derived import BackwardKernel
 from ..kernels.loop.kernel import LoopKernel, tensors_of
 from ..loops.ir.grammar import Kernel
-from ..loops.library.make import schedule_or_original, sources
+from ..loops.library.make import fallback_of, sources, with_fallback
 from ..loops.library.options import Options, exported, flags_of
+from ..loops.program import Program
 from ..loops.targets import isa
 from ..wheel.signatures import Signature
 from .operator import ExportedKernel, SourceFile
@@ -132,12 +133,16 @@ def _kernel(
 def _files(kernel: Kernel, loops: LoopKernel) -> list[SourceFile]:
     options = Options(isa.PORTABLE, loops.precise, schedule=loops.schedule)
     placed = replace(kernel, file=kernel.file.rpartition("/")[2])  # messages name no path of the builder
-    program = schedule_or_original(placed, options)
-    if program.fallback:
-        warnings.warn(FallbackWarning(program.fallback), stacklevel=2)
     flags = (*flags_of(compilers.find("c").family, options), "-fvisibility=hidden")
-    texts = sources(placed, options, program=program)
-    return [SourceFile(store_code(text, "c"), "c", flags) for text in texts]
+
+    def printed(program: Program) -> list[SourceFile]:
+        texts = sources(placed, options, program)
+        if program.fallback:
+            warnings.warn(FallbackWarning(program.fallback), stacklevel=4)
+        again = None if program.fallback else lambda problem: printed(fallback_of(placed, problem))
+        return [SourceFile(store_code(text, "c"), "c", flags, instead=again) for text in texts]
+
+    return with_fallback(placed, options, printed)
 
 
 def _specs(signature: Signature) -> list[Spec]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,13 +11,17 @@ from ..core.schema import Schema
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A source to compile into the library, with its own flags, and those of the linker that it needs."""
+    """A source to compile into the library, with its own flags, and those of the linker that it needs.
+
+    ``instead``: for a loop kernel, what makes its sources if the compiler refuses this one.
+    """
 
     path: str
     language: str
     flags: tuple[str, ...] = ()
     include_paths: tuple[str, ...] = ()
     link_flags: tuple[str, ...] = ()
+    instead: Callable[[Exception], Sequence[SourceFile]] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

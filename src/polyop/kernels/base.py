@@ -71,6 +71,22 @@ class KernelBase:
         rule = f"the kernel returned {code}{f' ({text})' if text else ''}"
         return f"{rule}; any value other than 0 is its author's error code"
 
+    def passed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> frozenset[str]:
+        """Return the attributes that are numbers, which each call passes to it, and that decide nothing.
+
+        For other values of them the same launch is right. None, unless a kind knows better: ``Init`` and
+        ``InferShape`` see attributes, and so does what a kernel keeps for itself.
+        """
+        del inputs, attributes
+        return frozenset()
+
+    def watched(self) -> tuple[tuple[Any, str, Any], ...]:
+        """Return where values are found that it was defined with: a dict or cell, a name, and the value."""
+        return ()
+
+    def warn_of_changes(self) -> None:
+        """Warn of values that it was defined with, and that have changed; of each name once."""
+
     def content(self) -> Iterator[bytes]:
         """Yield bytes that identify what the kernel computes; they are the same in every process."""
         yield str(self).encode()

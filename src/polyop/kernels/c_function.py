@@ -10,11 +10,14 @@ from typing import Any
 from .. import _core
 from ..core.dtypes import DTYPES
 from ..core.errors import KernelError
+from ..core.lru_cache import LruCache
 from ..core.spec import Spec
 from .base import Accepts, KernelBase, flatten
 
 ROW_OF_DTYPE = {row.name: number for number, row in enumerate(DTYPES)}
 """Name of a dtype -> its number in the native core."""
+MOST_LAUNCHES, MOST_WITH_INIT = 8192, 128
+"""How many launches a kernel keeps: one takes about a kilobyte, but what ``Init`` keeps has no known size."""
 _kept: dict[int, Any] = {}
 """Owners of code, by ``id``. Programs may call it as long as the process lives, like that of a library."""
 
@@ -50,9 +53,12 @@ class CFunctionKernel(KernelBase):
 
     accepts: Accepts
 
+    strings = ""
+    """The std::string of the object that ``extra`` points to, "old" or "new"; "" for polyop's C struct."""
+
     def __init__(self, address: int, name: str, accepts: Accepts) -> None:
         self._address, self.name, self.accepts = address, name, accepts
-        self._launches: dict[Any, Any] = {}
+        self._launches: LruCache[Any] = LruCache(MOST_LAUNCHES)
 
     @property
     def address(self) -> int:
@@ -105,9 +111,7 @@ class CFunctionKernel(KernelBase):
         if launch is None:
             rows = [(list(spec.shape), ROW_OF_DTYPE[spec.dtype.name]) for spec in outputs if allocates]
             launch = self.new_launch(specs, outputs, attributes, rows)
-            if len(self._launches) >= 256:  # a program whose shapes keep changing must not run out of memory
-                self._launches.clear()
-            self._launches[key] = launch
+            self._launches.put(key, launch)
         return launch
 
     def launch_into(
@@ -134,6 +138,6 @@ class CFunctionKernel(KernelBase):
     def extra_of(self, attributes: Mapping[str, Any]) -> Any:
         """Return what ``extra`` points to; raises ``KernelError`` for an attribute that C cannot have."""
         try:
-            return _core.make_extra(dict(attributes))
+            return _core.make_extra(dict(attributes), self.strings)
         except TypeError as problem:
             raise KernelError(self, f"an attribute cannot be passed to it: {problem}") from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import contextlib
 import dataclasses
 import enum
 import functools
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import PolyopError
 from ..core.origin import Origin
 
 MAX_DEPTH = 24
@@ -49,14 +51,21 @@ def rules_of(operator: Any) -> tuple[Any, ...]:
     return (operator.infer, *operator.rules, str(operator.dims), operator.autocast)
 
 
-def loop_kernel(function: Callable[..., Any], callers: tuple[Any, ...] = ()) -> Parts:
+def loop_kernel(function: Callable[..., Any]) -> Parts:
     """Yield the source of a loop kernel, its defaults, and what it reads from outside: constants and helpers.
 
-    ``callers`` are the functions of which this one is a helper.
+    These are the values of the definition, as in its compiled code.
     """
+    from ..loops.frontend.parse import outline
     from ..loops.frontend.source import read
 
-    source = read(function)
+    with contextlib.suppress(PolyopError):  # its use says what is wrong
+        outline(function)
+    yield from _loops(read(function), ())
+
+
+def _loops(source: Any, callers: tuple[Any, ...]) -> Parts:
+    """Yield the same of a kernel, or of a helper; ``callers`` are the functions that it is a helper of."""
     yield ast.unparse(source.tree).encode()
     yield from value(tuple(source.defaults.items()) if source.records else source.function().__defaults__)
     inside = {*source.parameters}  # the names of the kernel: also those that it assigns, as loop variables
@@ -66,26 +75,26 @@ def loop_kernel(function: Callable[..., Any], callers: tuple[Any, ...] = ()) -> 
     for statement in source.tree.body:
         for node in ast.walk(statement):
             if isinstance(node, (ast.Name, ast.Attribute)):
-                yield from _outer(source.outer, ast.unparse(node), inside, (*callers, source.function()))
+                yield from _outer(source, ast.unparse(node), inside, (*callers, source.function()))
 
 
-def _outer(outer: Callable[[str], Any], path: str, inside: set[str], callers: tuple[Any, ...]) -> Parts:
+def _outer(source: Any, path: str, inside: set[str], callers: tuple[Any, ...]) -> Parts:
     """Yield what is behind a global name, or a module's attribute, that a loop kernel reads."""
     from ..loops.frontend.language import is_word
+    from ..loops.frontend.records import is_record
 
-    root, *names = path.split(".")
-    try:
-        constant = None if root in inside or is_word(path) else outer(root)
-    except KeyError:  # a word of the language
+    if path.partition(".")[0] in inside or is_word(path):
         return
-    for name in names:
-        constant = getattr(constant, name, None)
-    if isinstance(constant, (*_CONSTANTS, np.ndarray)):
+    try:
+        constant = source.outer(path)
+    except KeyError:  # a word of the language, or no name
+        return
+    if isinstance(constant, (*_CONSTANTS, np.ndarray)) or is_record(constant):
         yield path.encode()
         yield from value(constant)
     elif isinstance(constant, types.FunctionType) and constant not in callers:
         yield path.encode()
-        yield from loop_kernel(constant, callers)
+        yield from _loops(source.helper(constant), callers)
 
 
 def globals_of(function: Callable[..., Any]) -> Parts:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..binary.hashes import known_digest
 from ..binary.open import open_library
+from ..core.abi import MARKER
 from ..core.dtypes import dtype_of_type_id
 from ..core.errors import (
     ArgumentTypeError,
@@ -23,10 +24,11 @@ from ..core.errors import (
     printable,
 )
 from ..core.limits import shown
+from ..core.lru_cache import LruCache
 from ..core.spec import Spec
 from . import tvm_ffi
 from .base import Accepts, flatten
-from .c_function import CFunctionKernel
+from .c_function import MOST_WITH_INIT, CFunctionKernel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,12 +70,17 @@ class LibraryKernel(CFunctionKernel):
 
             raise diagnose.missing_symbol(diagnose.read(self.file), self.name, handle)
         self._init = _core.find_symbol(handle, f"{self.name}Init")
+        if self._init:
+            self._launches = LruCache(MOST_WITH_INIT)
         self._infer_shape = _core.find_symbol(handle, f"{self.name}InferShape")
         self._infer_type = _core.find_symbol(handle, f"{self.name}InferType")
-        if self._init or self._infer_shape or self._infer_type:
+        has_companion = self._init or self._infer_shape or self._infer_type
+        if has_companion or not _core.find_symbol(handle, MARKER):
             from ..binary import diagnose
 
-            diagnose.check_companions(diagnose.read(self.file), self.name)
+            file = diagnose.read(self.file)
+            diagnose.check_companions(file, self.name)
+            self.strings = diagnose.strings_of(file)
 
     def __str__(self) -> str:
         """Return ``file:function``."""

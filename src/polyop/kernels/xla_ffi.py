@@ -27,10 +27,11 @@ from ..core.errors import (
     printable,
 )
 from ..core.limits import shown
+from ..core.lru_cache import LruCache
 from ..core.schema import Schema
 from ..core.spec import Spec
 from .base import Accepts
-from .c_function import CFunctionKernel, keep, read_capsule
+from .c_function import MOST_LAUNCHES, CFunctionKernel, keep, read_capsule
 from .library import LibraryKernel, prebuilt
 from .reference_name import split_reference
 from .source import is_source, source
@@ -112,7 +113,7 @@ class XlaHandler(CFunctionKernel):
         }
         bound.types = {**of_schema, **self.types}
         bound._lengths = frozenset(a.name for a in schema.arguments if a.type.is_tensor)  # noqa: SLF001
-        bound._launches = {}  # noqa: SLF001
+        bound._launches = LruCache(MOST_LAUNCHES)  # noqa: SLF001
         return bound
 
     def encode(self, attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Environment variables for developers of the compiler. They are read each time, so that a test can set them.
 
-POLYOP_STRICT=1             raise the exception of a pass with a bug, and verify the kernel after each pass;
-                            otherwise such a kernel runs in the author's order, with a warning
+POLYOP_STRICT=1             raise the exception of a pass or a printer with a bug, and the C compiler's error;
+                            verify the kernel after each pass. Otherwise such a kernel runs in the author's
+                            order, with a warning
 POLYOP_PRINT_AFTER=NAME     print the loops after this pass, or after "all", on stderr
 POLYOP_SKIP_PASSES=A,B      leave passes out, to find the one with a bug; kernels are then built anew
 """
@@ -12,7 +13,7 @@ import os
 
 
 def is_strict() -> bool:
-    """Whether exceptions in passes are raised."""
+    """Whether a bug of the compiler is an error, not a slower kernel."""
     return os.environ.get("POLYOP_STRICT") == "1"
 
 

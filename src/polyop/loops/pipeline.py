@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .analysis.loop_names import loop_names
+from .ir.exits import exit_flags, misplaced
 from .ir.grammar import Kernel
 from .ir.note import Note
 from .ir.schedule import NOTHING, Schedule
@@ -76,11 +77,12 @@ def schedule(
     """Return the program after all passes; ``steps`` are the author's.
 
     Raises ``ScheduleError`` for a step that is not legal, and ``AssertionError`` where a pass broke the
-    program. Private buffers are always verified, at the end; the grammar is verified after each pass where
-    POLYOP_STRICT is 1.
+    program. Private buffers and the exits of ``while`` loops are always verified, at the end; the grammar is
+    verified after each pass where POLYOP_STRICT is 1.
     """
     program = run_passes(Program(kernel, schedule=steps, loops=loop_names(kernel, {})), passes, watch)
     _ = program.kinds  # the CUDA emitter reads them, when isl's values are gone
+    verify("the last pass", misplaced(program.kernel, exit_flags(kernel)))
     if program.before_privatisation is not None:
         verify("the last pass", unowned(program.before_privatisation, program.kernel, program.owners))
     return program.without_isl()

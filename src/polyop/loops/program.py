@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..core.locks import cached_property
 from .analysis.bounds import Bounds
 from .analysis.dependence import Conflict, Kind, classify, conflicts
 from .analysis.polyhedra import Model
@@ -71,17 +71,17 @@ class Program:
         made = {name for name in names - self.loops.keys() if "." not in name}
         return set() if made else self.named_loops()
 
-    @functools.cached_property
+    @cached_property
     def model(self) -> Model:
         """The kernel as isl sees it."""
         return Model(self.kernel, self.session, self.owners)
 
-    @functools.cached_property
+    @cached_property
     def conflicts(self) -> list[Conflict]:
         """The pairs of accesses that touch the same element, one of them a write."""
         return conflicts(self.model)
 
-    @functools.cached_property
+    @cached_property
     def kinds(self) -> Mapping[str, Kind]:
         """By loop: parallel, reduction or sequential."""
         return classify(self.model, self.conflicts)

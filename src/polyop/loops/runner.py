@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
+from ..core.errors import FallbackWarning, PolyopError
 from . import debug
+from .ir.exits import exit_flags, misplaced
+from .ir.note import Note
 from .ir.verify import violations
 from .listing import listing
 from .program import AnyProgram, Program
@@ -42,11 +46,17 @@ Watch = Callable[[Pass[Any], Program, float], object]
 
 
 def run_passes(
-    program: AnyProgram, passes: Sequence[Pass[AnyProgram]], watch: Watch | None = None
+    program: AnyProgram,
+    passes: Sequence[Pass[AnyProgram]],
+    watch: Watch | None = None,
+    *,
+    is_derivation: bool = False,
 ) -> AnyProgram:
     """Return the program after all passes of a table, except those that POLYOP_SKIP_PASSES leaves out.
 
-    Raises ``AssertionError`` if POLYOP_STRICT is 1 and a pass returned an invalid kernel.
+    ``is_derivation``: there is no author's order to fall back to, so a pass that is not needed is left out
+    where it has a bug, with a note and a ``FallbackWarning``. Raises ``AssertionError`` if POLYOP_STRICT is 1
+    and a pass returned an invalid kernel, and what passes raise otherwise.
     """
     strict, skipped = debug.is_strict(), debug.skipped_passes()
     watchers = [watch] if watch is not None else []
@@ -55,14 +65,35 @@ def run_passes(
     for one in passes:
         if one.name in skipped and not one.needed:
             continue
-        started = time.perf_counter()
-        program = one.run(program)
+        started, exits = time.perf_counter(), exit_flags(program.kernel) if strict else frozenset()
+        try:
+            program = one.run(program)
+        except Exception as problem:
+            if strict or one.needed or not is_derivation or not _is_bug(problem):
+                raise
+            program = _left_out(program, one, problem)
         seconds = time.perf_counter() - started
         for each in watchers:
             each(one, program, seconds)
         if strict:
-            verify(one.name, violations(program.kernel, unique_loops=one.unique_loops))
+            faults = violations(program.kernel, unique_loops=one.unique_loops)
+            verify(one.name, faults or misplaced(program.kernel, exits))
     return program
+
+
+def _is_bug(problem: Exception) -> bool:
+    """Whether an exception of a pass is neither an error of the kernel's author nor a limit of isl."""
+    import islpy
+
+    return not isinstance(problem, (PolyopError, islpy.Error))
+
+
+def _left_out(program: AnyProgram, one: Pass[AnyProgram], problem: Exception) -> AnyProgram:
+    """Return a program that a pass has not changed, and say so."""
+    why = f"{type(problem).__name__}: {' '.join(str(problem).split())}"
+    text = f"its derivation leaves out {one.name}: {why}; POLYOP_STRICT=1 raises it"
+    warnings.warn(FallbackWarning(f"{program.kernel.name}: {text}"), stacklevel=2)
+    return program.with_(Note(min(program.kernel.source, default=0), text, "fallback"))
 
 
 def verify(name: str, faults: Sequence[str]) -> None:

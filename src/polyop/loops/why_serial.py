@@ -13,6 +13,12 @@ def why_serial(program: Program, loop: For) -> str:
     The clause has no capital and no full stop, as in "line 7 writes total, and in another iteration line 8
     reads it".
     """
+    clause = _reason(program, loop)
+    is_asked = loop.hint == "prange" and loop.var not in (*program.plan.threads, *program.plan.columns)
+    return f"{clause}; prange is a range here: threads share what is proved" if is_asked else clause
+
+
+def _reason(program: Program, loop: For) -> str:
     plan, kind = program.plan, program.kinds.get(loop.var)
     name = "parallel" if kind is None else kind.name
     if loop.hint == "serial":

@@ -12,7 +12,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
-from .interpose import plain, plain_attributes, wrap
+from .interpose import plain, plain_attributes, tracked_copy, wrap
 from .parameter import Parameter
 
 Position = int | tuple[int, ...] | None
@@ -162,8 +162,7 @@ def _tracked(args: Sequence[Any], position: int, nested: bool) -> Any:
             raise ArgumentTypeError("grad_position", rule, type(value).__name__)
         if nested and value.requires_grad:
             return value.view_as(value)  # a new tensor, which keeps the outer call's history
-        start = value.detach()
-        return start.requires_grad_(start.is_floating_point() or start.is_complex())
+        return tracked_copy(value)
 
     return pytree.tree_map(track, args[position])
 

@@ -117,6 +117,18 @@ def _plain_all(value: Any) -> Any:
     return plain(value)
 
 
+def set_requires_grad(tensor: Any, flag: bool) -> Any:
+    """Set whether gradients of a tensor are recorded, and return it; integers have none."""
+    with plain_attributes():
+        smooth = tensor.is_floating_point() or tensor.is_complex()
+        return torch.Tensor.requires_grad_(tensor, flag and smooth)
+
+
+def tracked_copy(tensor: Any) -> Any:
+    """Return a tensor of the same memory, without history, whose gradients are recorded."""
+    return set_requires_grad(tensor.detach(), True)
+
+
 def call_script(function: Callable[..., Any], *args: Any) -> Any:
     """Call a script's function from inside PyTorch, with MindSpore's attributes of its tensors."""
     if torch.compiler.is_dynamo_compiling():

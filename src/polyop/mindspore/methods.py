@@ -14,7 +14,7 @@ import torch
 
 from ..hosts.torch import tensors
 from .dtype import Type, from_torch, to_torch
-from .interpose import plain, unlike_torch
+from .interpose import plain, set_requires_grad, unlike_torch
 from .reduce import T, promoted, reduce
 
 
@@ -51,6 +51,11 @@ class Methods:
 
     sum = reduction("sum")
     mean = reduction("mean")
+
+    @unlike_torch
+    def requires_grad_(self, requires_grad: Any = True, /) -> None:
+        """Set whether gradients are recorded; integers have none. Return None, as MindSpore does."""
+        set_requires_grad(self, bool(requires_grad))
 
     def asnumpy(self) -> Any:
         """Return a NumPy array; it shares the memory of a dense CPU tensor."""

@@ -12,25 +12,25 @@ from .nearest import missing
 OF_TENSORS = (
     "T", "abs", "add", "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "asnumpy",
     "assign_value", "astype", "broadcast_to", "ceil", "clamp", "clip", "contiguous", "copy", "copy_",
-    "cos", "cumsum", "div", "dtype", "eq", "equal", "erf", "exp", "expand_as", "expand_dims", "flatten",
-    "float", "floor", "floor_divide", "gather", "ge", "gt", "half", "has_init", "index_select",
+    "cos", "cumsum", "device", "div", "dtype", "eq", "equal", "erf", "exp", "expand_as", "expand_dims",
+    "flatten", "float", "floor", "floor_divide", "gather", "ge", "gt", "half", "has_init", "index_select",
     "init_data", "int", "is_contiguous", "isfinite", "isinf", "isnan", "item", "itemsize", "le", "log",
     "logical_and", "logical_not", "logical_or", "logical_xor", "long", "lt", "mT", "masked_fill", "matmul",
     "max", "maximum", "mean", "min", "minimum", "move_to", "mul", "nbytes", "ndim", "ne", "neg", "numpy",
-    "permute", "pow", "prod", "reciprocal", "reshape", "round", "rsqrt", "shape", "sigmoid", "sign", "sin",
-    "size", "softmax", "sort", "split", "sqrt", "square", "squeeze", "std", "strides", "sub", "sum",
-    "swapaxes", "swapdims", "tanh", "tile", "to", "tolist", "topk", "transpose", "tril", "triu", "type",
-    "unsqueeze", "value", "var", "view", "view_as", "where",
+    "permute", "pow", "prod", "reciprocal", "requires_grad_", "reshape", "round", "rsqrt", "shape", "sigmoid",
+    "sign", "sin", "size", "softmax", "sort", "split", "sqrt", "square", "squeeze", "std", "strides", "sub",
+    "sum", "swapaxes", "swapdims", "tanh", "tile", "to", "tolist", "topk", "transpose", "tril", "triu",
+    "type", "unsqueeze", "value", "var", "view", "view_as", "where",
 )  # fmt: skip
 """The names that are offered. Each has a row in the comparison with MindSpore."""
 
 PLUMBING = frozenset([
     "add_", "as_strided", "as_subclass", "backward", "clone", "const_data_ptr", "cpu", "cuda", "data",
-    "data_ptr", "detach", "detach_", "device", "dim", "div_", "element_size", "fill_", "get_device",
+    "data_ptr", "detach", "detach_", "dim", "div_", "element_size", "fill_", "get_device",
     "grad", "grad_dtype", "grad_fn", "is_complex", "is_conj", "is_cpu", "is_cuda", "is_floating_point",
     "is_inference", "is_leaf", "is_meta", "is_neg", "is_nested", "is_quantized", "is_sparse", "layout",
     "module_load", "mul_", "name", "names", "numel", "output_nr", "register_hook", "requires_grad",
-    "requires_grad_", "retain_grad", "retains_grad", "storage_offset", "stride", "sub_", "untyped_storage",
+    "retain_grad", "retains_grad", "storage_offset", "stride", "sub_", "untyped_storage",
     "volatile", "zero_",
 ])  # fmt: skip
 """What hosts, PyTorch's C++ code and gradients need. They have one meaning, whoever calls."""

@@ -107,6 +107,12 @@ def _shape(tensor: Any) -> tuple[int, ...]:
         return tuple(tensor.shape) if unknown is None else unknown
 
 
+def _device(tensor: Any) -> str:
+    with plain_attributes():
+        device = tensor.device
+    return "CPU" if device.type in ("cpu", "meta") else f"GPU:{device.index or 0}"
+
+
 def _transposed(tensor: Any) -> Any:
     return tensor.permute(tuple(range(tensor.dim()))[::-1])
 
@@ -116,6 +122,7 @@ _ATTRIBUTES: dict[Any, Callable[[Any], Any]] = {
     torch.Tensor.dtype.__get__: _dtype,
     torch.Tensor.shape.__get__: _shape,
     torch.Tensor.T.__get__: _transposed,
+    torch.Tensor.device.__get__: _device,
 }
 
 

@@ -11,7 +11,7 @@ from ..core.errors import ArgumentValueError
 from . import context
 from .capture import captured
 from .grad import detached, differentiate, evaluate
-from .interpose import plain, wrap
+from .interpose import plain, tracked_copy, wrap
 from .parameter import Parameter
 
 
@@ -62,7 +62,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     """
     listed = [weights] if isinstance(weights, Parameter) else list(weights or ())
     with torch.enable_grad():
-        tracked = [x.detach().requires_grad_(x.is_floating_point() or x.is_complex()) for x in inputs]
+        tracked = [tracked_copy(x) for x in inputs]
         value = fn(*tracked)
     outputs = value[0] if has_aux else value
 

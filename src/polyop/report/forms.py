@@ -8,15 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.errors import ScheduleError
 from ..loops.analysis.cost import HEAVY
 from ..loops.emit.printer import notes, source
 from ..loops.ir.grammar import Kernel, Op, statements, walk
 from ..loops.ir.note import Note
-from ..loops.library.make import schedule_or_original
+from ..loops.library.library import schedule_or_original
 from ..loops.library.options import Options, exported
 from ..loops.listing import listing
-from ..loops.pipeline import schedule
 from ..loops.program import Program
 from ..loops.runner import Pass
 from ..loops.schedule.chosen import chosen
@@ -133,15 +131,11 @@ def costly(kernel: Kernel) -> Iterator[str]:
 
 
 def _program(kernel: Kernel, options: Options, watch: _Watch) -> Program:
-    """Return the program after all passes; in the author's order where they fail, as a call does it."""
-    if not options.checked:
-        try:
-            return schedule(kernel, watch=watch, steps=options.schedule)
-        except ScheduleError:
-            raise
-        except Exception:  # noqa: BLE001 - the next line fails in the same way, and says what a call says
-            watch.steps.clear()
-    return schedule_or_original(kernel, options)
+    """Return the program that a call runs; in the author's order there are no steps of passes to show."""
+    program = schedule_or_original(kernel, options, watch)
+    if program.checked:
+        watch.steps.clear()
+    return program
 
 
 def source_lines(kernel: Kernel, facts: Sequence[LoopFact], told: Sequence[Note]) -> Iterator[SourceLine]:

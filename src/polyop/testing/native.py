@@ -57,7 +57,9 @@ class _Launcher(_core.Call):
 
     def __init__(self, launch: Any, tensors: int, kernel: CFunctionKernel) -> None:
         self.ready, self.kernel = launch, kernel
-        self.configure("t" * tensors, (_MISSING,) * tensors, tensors, _MISSING, True, 0, 0, False)
+        self.configure(
+            "t" * tensors, ("",) * tensors, (_MISSING,) * tensors, tensors, _MISSING, True, 0, 0, False
+        )
 
     def _prepare(self, _: tuple[Any, ...], rows: tuple[Any, ...] = ()) -> tuple[Any, bool]:
         del rows

@@ -19,7 +19,7 @@ from .. import _core
 from ..bench.timing import measure
 from ..core.errors import BuildError, PolyopError, ScheduleError, UnsupportedError
 from ..loops.ir.schedule import Schedule
-from ..loops.library.make import schedule_or_original
+from ..loops.library.library import schedule_or_original
 from ..loops.library.tuned import SAME_BITS
 from ..loops.listing import listing
 from ..loops.targets import isa

@@ -9,12 +9,13 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import IO
 
 from ..core.errors import LibraryError
 from ..core.limits import shown
+from ..core.locks import cached_property
 
 _CHUNK = 1 << 20
 _MAX_TEXT = 32 << 20
@@ -35,6 +36,9 @@ class Archive:
     def __init__(self, path: Path) -> None:
         """Open the file; raises ``LibraryError`` if it is damaged, or unpacks to far more than its size."""
         self.path = path
+        if path.exists() and not path.is_file():  # to open a pipe waits for ever
+            seen = "a directory" if path.is_dir() else "a device, pipe or socket"
+            raise LibraryError(str(path), "must be a wheel", seen)
         with self._reading("its list of files"):
             self._zip = zipfile.ZipFile(path)
             packed = path.stat().st_size

@@ -18,7 +18,7 @@ from ..binary.known_libraries import frameworks
 from ..core.errors import LibraryError
 from ..core.limits import read_json
 from ..kernels.module.library import VERSION
-from . import platforms
+from . import platforms, requirement
 from .archive import Archive
 from .audit_loops import describe_loops, has_loops
 from .fatbin import architectures
@@ -43,13 +43,13 @@ def audit(path: str | Path) -> Report:
     report = Report([("wheel", path.name)])
     with closing(Archive(path)) as archive, tempfile.TemporaryDirectory() as folder:
         _check_files(archive, report)
-        _check_metadata(archive, named, report)
+        torch = _check_metadata(archive, named, report)
         libraries = list(_libraries(archive, Path(folder), report))
         own = {PurePosixPath(one).name for one, _ in libraries}
         for member, file in libraries:
-            _check_library(member, file, named, own, report)
+            _check_library(member, file, named, own, torch, report)
         _check_floors([file for _, file in libraries], named["tag"], report)
-        _describe_operators(archive, report)
+        _describe_operators(archive, torch, report)
         describe_loops(archive, dict(libraries), report)
     return report
 
@@ -77,7 +77,9 @@ def _check_files(archive: Archive, report: Report) -> None:
             report.breaches.append(f"{name} is not the file that its RECORD names: the hashes differ")
 
 
-def _check_metadata(archive: Archive, named: re.Match[str], report: Report) -> None:
+def _check_metadata(archive: Archive, named: re.Match[str], report: Report) -> str:
+    """Return the version of PyTorch that the wheel requires, "" if it allows several or none."""
+    torch = ""
     for member in archive.names:
         if member.endswith(".dist-info/WHEEL"):
             tags = re.findall(r"^Tag: (\S+)", archive.text(member), re.MULTILINE)
@@ -91,10 +93,12 @@ def _check_metadata(archive: Archive, named: re.Match[str], report: Report) -> N
             if set(tags) != expanded:
                 report.breaches.append(f"its name says {expected}, and its WHEEL file {', '.join(tags)}")
         if member.endswith(".dist-info/METADATA"):
-            requirements = re.findall(r"^Requires-Dist: (.+?)\s*$", archive.text(member), re.MULTILINE)
+            requirements = requirement.requirements(archive.text(member))
+            torch = requirement.pinned(requirements)
             report.facts.append(("requires", ", ".join(requirements) or "nothing"))
             if not any(re.match(r"polyop\b", one) for one in requirements):
                 report.notes.append('it does not require polyop: dependencies = ["polyop"] in pyproject.toml')
+    return torch
 
 
 def _libraries(archive: Archive, folder: Path, report: Report) -> Iterator[tuple[str, LibraryFile]]:
@@ -112,7 +116,7 @@ def _libraries(archive: Archive, folder: Path, report: Report) -> Iterator[tuple
 
 
 def _check_library(
-    member: str, file: LibraryFile, named: re.Match[str], own: set[str], report: Report
+    member: str, file: LibraryFile, named: re.Match[str], own: set[str], torch: str, report: Report
 ) -> None:
     report.facts.append(("library", f"{member} ({file.machine})"))
     report.facts.append(("needs", ", ".join(file.needed) or "nothing"))
@@ -125,16 +129,21 @@ def _check_library(
         name = framework.partition(" ")[0]
         if name == "Python" and named["abi"] != "none":
             continue  # the tag names the Python
+        if name == "PyTorch" and torch:
+            continue  # the requirement names the PyTorch
         if name in _UNSTABLE:
             symbols = [one for one in file.undefined if list(frameworks([], [one]))][:3]
             examples = f", such as {', '.join(symbols)}" if symbols else ""
             rule = (
                 "a wheel tagged py3-none must not" if named["abi"] == "none" else "no tag says which version"
             )
+            if name == "PyTorch":
+                rule += ", nor does a requirement, such as torch==2.13.*"
             report.breaches.append(f"{member} needs {framework}{examples}; {rule}")
         else:
             report.notes.append(f"{member} needs {framework}")
     foreign = [one for one in file.needed if not platforms.SYSTEM.fullmatch(one) and one not in own]
+    foreign = [one for one in foreign if not (torch and requirement.is_pytorchs(one))]
     if foreign and platforms.promise(named["tag"]):
         listed = ", ".join(foreign)
         report.breaches.append(
@@ -166,28 +175,36 @@ def _check_floors(files: list[LibraryFile], tag: str, report: Report) -> None:
         report.breaches.append(f"it needs GLIBCXX {_dotted(cxx)}, and systems of {tag} have {has}")
 
 
-def _describe_operators(archive: Archive, report: Report) -> None:
+def _describe_operators(archive: Archive, torch: str, report: Report) -> None:
     records = [name for name in archive.names if PurePosixPath(name).name == FILE]
     if not records and not has_loops(archive):
         report.notes.append(f"it has no {FILE}: it was not built by polyop, or has no operators")
     for member in records:
-        _describe_file(archive, member, report)
+        _describe_file(archive, member, torch, report)
 
 
-def _describe_file(archive: Archive, member: str, report: Report) -> None:
+def _describe_file(archive: Archive, member: str, torch: str, report: Report) -> None:
     try:
-        _describe_record(archive, member, read_json(archive.text(member)), report)
+        _describe_record(archive, member, read_json(archive.text(member)), torch, report)
     except (ValueError, LookupError, TypeError, AttributeError) as problem:
         report.breaches.append(f"{member} cannot be read: {type(problem).__name__}: {problem}")
 
 
-def _describe_record(archive: Archive, member: str, record: Any, report: Report) -> None:
+def _describe_record(archive: Archive, member: str, record: Any, torch: str, report: Report) -> None:
     if record["format"] != FORMAT:
         report.breaches.append(f"{member} has format {record['format']}, this polyop knows {FORMAT}")
         return
     library = str(PurePosixPath(member).with_name(record["library"]))
-    report.facts.append(("ABI version", f"{record['abi']} (this polyop: {VERSION})"))
-    if record["abi"] != VERSION:
+    if "torch" in record:
+        report.facts.append(("PyTorch", str(record["torch"])))
+        if record["torch"] != torch:
+            required = f"requires PyTorch {torch}" if torch else "fixes no version of PyTorch"
+            report.breaches.append(
+                f"{library} was compiled for PyTorch {record['torch']}; the wheel {required}"
+            )
+    else:
+        report.facts.append(("ABI version", f"{record['abi']} (this polyop: {VERSION})"))
+    if record.get("abi", VERSION) != VERSION:
         report.breaches.append(f"{library} has ABI version {record['abi']}, and this polyop loads {VERSION}")
     if library not in archive.names:
         report.breaches.append(f"{member} tells of {library}, which is not inside")

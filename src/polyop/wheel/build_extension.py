@@ -11,17 +11,18 @@ from typing import Any
 
 from setuptools.command.build_ext import build_ext
 
-from ..binary.elf import read
+from ..binary.elf import python_modules, read
 from ..build import build, compilers
 from ..build.cuda import architecture_flags
 from ..build.paths import include_folder
-from ..build.sources import gather
+from ..build.show import line_per_file
 from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..loops.library.shipped import FOLDER
 from ..loops.library.tuned import SUFFIX
-from . import wrappers
+from . import for_pytorch as pytorch
+from . import requirement, wrappers
 from .extension import OperatorExtension
-from .information import FILE, describe, record, with_dims
+from .information import FILE, Described, describe, record, with_dims
 from .loop_extension import LoopExtension
 from .platforms import platform_tag
 
@@ -30,8 +31,9 @@ class BuildExtension(build_ext):  # type: ignore[misc]
     """Builds ``OperatorExtension`` and ``LoopExtension`` of a setup.py; setuptools builds all others.
 
     A wheel without other extensions has the tag ``py3-none`` and the oldest platform that its
-    libraries run on, or that of ``--plat-name``. Sources that include PyTorch's headers become a
-    module with the extension's name, as PyTorch's own command makes it; that wheel is for one Python.
+    libraries run on, or that of ``--plat-name``. Sources that include PyTorch's headers and bind functions
+    become a module with the extension's name, as PyTorch's own command makes it; that wheel is for one
+    Python. A wheel with code for PyTorch requires the PyTorch that it was compiled for.
     """
 
     extensions: list[Any]
@@ -51,13 +53,17 @@ class BuildExtension(build_ext):  # type: ignore[misc]
     def run(self) -> None:
         """Build all, and tag the wheel."""
         extensions = [one for one in self.extensions if isinstance(one, OperatorExtension)]
-        built = [self._build(one) for one in extensions if not _uses_pytorch(one)]
-        for_pytorch = [self._build_for_pytorch(one) for one in extensions if _uses_pytorch(one)]
+        with line_per_file():
+            for_pytorch = [one for one in extensions if pytorch.uses_pytorch(one)]
+            built = [self._build(one) for one in extensions if one not in for_pytorch]
+            built += [self._build_for_pytorch(one) for one in for_pytorch]
         built += self._build_loops()
         with self._others() as others:
             if others:
                 super().run()
-        if built and not (for_pytorch or others):
+        if for_pytorch:
+            self._require_pytorch()
+        if built and not (others or any(requirement.needs_python(read(path)) for path in built)):
             self._tag(built)
 
     @contextmanager
@@ -132,30 +138,63 @@ class BuildExtension(build_ext):  # type: ignore[misc]
             output=folder / f"lib{extension.name.rpartition('.')[2].lstrip('_')}.so",
         )
         operators = with_dims(describe(library, extension.names), extension.dims)
-        texts = {
-            "__init__.py": wrappers.module(library.name, operators, extension.docs),
-            "__init__.pyi": wrappers.stubs(library.name, operators, extension.docs),
-            "py.typed": "",
-            FILE: json.dumps(record(library, operators), indent=2) + "\n",
-        }
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
+        self._write_package(extension, library, operators)
         return library
 
+    def _write_package(
+        self, extension: OperatorExtension, library: Path, operators: list[Described], torch: str = ""
+    ) -> None:
+        """Write the files beside a library; ``torch`` is the version of PyTorch that it is for, if it is."""
+        texts = {
+            "__init__.py": wrappers.module(library.name, operators, extension.docs, torch),
+            "__init__.pyi": wrappers.stubs(library.name, operators, extension.docs),
+            "py.typed": "",
+            FILE: json.dumps(record(library, operators, torch), indent=2) + "\n",
+        }
+        for name, text in texts.items():
+            (library.parent / name).write_text(text, encoding="utf-8")
+
     def _build_for_pytorch(self, extension: OperatorExtension) -> Path:
-        """Write the library of sources for PyTorch: a module for this Python, and this PyTorch."""
-        if extension.names or extension.docs or extension.dims:
-            rule = "names, docs and dims are not for PyTorch's sources: a module names its own functions"
-            raise ArgumentValueError(f"OperatorExtension {extension.name}", rule)
-        path = self._folder(extension.name).parent / Path(self.get_ext_filename(extension.name)).name
+        """Write the library of sources for PyTorch, and return it.
+
+        Sources that bind functions for Python become a module for this Python. Sources that only register
+        operators, by TORCH_LIBRARY, become a package that loads the library for every framework.
+        """
+        subject, last = f"OperatorExtension {extension.name}", extension.name.rpartition(".")[2]
+        if extension.docs or extension.dims:
+            rule = "docs and dims are not for PyTorch's sources, which register their own"
+            raise ArgumentValueError(subject, rule)
+        if pytorch.binds_python(extension):
+            path = self._folder(extension.name).parent / Path(self.get_ext_filename(extension.name)).name
+            library = self._compile_for_pytorch(extension, path, package=False)
+            modules = python_modules(read(library))
+            if modules and last not in modules:
+                rule = f"its PYBIND11_MODULE must be called {last}, which is imported"
+                hint = "write PYBIND11_MODULE(TORCH_EXTENSION_NAME, m): the build fills the name in"
+                raise ArgumentValueError(subject, rule, modules[0], hint=hint)
+            if modules and extension.names:
+                rule = "names are not for a module of Python, which names its own functions"
+                raise ArgumentValueError(subject, rule)
+            if modules:
+                return library
+            library.unlink()
+        path = self._folder(extension.name) / f"lib{last.lstrip('_')}.so"
+        library = self._compile_for_pytorch(extension, path, package=True)
+        operators = pytorch.describe(library, extension.names)
+        self._write_package(extension, library, operators, pytorch.version())
+        return library
+
+    def _compile_for_pytorch(self, extension: OperatorExtension, path: Path, *, package: bool) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
+        here = self.inplace or self.editable_mode  # PyTorch is elsewhere
         return build(
             extension.sources,
             flags=[f"-ffile-prefix-map={Path.cwd()}/=", *extension.compile_flags()],
-            link_flags=[*_link_flags(extension), "-Wl,-rpath,$ORIGIN/torch/lib"],
+            link_flags=_link_flags(extension),
             include_paths=extension.include_dirs,
             debug=extension.debug,
             cuda_architectures=extension.cuda_architectures,
+            run_path=None if here else pytorch.run_path(extension.name, package=package),
             output=path,
         )
 
@@ -181,11 +220,23 @@ class BuildExtension(build_ext):  # type: ignore[misc]
             mapping: dict[str, str] = super().get_output_mapping() if others else {}
             return mapping
 
+    def _require_pytorch(self) -> None:
+        """Let the wheel require the PyTorch that its libraries are compiled for."""
+        wheel = self.distribution.get_command_obj("bdist_wheel")
+        write, version = wheel.write_wheelfile, pytorch.version()
+
+        def write_wheelfile(folder: str, *args: Any, **kwargs: Any) -> None:
+            requirement.require(Path(folder, "METADATA"), version)
+            write(folder, *args, **kwargs)
+
+        wheel.write_wheelfile = write_wheelfile
+
     def _tag(self, libraries: list[Path]) -> None:
         wheel = self.distribution.get_command_obj("bdist_wheel")
         files = [read(path) for path in libraries]
-        own = {path.name for path in libraries}
-        needed = [name for file in files for name in file.needed if name not in own]
+        inside = {path.name for path in libraries}
+        needed = [name for file in files for name in file.needed if name not in inside]
+        needed = [name for name in needed if not requirement.is_pytorchs(name)]  # the wheel requires it
         tag = platform_tag(files[0].machine, [one for file in files for one in file.versions], needed)
 
         def get_tag() -> tuple[str, str, str]:
@@ -201,8 +252,3 @@ def _link_flags(extension: OperatorExtension) -> list[str]:
     if extension.cuda_architectures and any(str(path).endswith(".cu") for path in extension.sources):
         flags += architecture_flags(compilers.find("cuda"), extension.cuda_architectures)
     return flags
-
-
-def _uses_pytorch(extension: OperatorExtension) -> bool:
-    sources = gather(extension.sources, None, "c++", extension.include_dirs)
-    return any(source.uses_pytorch for source in sources)

@@ -49,17 +49,29 @@ def describe(library: Path, names: Mapping[str, str]) -> list[Described]:
     that cannot be used.
     """
     rows = checked_rows(open_rows(library), library, {})
-    renamed = {operator: name for name, operator in names.items()}
-    operators: list[Described] = []
+    found = []
     for row in rows:
         if row.kind == "schema":
-            schema = schema_of(row)
-            chosen = renamed.pop(schema.qualified_name, None) or renamed.pop(schema.name, None)
-            function = chosen or schema.name + (f"_{schema.overload}" if schema.overload else "")
             keys = {
                 one.key: one.place for one in rows if one.kind == "implementation" and one.name == row.name
             }
-            operators.append(Described(schema, function, keys, row.place))
+            found.append((schema_of(row), keys, row.place))
+    return with_names(found, names)
+
+
+def with_names(
+    found: Sequence[tuple[Schema, Mapping[str, str], str]], names: Mapping[str, str]
+) -> list[Described]:
+    """Return operators with their Python names; ``found`` has the schema, the keys and the place of each.
+
+    Raises ``ArgumentValueError`` for names that cannot be used.
+    """
+    renamed = {operator: name for name, operator in names.items()}
+    operators: list[Described] = []
+    for schema, keys, place in found:
+        chosen = renamed.pop(schema.qualified_name, None) or renamed.pop(schema.name, None)
+        function = chosen or schema.name + (f"_{schema.overload}" if schema.overload else "")
+        operators.append(Described(schema, function, keys, place))
     if renamed:
         available = ", ".join(one.schema.qualified_name for one in operators)
         raise ArgumentValueError(
@@ -96,11 +108,14 @@ def _check_functions(operators: list[Described]) -> None:
         owners[one.function] = one
 
 
-def record(library: Path, operators: list[Described]) -> dict[str, Any]:
-    """Return the content of ``operators.json``: the library with its hash, and its operators."""
+def record(library: Path, operators: list[Described], torch: str = "") -> dict[str, Any]:
+    """Return the content of ``operators.json``: the library with its hash, and its operators.
+
+    ``torch`` is the version of PyTorch that it was compiled for, "" for a library of polyop's ABI.
+    """
     return {
         "format": FORMAT,
-        "abi": VERSION,
+        **({"torch": torch} if torch else {"abi": VERSION}),
         "library": library.name,
         "sha256": hashlib.sha256(library.read_bytes()).hexdigest(),
         "operators": [

@@ -36,9 +36,10 @@ from ..loops.emit.printer import notes
 from ..loops.frontend.parse import outline
 from ..loops.ir.grammar import Kernel
 from ..loops.library import shipped, tuned
-from ..loops.library.library import compiler_digest
-from ..loops.library.make import schedule_or_original, sources
+from ..loops.library.library import compiler_digest, schedule_or_original
+from ..loops.library.make import sources, with_fallback
 from ..loops.library.options import Options, exported, flags_of
+from ..loops.program import Program
 from ..loops.targets import isa
 from .loop_extension import LoopExtension
 from .signatures import Signature
@@ -123,14 +124,18 @@ def _compile(extension: LoopExtension, kernel: Kernel, options: Options, folder:
     """Compile one library and return its row of the index."""
     # messages name the file by its path in the package: no path of the builder gets into the wheel
     placed = replace(kernel, file=f"{extension.name.replace('.', '/')}.py")
-    program = schedule_or_original(placed, options)
-    if program.fallback:
-        warnings.warn(FallbackWarning(program.fallback), stacklevel=2)
     digest = shipped.digest(kernel, precise=options.precise, schedule=options.schedule)
     library = folder / f"{kernel.name}-{digest[:12]}.so"
-    files = [store_code(text, "c") for text in sources(placed, options, program=program)]
     flags = flags_of(compilers.find("c").family, options)
-    build(files, flags=flags, link_flags=["-Wl,-s"], torch=False, output=library)
+
+    def compiled(program: Program) -> Program:
+        files = [store_code(text, "c") for text in sources(placed, options, program)]
+        build(files, flags=flags, link_flags=["-Wl,-s"], torch=False, output=library)
+        return program
+
+    program = with_fallback(placed, options, compiled)
+    if program.fallback:
+        warnings.warn(FallbackWarning(program.fallback), stacklevel=2)
     return {
         "function": kernel.name,
         "signature": shipped.signature(kernel),

@@ -28,6 +28,11 @@ _CPP = {
     "tests/test_eager.py": "test_eager.py.in",
     "tests/test_graph.py": "test_graph.py.in",
 }
+_TORCH = {
+    "MANIFEST.in": "MANIFEST_torch.in.in",
+    "csrc/ops.cpp": "ops_torch.cpp.in",
+    "tests/test_eager.py": "test_eager.py.in",
+}
 _LOOPS = {"src/@name@/kernels.py": "kernels.py.in", "tests/test_loops.py": "test_loops.py.in"}
 
 
@@ -54,10 +59,26 @@ _LOOP_USE = "@name@.softmax(x)  # of each row, with its gradient; x of any frame
 _CPP_TRY = "import numpy, @name@; x = numpy.ones(4); print(@name@.add_custom(x, x, alpha=2.0))"
 _LOOP_TRY = "import numpy, @name@; print(@name@.softmax(numpy.ones((2, 4))))"
 _FOR_ALL = "in one wheel for PyTorch, JAX, MindSpore and NumPy and for every Python."
+_BUILD_TOO = "; python -m build does as well"
+_WITHOUT_TORCH = {
+    "serves": "every Python",
+    "torch": "",
+    "isolation": "",
+    "ci_needs": "",
+    "build_too": _BUILD_TOO,
+}
+_WITH_TORCH = {
+    "serves": "every Python, with the PyTorch that it was compiled for, which it requires",
+    "torch": ', "torch"',
+    "build_too": "",
+    "isolation": " --no-build-isolation",  # else pip compiles for a newer PyTorch than the one that is there
+    "ci_needs": " setuptools torch --extra-index-url https://download.pytorch.org/whl/cpu",
+}
 KINDS = {
     "cpp": Kind(
         _CPP,
         {
+            **_WITHOUT_TORCH,
             "summary": f"Operators in C++, {_FOR_ALL}",
             "extensions": "OperatorExtension",
             "ext_modules": "<setup_cpp.py.in>",
@@ -72,6 +93,7 @@ KINDS = {
     "loops": Kind(
         _LOOPS,
         {
+            **_WITHOUT_TORCH,
             "summary": f"Loop kernels in Python, compiled, {_FOR_ALL}",
             "extensions": "LoopExtension",
             "ext_modules": "<setup_loops.py.in>",
@@ -86,6 +108,7 @@ KINDS = {
     "mixed": Kind(
         _CPP | _LOOPS,
         {
+            **_WITHOUT_TORCH,
             "summary": f"Operators in C++ and loop kernels in Python, {_FOR_ALL}",
             "extensions": "LoopExtension, OperatorExtension",
             "ext_modules": "<setup_cpp.py.in><setup_loops.py.in>",
@@ -95,6 +118,22 @@ KINDS = {
             "layout": _CPP_ROWS + _LOOP_ROW + _SETUP_ROW + _GRAPH_ROWS + _TEST_ROW,
             "more": "<README_graph.md.in>",
             "ci_graph": "<ci_graph.yml.in>",
+        },
+    ),
+    "torch": Kind(
+        _TORCH,
+        {
+            **_WITH_TORCH,
+            "summary": "Operators in C++ with `TORCH_LIBRARY`, in one wheel for PyTorch, JAX, MindSpore and "
+            "NumPy.",
+            "extensions": "OperatorExtension",
+            "ext_modules": "<setup_torch.py.in>",
+            "imports": "<init_cpp.py.in>",
+            "use": _CPP_USE,
+            "try": _CPP_TRY,
+            "layout": _CPP_ROWS + _TEST_ROW,
+            "more": "",
+            "ci_graph": "",
         },
     ),
 }

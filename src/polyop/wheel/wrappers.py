@@ -22,8 +22,21 @@ _FIXED = '''"""Operators of {library}, for every framework; written by polyop wh
 '''
 
 
-def module(library: str, operators: Sequence[Described], docs: Mapping[str, str]) -> str:
-    """Return the text of ``__init__.py``, which loads the library and names its operators."""
+_FOR_TORCH = """import torch as _torch
+
+if _torch.__version__.split(".")[:2] != {numbers!r}:
+    raise ImportError(
+        f"{{__name__}}: was compiled for PyTorch {version}, but this is PyTorch {{_torch.__version__}}\\n"
+        "  pip install 'torch=={version}.*', or build the wheel with this PyTorch"
+    )
+"""
+
+
+def module(library: str, operators: Sequence[Described], docs: Mapping[str, str], torch: str = "") -> str:
+    """Return the text of ``__init__.py``, which loads the library and names its operators.
+
+    ``torch`` is the version of PyTorch that the library was compiled for, "" for one that needs none.
+    """
     docstrings = {one.schema.name: docs[one.function] for one in operators if one.function in docs}
     dims = {
         one.schema.qualified_name: one.notation.keywords() for one in operators if one.notation is not None
@@ -36,6 +49,7 @@ def module(library: str, operators: Sequence[Described], docs: Mapping[str, str]
         "import pathlib as _pathlib",
         "",
         "import polyop as _polyop",
+        *(_FOR_TORCH.format(version=torch, numbers=torch.split(".")).splitlines() if torch else []),
         "",
         f"library = _polyop.load_library({', '.join(arguments)})",
         *(f'{one.function} = library["{one.schema.qualified_name}"]' for one in operators),

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from polyop.core.errors import InformationError
+from polyop.core.errors import FallbackWarning, InformationError
 from polyop.core.information import registration
 from polyop.core.information.information import Information
 from polyop.core.information.registration import forget, register
@@ -140,6 +140,7 @@ def test_callables_are_told_apart_by_identity():
         register(one.method, read(info()), subject="demo")
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(
     "make", [function, Equal, lambda: functools.partial(max, 1)], ids=["lambda", "object", "partial"]
 )
@@ -175,3 +176,17 @@ def test_threads_register_one_information():
         thread.join()
     assert len(registered) == 8
     assert len({id(i) for i in registered}) == 1
+
+
+def test_the_first_stays_with_a_warning_where_mindspore_keeps_it():
+    f = function()
+    first = register(f, read(info()), subject="demo", keep_first=True)
+    for _ in range(2):
+        with pytest.warns(
+            FallbackWarning, match="demo: the registration information for CPU at .* is ignored"
+        ) as seen:
+            assert register(f, read(info(inputs=2)), subject="demo", keep_first=True) == first
+        assert "these parts differ: inputs" in str(seen[0].message)
+        assert str(seen[0].message).count(f"{__file__}:") == 2
+    constants = [register(f, read(i), subject="demo", keep_first=True) for i in (info("GPU"), info("GPU"))]
+    assert constants[0] == constants[1]

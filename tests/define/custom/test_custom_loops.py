@@ -242,6 +242,7 @@ def same(result, expected, tolerance=0.0):
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance * 10)
 
 
+@pytest.mark.slow(8)
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_values_on_numpy(name, dtype):
     scenario = SCENARIOS[name]
@@ -278,6 +279,7 @@ def test_gradients_on_numpy_and_pytorch(name):
     same(torch.autograd.grad(parts(out), leaves, [torch.ones_like(x) for x in parts(out)]), expected, 1e-6)
 
 
+@pytest.mark.slow(8)
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_values_on_pytorch(name, dtype):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -286,6 +288,7 @@ def test_values_on_pytorch(name, dtype):
     same(make_operator(scenario)(*map(torch.tensor, inputs)), scenario.expected(*inputs))
 
 
+@pytest.mark.slow(5)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_compiled_whole_by_pytorch(name):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -305,6 +308,7 @@ def test_compiled_whole_by_pytorch(name):
     same(torch.autograd.grad(result, leaves), torch.autograd.grad(expected, leaves), 1e-6)
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("mode", ["PYNATIVE_MODE", "GRAPH_MODE"])
 @pytest.mark.parametrize("name", SCENARIOS)
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # PyTorch's own

@@ -26,6 +26,7 @@ def incremented(x):
     return x
 
 
+@pytest.mark.slow
 def test_values_and_gradients():
     op = polyop.operator(
         "loops::scaled(Tensor x, float alpha, int n=2) -> Tensor",

@@ -31,6 +31,7 @@ def polyop_says(*arguments):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_explain_names_lines_and_what_became_of_their_loops():
     pytest.importorskip("torch", reason="PyTorch is not installed, and the example calls it")
     text = polyop_says("explain", str(EXAMPLE), "custom::softmax", "--input", "float32[8,128]")
@@ -39,6 +40,7 @@ def test_explain_names_lines_and_what_became_of_their_loops():
     assert "outputs     float32[8, 128]" in text
 
 
+@pytest.mark.slow
 def test_check_passes_on_the_example():
     pytest.importorskip("torch", reason="PyTorch is not installed, and the example calls it")
     text = polyop_says("check", str(EXAMPLE))
@@ -59,6 +61,7 @@ def test_the_c_carries_the_lines_of_the_function():
         other.source()
 
 
+@pytest.mark.slow
 def test_a_loop_kernel_as_the_kernel_of_an_operator():
     op = polyop.operator(
         "loops_seen::doubled(Tensor x) -> Tensor",

@@ -76,6 +76,7 @@ DTYPES = [np.float64, np.float32, np.float16, ml_dtypes.bfloat16, bool]
 DTYPES += [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 
 
+@pytest.mark.slow(8)
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: np.dtype(d).name)
 def test_dtypes(dtype):
     """The result has the input's dtype; 2 and 1 are numbers of no dtype of their own."""
@@ -203,6 +204,7 @@ CHECKED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("function", "bprop", "inputs", "reference"), CHECKED)
 def test_check_passes(function, bprop, inputs, reference):
     op = Custom(function, func_type="hybrid", bprop=bprop)

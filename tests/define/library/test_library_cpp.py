@@ -30,11 +30,12 @@ FILES = [SOURCES / "library_ops.cpp", SOURCES / "library_more.cpp"]
 x = np.array([[1.0, -2.0, 3.0]], np.float32)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def lib():
     return load_library(FILES)
 
 
+@pytest.mark.slow
 def test_operators_of_both_files_and_namespaces(lib):
     assert str(lib.add.schema) == "libops::add(Tensor self, Tensor other) -> Tensor"
     assert lib["libmore::sum_of"] is lib.sum_of
@@ -290,6 +291,7 @@ def test_the_compiler_names_the_types_that_can_be_bound(tmp_path):
         load_library(file, debug=True)
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(("name", "text", "error", "message"), BAD, ids=[row[0] for row in BAD])
 def test_contradictions_are_refused_at_load(tmp_path, name, text, error, message):
     file = tmp_path / f"{name}.cpp"
@@ -326,6 +328,7 @@ VERSIONED = (
 )
 
 
+@pytest.mark.slow
 def test_two_versions_live_under_two_names(tmp_path, lib):
     one = np.zeros(1, np.float32)
     for name, number, callee in (
@@ -354,6 +357,7 @@ def test_two_versions_live_under_two_names(tmp_path, lib):
         load_library(tmp_path / "v1.cpp", debug=True, namespaces={"other": "more"})
 
 
+@pytest.mark.slow
 def test_a_library_that_was_built_again(tmp_path):
     file = tmp_path / "again.cpp"
     text = VERSIONED.replace("versioned", "rebuilt").replace("CALLEE", '"rebuilt::f"')
@@ -380,11 +384,13 @@ def test_another_contract_is_refused(tmp_path):
 def test_other_files_are_refused(tmp_path):
     with pytest.raises(LibraryError, match="(?s)is no operator library.*write POLYOP_LIBRARY"):
         load_library(build(code="int one(void) { return 1; }", language="c", output=tmp_path / "one.so"))
-    module = build(code="void *PyInit_ext(void) { return 0; }", language="c", output=tmp_path / "ext.so")
-    with pytest.raises(
-        LibraryError, match="(?s)ext.so: is a Python module.*register them beside it: TORCH_LIBRARY"
-    ):
-        load_library(module)
+    for name in ("ext", "_C"):  # PYBIND11_MODULE(_C, m) in a file of another name
+        code = f"void *PyInit_{name}(void) {{ return 0; }}"
+        module = build(code=code, language="c", output=tmp_path / "ext.so")
+        with pytest.raises(
+            LibraryError, match="(?s)ext.so: is a Python module.*register them beside it: TORCH_LIBRARY"
+        ):
+            load_library(module)
     with pytest.raises(ArgumentTypeError, match="takes one library, or only sources"):
         load_library(["a.so", "b.so"])
     with pytest.raises(ArgumentTypeError, match="takes a path, or a list of sources"):
@@ -403,6 +409,7 @@ def test_one_file_serves_a_process_without_polyops_sources(tmp_path, lib):
     assert done.stdout.strip() == "[3. 3.]", done.stderr
 
 
+@pytest.mark.slow
 def test_a_module_and_a_library_in_one_file(tmp_path):
     file = tmp_path / "both.cpp"
     file.write_text(

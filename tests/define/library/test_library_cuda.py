@@ -18,11 +18,12 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def lib():
     return load_library(SOURCE)
 
 
+@pytest.mark.slow
 def test_one_library_serves_both_devices(lib):
     from torch._subclasses import FakeTensorMode
 
@@ -35,6 +36,7 @@ def test_one_library_serves_both_devices(lib):
     assert [kernel.device for kernel in lib.add_one.operator.kernels] == ["cpu", "cuda"]
 
 
+@pytest.mark.slow
 def test_a_device_without_a_function(lib):
     from torch._subclasses import FakeTensorMode
 

@@ -31,7 +31,7 @@ def linear(name, **more):
     return lib
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared():
     return linear("dims_shared")
 

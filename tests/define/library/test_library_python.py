@@ -182,7 +182,7 @@ def test_rules_of_a_wrong_form():
         lib.f
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def grammar():
     return Library("pylib_grammar")
 

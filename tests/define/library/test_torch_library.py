@@ -1,5 +1,6 @@
 """Libraries that register their operators by TORCH_LIBRARY: loaded through PyTorch, called from every host."""
 
+import contextlib
 import pathlib
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import polyop
+from polyop.binary.elsewhere import Opened
 from polyop.core.errors import (
     ArgumentValueError,
     GradientError,
@@ -16,6 +18,8 @@ from polyop.core.errors import (
     LibraryError,
     UnsupportedError,
 )
+from polyop.core.origin import caller
+from polyop.define.library import trial
 
 SOURCES = pathlib.Path(__file__).parents[2] / "sources"
 FILES = (SOURCES / "torch_muladd.cpp", SOURCES / "torch_halved.cpp")
@@ -23,7 +27,7 @@ FILES = (SOURCES / "torch_muladd.cpp", SOURCES / "torch_halved.cpp")
 a, b = np.array([1.0, 2.0, 3.0]), np.array([2.0, -1.0, 0.5])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def lib():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     library = polyop.load_library(FILES)
@@ -128,7 +132,7 @@ TORCH_LIBRARY_IMPL(nobody_defines, CPU, m) { m.impl("f", [](const at::Tensor& a)
         polyop.load_library(source)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def older():
     pytest.importorskip("torch", reason="PyTorch is not installed")
     return polyop.load_library(SOURCES / "torch_registered.cpp")
@@ -162,6 +166,7 @@ def test_a_second_version_of_register_operators(older, tmp_path):
         polyop.load_library(changed)
 
 
+@pytest.mark.slow
 def test_register_operators_that_another_module_has_loaded(older):
     program = f"""
 import torch, polyop
@@ -196,3 +201,48 @@ def test_an_operator_without_a_gradient_says_so(torch):
         rule = r"torchlib_plain::doubled: has no gradient: its author registers none in PyTorch\n.*register_autograd"
         with pytest.raises(GradientError, match=rule):
             operator.vjp(a)[1](a)
+
+
+DISAGREES = """
+#include <ATen/ATen.h>
+#include <torch/library.h>
+std::vector<at::Tensor> both(const at::Tensor& x) { return {x, x}; }
+TORCH_LIBRARY(torchlib_both, m) { m.def("both(Tensor x) -> (Tensor, Tensor)", &both); }
+"""
+
+
+def test_a_function_that_contradicts_its_schema_is_an_error(tmp_path):
+    """PyTorch ends the process that loads it, so another one does first."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    source = tmp_path / "both.cpp"
+    source.write_text(DISAGREES)
+    program = "import polyop, sys\ntry: polyop.load_library(sys.argv[1])\nexcept polyop.PolyopError as e: print(e)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(source)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (
+        "torchlib_both::both: the schema and the C++ function disagree: The number of returns" in done.stdout
+    )
+    assert f"schema: torchlib_both::both(Tensor x) -> (Tensor, Tensor)  ({source}:5)" in done.stdout
+    assert "std::vector<at::Tensor> is Tensor[]; several results are a std::tuple" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("code", "errors", "message"),
+    [
+        (-6, "what():  no words\nframe #0", r"lib\.so: cannot be loaded: .* \(SIGABRT\), but got no words"),
+        (-11, "", r"lib\.so: cannot be loaded: PyTorch ends the process \(SIGSEGV\)"),
+        (1, "ImportError", None),  # the load in this process has the error, so it is tried again
+        (0, "", None),
+    ],
+)
+def test_a_library_is_tried_until_it_can_be_loaded(tmp_path, monkeypatch, code, errors, message):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path / "cache"))
+    tries = []
+    monkeypatch.setattr(trial, "run_elsewhere", lambda *_: tries.append(1) or Opened("", errors, code))
+    for _ in range(2):
+        with pytest.raises(LibraryError, match=message) if message else contextlib.nullcontext():
+            trial.try_elsewhere(tmp_path / "lib.so", "0123abcd", caller())
+    assert len(tries) == (2 if code else 1)

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import subprocess
@@ -78,6 +79,7 @@ REFUSED_SOURCES = [
 ]
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize(
     ("name", "body", "message"), REFUSED_SOURCES, ids=[row[0] for row in REFUSED_SOURCES]
 )
@@ -102,6 +104,7 @@ def test_two_modules_in_one(tmp_path):
         CustomOpBuilder("twice_ops", sources).load()
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -177,6 +180,7 @@ def test_an_edit_is_built_in_the_same_process(tmp_path):
     assert scaled(CustomOpBuilder("edited_ops", source).load()) == 2
 
 
+@pytest.mark.slow
 def test_an_edit_is_built_in_another_process(tmp_path):
     source = write(tmp_path / "edited.cpp", 2)
     assert program("process_ops", source).stdout.strip() == "2.0"
@@ -225,6 +229,7 @@ def test_flags_reach_the_compiler_and_the_linker(tmp_path):
     assert b"named_here.so" in pathlib.Path(ops.build()).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:POLYOP_ASCEND=rehearse")
 def test_backend_ascend_in_rehearsal(monkeypatch):
     monkeypatch.setenv("POLYOP_ASCEND", "rehearse")
@@ -282,9 +287,13 @@ def test_many_processes_build_one_module(tmp_path):
 def test_a_killed_build_leaves_no_lock(tmp_path):
     source = write(tmp_path / "ops.cpp", 8)
     compiler = tmp_path / "slow-c++"
-    compiler.write_text(f'#!/bin/sh\ntouch {tmp_path}/started\nsleep 300\nexec c++ "$@"\n')
+    compiler.write_text(f'#!/bin/sh\ntouch "{tmp_path}/started"\nsleep 300\nexec c++ "$@"\n')
     compiler.chmod(0o755)
-    environment = {**os.environ, "CXX": str(compiler), "POLYOP_CACHE_DIR": str(tmp_path / "cache")}
+    environment = {
+        **os.environ,
+        "CXX": shlex.quote(str(compiler)),
+        "POLYOP_CACHE_DIR": str(tmp_path / "cache"),
+    }
     command = [sys.executable, "-c", PROGRAM, "killed_ops", source]
     building = subprocess.Popen(command, env=environment, start_new_session=True)
     deadline = time.monotonic() + 120
@@ -298,6 +307,7 @@ def test_a_killed_build_leaves_no_lock(tmp_path):
     assert done.stdout.strip() == "8.0", done.stderr
 
 
+@pytest.mark.slow
 def test_a_program_ends_cleanly_with_tensors_kept_by_a_module(tmp_path):
     source = str(SOURCES / "module_tensors.cpp")
     text = f"""

@@ -18,11 +18,12 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def module():
     return CustomOpBuilder("cuda_module", [SOURCE], backend="GPU").load()
 
 
+@pytest.mark.slow
 def test_it_compiles_and_its_shapes_are_derived(module):
     from torch._subclasses import FakeTensorMode
 
@@ -31,6 +32,7 @@ def test_it_compiles_and_its_shapes_are_derived(module):
     assert (out.shape, out.dtype, out.device.type) == ((2, 3), torch.float32, "cuda")
 
 
+@pytest.mark.slow
 def test_tensors_on_the_cpu_are_refused_in_words(module):
     with pytest.raises(NoKernelError, match="runs on cuda, and the tensors are on cpu"):
         module.add_one(np.ones(2, np.float32))

@@ -30,7 +30,7 @@ DIMS = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ops():
     return CustomOpBuilder("module_dims", FILE).load(dims=DIMS)
 

@@ -14,7 +14,7 @@ SOURCE = pathlib.Path(__file__).parents[2] / "sources" / "module_edges.cpp"
 NOT_RECORDED = "it was computed outside of the Apply of a Function"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ops():
     return CustomOpBuilder("module_edges", [SOURCE]).load()
 
@@ -23,6 +23,7 @@ def leaf(*values):
     return torch.tensor(values, requires_grad=True)
 
 
+@pytest.mark.slow
 def test_arguments_by_value_of_many_dimensions(ops):
     x = torch.full((1, 1, 2, 1, 3), 2.0, requires_grad=True)
     y = ops.by_value(x)

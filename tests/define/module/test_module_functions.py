@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 SOURCE = pathlib.Path(__file__).parents[2] / "sources" / "module_functions.cpp"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ops():
     return CustomOpBuilder("module_functions", [str(SOURCE)], backend="CPU").load()
 
@@ -30,6 +30,7 @@ def leaf(*values, dtype=torch.float32):
     return torch.tensor(values, dtype=dtype, requires_grad=True)
 
 
+@pytest.mark.slow
 def test_f1_add_with_a_weight(ops, mode):
     x, y, p = leaf(2.0), leaf(3.0), leaf(2.0)
     out = mode(lambda a, b, c: ops.add(ops.add(a, b), c))(x, y, p)
@@ -218,6 +219,7 @@ def test_a_cast_after_apply(ops, mode):
     np.testing.assert_array_equal(x.grad, [[3, 3], [3, 3]])
 
 
+@pytest.mark.slow(6)
 @pytest.mark.parametrize(
     "name", ["plain", "plain_by_macro", "plain_before", "plain_after", "macro_before", "macro_after"]
 )

@@ -36,7 +36,7 @@ def build(name, sources, **options):
         return CustomOpBuilder(name, paths(*sources), backend="Ascend", **options).load()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ops():
     return build(
         "graph_ops",
@@ -55,6 +55,7 @@ def compiled(function):
     return torch.compile(function, fullgraph=True, backend="aot_eager")
 
 
+@pytest.mark.slow
 def test_g1_g2_an_operator_with_its_text(ops, host):
     np.testing.assert_array_equal(np.asarray(ops.add4(host(X), host(Y), 1)), X + Y)
     assert ops.add4.__doc__.startswith("Adds one tensor to another, scaled.\n\nBoth are broadcast.")
@@ -80,6 +81,7 @@ def test_g5_one_after_the_other(ops, host):
     np.testing.assert_array_equal(out.numpy(), X + 2 * Y)
 
 
+@pytest.mark.slow
 def test_g6_a_package_of_the_library_alone(tmp_path):
     sources = [tmp_path / path.name for path in map(pathlib.Path, paths("add.cpp", "module.cpp", "add.yaml"))]
     for path in sources:
@@ -161,6 +163,7 @@ def test_a_kernel_with_a_loop_and_a_workspace(ops, host):
     np.testing.assert_array_equal(np.asarray(ops.rows(host(x.copy()).T, [1, 0, 2], scale=2)), [0, 0, 14])
 
 
+@pytest.mark.slow(1)
 def test_a_list_of_tensors(ops, host):
     x = np.arange(4, dtype=np.float32)
     total, count = ops.total([host(x), host(2 * x), host(x[::-1].copy())])
@@ -194,6 +197,7 @@ def test_shapes_that_depend_on_data(ops, host):
         compiled(ops.first)(torch.arange(5.0), torch.tensor(3))
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -328,6 +332,7 @@ def test_jit_is_a_graph_in_pynative_mode(script):
     np.testing.assert_array_equal(x.asnumpy(), X + Y)
 
 
+@pytest.mark.slow
 def test_an_operator_that_no_source_registers():
     with pytest.raises(
         LibraryError, match=r"op_def has the operator add3, .*REG_GRAPH_MODE_OP\(add3, Infer, Kernel\)"
@@ -335,11 +340,13 @@ def test_an_operator_that_no_source_registers():
         build("graph_missing", ("module.cpp",), op_def=paths("add.yaml"))
 
 
+@pytest.mark.slow
 def test_an_operator_that_no_op_def_has():
     with pytest.raises(LibraryError, match=r"REG_GRAPH_MODE_OP\(inplace_add\): no op_def has this operator"):
         build("graph_undefined", ("norm.cpp", "module.cpp"))
 
 
+@pytest.mark.slow
 def test_infer_rules():
     """The caller gives an infer rule where shapes depend on data."""
     builder = CustomOpBuilder(
@@ -351,11 +358,12 @@ def test_infer_rules():
     assert compiled(lambda x, n: ops.first(x, n) + 1)(torch.arange(2.0), torch.tensor(2)).tolist() == [1, 2]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def tasks():
     return build("graph_pyboost", ("pyboost.cpp",))
 
 
+@pytest.mark.slow(1)
 def test_f9_a_device_task(tasks, host):
     x, y = np.float32([2, 3]), np.float32([5, 7])
     out, pull = tasks.mul.vjp(host(x), host(y))
@@ -364,6 +372,7 @@ def test_f9_a_device_task(tasks, host):
         np.testing.assert_array_equal(np.asarray(gradient), expected)
 
 
+@pytest.mark.slow
 def test_f9_a_device_task_in_a_graph(tasks):
     x, y = torch.tensor([2.0, 3.0], requires_grad=True), torch.tensor([5.0, 7.0], requires_grad=True)
     compiled(lambda x, y: tasks.mul(x, y).sum())(x, y).backward()

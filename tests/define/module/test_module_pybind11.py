@@ -14,17 +14,19 @@ from polyop.core.errors import BuildError, LibraryError
 SOURCE = pathlib.Path(__file__).parents[2] / "sources" / "module_pybind11.cpp"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def module():
     return CustomOpBuilder("with_pybind11", [SOURCE]).load()
 
 
+@pytest.mark.slow
 def test_it_is_a_python_module_with_python_types(module):
     assert module.__name__ == "with_pybind11"
     assert module.add_one.__doc__.startswith("add_one(x: Tensor)")
     assert module.size({"a": 1, "b": 2}) == 2
 
 
+@pytest.mark.slow
 def test_arrays_and_tensors(module):
     np.testing.assert_array_equal(module.add_one(np.array([1, 2], np.float32)), [2, 3])
     x = torch.arange(6.0).reshape(2, 3)
@@ -46,11 +48,13 @@ def test_a_wanted_gradient_is_an_error_not_a_zero(module):
         assert torch.equal(module.add_one(x), torch.full((2,), 2.0))
 
 
+@pytest.mark.slow
 def test_what_is_no_tensor_is_pybind11s_own_error(module):
     with pytest.raises(TypeError, match="incompatible function arguments"):
         module.add_one("text")
 
 
+@pytest.mark.slow
 def test_memory_stays(module):
     x = np.zeros(4, np.float32)
     before = sys.getrefcount(x)
@@ -59,6 +63,7 @@ def test_memory_stays(module):
     assert sys.getrefcount(x) == before
 
 
+@pytest.mark.slow
 def test_pytorch_imported_after_the_module():
     program = (
         "from polyop import CustomOpBuilder\n"
@@ -70,6 +75,7 @@ def test_pytorch_imported_after_the_module():
     assert done.stdout == "[2.0, 2.0]\n"
 
 
+@pytest.mark.slow
 def test_another_name_in_the_source(tmp_path):
     source = tmp_path / "other.cpp"
     source.write_text(SOURCE.read_text().replace("MS_EXTENSION_NAME", "fixed_name"))

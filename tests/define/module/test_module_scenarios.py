@@ -13,7 +13,7 @@ NUMBERS = itertools.count()
 SOURCE = pathlib.Path(__file__).parents[2] / "sources" / "module_scenarios.cpp"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ops():
     return CustomOpBuilder("module_scenarios", [str(SOURCE)], backend="CPU").load()
 
@@ -41,6 +41,7 @@ def compiled(function):
     return torch.compile(function, fullgraph=True, backend="aot_eager")
 
 
+@pytest.mark.slow
 def test_b1_a_kernel_walks_the_strides(ops, host):
     x, y = cube(0), cube(1)
     out = ops.add_strided(host(x)[:4, 6:, 3:7], host(y)[5:, :3, 4:8])
@@ -85,6 +86,7 @@ def test_b2_inputs_are_made_dense_for_a_plain_kernel(ops, host):
     np.testing.assert_array_equal(np.asarray(out), x[:4, 6:, 3:7] + y[5:, :3, 4:8])
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("name", ["add_any", "add_dense", "add_called"])
 def test_compiled_as_one_graph(ops, name):
     x, y = torch.from_numpy(cube(0)), torch.from_numpy(cube(1))
@@ -156,6 +158,7 @@ def test_swap_of_strided_tensors(ops, host):
     np.testing.assert_array_equal(np.asarray(b), y)
 
 
+@pytest.mark.slow
 def test_swap_of_strided_tensors_that_no_dry_run_has_seen(fresh_ops, host):
     x, y = np.arange(6, dtype=np.float32), np.arange(6, 12, dtype=np.float32)
     a, b = host(x.copy()), host(y.copy())

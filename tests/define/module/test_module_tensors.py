@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 SOURCE = pathlib.Path(__file__).parents[2] / "sources" / "module_tensors.cpp"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ops():
     return CustomOpBuilder("module_tensors", [str(SOURCE)], backend="CPU").load()
 
@@ -49,6 +49,7 @@ METHODS = [
 ]
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("array", [GRID, STRIDED, GRID[:0]], ids=["dense", "strided", "empty"])
 @pytest.mark.parametrize(("name", "more", "formula"), METHODS, ids=[f"{row[0]}{row[1]}" for row in METHODS])
 def test_methods(ops, name, more, formula, array):
@@ -65,6 +66,7 @@ def strided(array):
     return torch.from_numpy(array.base.copy()).reshape(4, 6).t()[::2, 1:] if array.base is not None else array
 
 
+@pytest.mark.slow(5)
 @pytest.mark.parametrize(("name", "more", "formula"), METHODS, ids=[f"{row[0]}{row[1]}" for row in METHODS])
 def test_methods_compiled(ops, name, more, formula):
     expected = formula(GRID)
@@ -243,6 +245,7 @@ def test_tensors_in_and_a_number_out(ops):
         ops.mean(np.ones(1, np.float32))
 
 
+@pytest.mark.slow(1)
 def test_tensors_kept_after_the_call(ops, host):
     x = host(np.float32([[1, 2], [3, 4]]))
     ops.keep(x)

@@ -16,12 +16,12 @@ SOURCES = pathlib.Path(__file__).parents[2] / "sources"
 LOOP_WARNING = "ignore:.*vmap runs one call per sample"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ops():
     return CustomOpBuilder("module_gradients", [str(SOURCES / "module_gradients.cpp")]).load()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def functions():
     return CustomOpBuilder("module_functions", [str(SOURCES / "module_functions.cpp")]).load()
 
@@ -148,6 +148,7 @@ def test_vmap(ops, functions, pair):
 # -- compile and export
 
 
+@pytest.mark.slow
 def test_compiled_by_the_inductor(functions, ops):
     x, y = randn(4, 3, dtype=torch.float32), randn(3, dtype=torch.float32)
     run = graph(lambda a, b: (functions.chain(a, b).relu() + ops.sigmoid(a)).sum())
@@ -194,6 +195,7 @@ def test_opcheck(functions, ops):
         assert set(result.values()) == {"SUCCESS"}, (operator, result)
 
 
+@pytest.mark.slow
 def test_an_infer_rule_makes_it_compile(tmp_path):
     source = SOURCES / "module_gradients.cpp"
     builder = CustomOpBuilder("module_gradients_inferred", [str(source)])

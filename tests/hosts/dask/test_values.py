@@ -105,6 +105,7 @@ def check(op, arguments, chunks):
     check_equal(results, op(*arguments))
 
 
+@pytest.mark.slow(24)
 @pytest.mark.parametrize("size", [1, 2, 3, -1])
 @pytest.mark.parametrize("name", CLAIMED)
 def test_claims(name, size):
@@ -112,6 +113,7 @@ def test_claims(name, size):
     check(op, arguments, [size] * len(tensors(arguments)))
 
 
+@pytest.mark.slow(6)
 @pytest.mark.parametrize("size", [3, 4])
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops(name, size):
@@ -119,6 +121,7 @@ def test_loops(name, size):
     check(op, arguments, [size] * len(tensors(arguments)))
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize("name", LOOPS)
 def test_gradients(name):
     op, arguments = LOOPS[name]

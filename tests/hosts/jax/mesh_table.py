@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from parts import every_pair
+from pairs import every_pair
 from polyop.core.errors import UninitialisedWarning
 from twelve_operators import twelve_operators
 

@@ -62,6 +62,12 @@ print(polyop.aten("eye")(2, host="jax"))  # no argument shows the framework, so 
 # [/aten]
 np.testing.assert_array_equal(positive(x, x > 0, size=4, fill_value=-1.0), [1, 2, 3, -1])
 
+# [narrow]
+values, places = polyop.aten("topk")(jnp.array([3.0, 1.0, 2.0]), 2)
+print(places.dtype)  # int32, as of jax.lax.top_k
+# [/narrow]
+assert places.dtype == jax.lax.top_k(values, 2)[1].dtype
+
 # [export]
 import jax.export  # noqa: E402
 

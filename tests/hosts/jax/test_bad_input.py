@@ -72,6 +72,7 @@ KEPT = {
 }
 
 
+@pytest.mark.slow
 @modes
 @pytest.mark.parametrize("kind", KEPT)
 def test_a_python_kernel_that_keeps_its_input(define, mode, kind):
@@ -87,6 +88,7 @@ def test_a_python_kernel_that_keeps_its_input(define, mode, kind):
     kept.clear()
 
 
+@pytest.mark.slow
 @modes
 def test_a_python_kernel_that_keeps_an_argument_that_it_writes(define, mode):
     kept = []
@@ -96,6 +98,7 @@ def test_a_python_kernel_that_keeps_an_argument_that_it_writes(define, mode):
     kept.clear()
 
 
+@pytest.mark.slow(1)
 @modes
 def test_a_python_kernel_may_make_cycles_and_keep_copies(define, mode):
     kept = []
@@ -141,24 +144,14 @@ def test_random_keys_and_small_integers(square, mode):
 @modes
 def test_mixed_frameworks(kernels, define, mode):
     op = define(kernels("sum_and_difference"), schema="(Tensor x, Tensor y) -> (Tensor, Tensor)")
-    message = "y is a tensor of numpy, and x one of jax\n.*\n.*convert one of them first"
-    with pytest.raises(HostError, match=message):
-        mode(lambda x: op(x, X))(jnp.asarray(X))
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    with pytest.raises(HostError, match="y is a tensor of torch, and x one of jax"):
+    message = "y is a tensor of torch, and x one of jax\n.*\n.*convert one of them first"
+    with pytest.raises(HostError, match=message):
         mode(lambda x: op(x, torch.from_numpy(X)))(jnp.asarray(X))
+    with pytest.raises(HostError, match="y is a tensor of torch, and x one of numpy"):
+        mode(lambda x: op(X, torch.from_numpy(X)))(jnp.asarray(X))
     with pytest.raises(ArgumentTypeError, match="argument y: must be a tensor of numpy or torch or jax"):
-        mode(lambda x: op(x, 1.0))(jnp.asarray(X))
-
-
-@modes
-def test_64_bits_where_jax_has_them_off(define, mode):
-    op = define(lambda x: x.astype(np.float64), infer=lambda x: Spec(x.shape, "float64"))
-    np.testing.assert_array_equal(mode(op)(jnp.asarray(X)), X)
-    jax.config.update("jax_enable_x64", False)
-    message = r"output 0: is float64, and JAX has 64-bit types switched off\n.*\n.*jax_enable_x64"
-    with pytest.raises(ArgumentTypeError, match=message):
-        mode(lambda x: op(x))(jnp.asarray(X))
+        mode(lambda x: op(X, 1.0))(jnp.asarray(X))
 
 
 @modes
@@ -182,9 +175,10 @@ def test_a_wrong_attribute(cube):
 
 
 def test_a_gradient_rule_that_mixes_frameworks(define):
-    op = define(lambda x: x, gradient=lambda x, out, dout: (other(np.ones(3), dout),))
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    op = define(lambda x: x, gradient=lambda x, out, dout: (other(torch.ones(3), dout),))
     other = define(lambda x, y: x * y, schema="(Tensor x, Tensor y) -> Tensor")
-    with pytest.raises(HostError, match="y is a tensor of jax, and x one of numpy"):
+    with pytest.raises(HostError, match="y is a tensor of jax, and x one of torch"):
         jax.grad(lambda x: op(x).sum())(jnp.ones(3))
 
 
@@ -203,11 +197,12 @@ def test_vjp_with_the_wrong_number_of_gradients(cube):
         pull(jnp.ones(2))
 
 
-def test_a_jax_that_is_too_old(monkeypatch, cube):
+def test_a_jax_that_is_too_old(monkeypatch, define):
+    negate = define(lambda x: -x)
     monkeypatch.setattr(jax, "__version_info__", (0, 6, 2))
     with pytest.raises(HostError, match=r"JAX: must be 0.7 or later, but got \d"):
-        cube(jnp.ones(2))
-    np.testing.assert_array_equal(cube(np.ones(2)), [1, 1])
+        negate(jnp.ones(2))
+    np.testing.assert_array_equal(negate(np.ones(2)), [-1, -1])
 
 
 def test_an_infer_rule_that_reads_a_variable_is_asked_again(define):

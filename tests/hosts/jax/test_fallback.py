@@ -71,10 +71,12 @@ assert "through Python" in HOST.state(cube), HOST.state(cube)
 """
 
 
+@pytest.mark.slow
 def test_calls_through_python_have_the_same_results(process):
     process(PROGRAM, **OTHER)
 
 
+@pytest.mark.slow
 def test_the_native_handler_is_taken_and_said_so(process):
     printed = process("import jax, polyop\nfrom polyop.hosts.jax import HOST\nprint(HOST.state(None))")
     assert printed == "present, with the native handler\n"

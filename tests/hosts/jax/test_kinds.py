@@ -98,7 +98,7 @@ ATTRIBUTES = [
 ]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def attribute_operator():
     """An operator per type of attribute, which returns the values that its kernel reads."""
     kernel, operators = polyop.source(SOURCES / "attributes.c", function="seen"), {}
@@ -176,6 +176,7 @@ def test_source_with_state_attributes_and_a_workspace(mode):
     np.testing.assert_allclose(result, X + 1.4 * X + 1.5, rtol=1e-6)
 
 
+@pytest.mark.slow(2)
 @modes
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bfloat16", "float16"])
 def test_loop_kernel(mode, dtype):

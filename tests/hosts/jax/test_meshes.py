@@ -55,6 +55,7 @@ window = polyop.operator("meshes::window(Tensor x, Tensor w) -> Tensor", windows
 """
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_pair_of_placements_of_inputs(name):
     """`make sweep` tries all combinations."""
@@ -113,6 +114,7 @@ for spec, moved in [(("a",), 2 * 16 * 4), ((None, "b"), 16 * 4), (("a", "b"), 2 
 """, **EIGHT)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_windows_of_every_size(process):
     process(DEFINE + """
 for (h, v), sizes in itertools.product([(16, 16), (8, 24)], [(3, 2), (2, 6), (1, 1), (8, 5), (5, 8)]):
@@ -142,6 +144,7 @@ for axes in ["a", "b", ("b", "a")]:
 """, **EIGHT)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_reductions(process):
     process(DEFINE + """
 both = polyop.operator("meshes::both(Tensor x) -> (Tensor, Tensor)", lambda x: (x.sum(0, dtype=x.dtype), 2 * x),
@@ -159,6 +162,7 @@ for dtype in (np.float32, np.float16, np.int32, np.uint8, bool):
 """, **EIGHT)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_slices_that_know_their_place(process):
     process(DEFINE + """
 from loop_samples import sliced
@@ -182,6 +186,7 @@ def local(f, manual, *specs, out):
 )
 
 
+@pytest.mark.slow
 def test_one_axis_that_a_shard_map_leaves_to_xla(process):
     """Sums, halos and slices that know their place, along it; the gradients too."""
     process(PARTLY_MANUAL + """
@@ -225,6 +230,7 @@ else:
 """, **EIGHT)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_gather_for_lack_of_a_way_to_split_is_warned_of_once(process):
     assert process("""
 import warnings
@@ -248,6 +254,7 @@ print("end")
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_transforms_of_split_calls(process):
     process(DEFINE + """
 x, w = draw(4, 8, 16), jnp.asarray(draw(16, 8))
@@ -266,6 +273,7 @@ np.testing.assert_allclose(looped(put(draw(16), "b")), neighbours(neighbours(dra
 """, **EIGHT)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_loops_and_their_gradients_on_an_explicit_mesh(process):
     process(DEFINE + """
 from twelve_operators import twelve_operators
@@ -295,6 +303,7 @@ for name, specs, types, moved in cases:
 """, warnings="ignore", **EIGHT)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_partitioner_before_shardy(process):
     process("import jax\njax.config.update('jax_use_shardy_partitioner', False)" + DEFINE + """
 x, w, row = draw(8, 16), draw(16, 8), draw(16)
@@ -315,6 +324,7 @@ else:
 """, warnings="ignore", **EIGHT)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_refused_shards(process):
     printed = process(DEFINE + """
 try:

@@ -21,7 +21,7 @@ def same(result, expected):
     np.testing.assert_array_equal(np.asarray(result), np.asarray(expected))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def module():
     return CustomOpBuilder("module_gradients", [str(SOURCES / "module_gradients.cpp")], backend="CPU").load()
 
@@ -56,6 +56,7 @@ MODULE = [
 ]
 
 
+@pytest.mark.slow(9)
 @modes
 @pytest.mark.parametrize(("call", "formula"), [row[1:] for row in MODULE], ids=[row[0] for row in MODULE])
 def test_gradients_of_a_module(module, mode, call, formula):
@@ -101,6 +102,7 @@ TRANSFORMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow(5)
 @modes
 @pytest.mark.filterwarnings("ignore::polyop.FallbackWarning")
 @pytest.mark.parametrize("transform", [row[1] for row in TRANSFORMS], ids=[row[0] for row in TRANSFORMS])
@@ -124,7 +126,7 @@ def test_forms_of_a_returned_tensor(module, how):
     np.testing.assert_allclose(grad, slope + 20 * x)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def edges():
     return CustomOpBuilder("module_edges", [str(SOURCES / "module_edges.cpp")], backend="CPU").load()
 

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("flatbuffers", reason="flatbuffers is not installed: jax.export cannot write files")
 
 
+@pytest.mark.slow
 def test_the_code_of_the_page_runs():
     done = subprocess.run(
         [sys.executable, "-W", "error", pathlib.Path(__file__).with_name("page.py")],

@@ -2,13 +2,13 @@
 
 import dataclasses
 import itertools
-import sys
 
 import jax
 import numpy as np
 import pytest
 
 import polyop
+from entered import files_entered
 
 NUMBERS = itertools.count()
 
@@ -25,7 +25,7 @@ def scaled():
     )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def halves():
     return polyop.operator(
         "jax_planned::halves(Tensor x, Tensor? y=None) -> (Tensor, Tensor)",
@@ -34,29 +34,14 @@ def halves():
     )
 
 
-def files(action):
-    seen = set()
-
-    def note(frame, event, _):
-        if event == "call" and "/polyop/" in frame.f_code.co_filename:
-            seen.add(frame.f_code.co_filename.rpartition("/")[2])
-
-    sys.setprofile(note)
-    try:
-        action()
-    finally:
-        sys.setprofile(None)
-    return seen
-
-
 X = np.arange(4.0)
 
 
 def test_a_warm_call_goes_from_the_core_to_the_program(cube):
     x = jax.numpy.asarray(X)
-    for _ in range(2):
+    for _ in range(20):  # a number that only goes into the kernel gets a program of its own when it is common
         np.testing.assert_array_equal(cube(x, 3.0), 3 * X**3)
-    assert files(lambda: cube(x, 3.0)) == {"planned.py"}
+    assert files_entered(lambda: cube(x, 3.0))[1] == {"hosts/jax/planned.py"}
 
 
 def test_shapes_dtypes_and_attributes_may_change(scaled):
@@ -133,3 +118,31 @@ def test_a_wrong_argument_is_an_error_on_a_warm_operator(scaled):
     for arguments in ((x, "text"), (x, x), (x, 1.0, 2.0), ()):
         with pytest.raises((polyop.PolyopError, TypeError)):
             scaled(*arguments)
+
+
+@polyop.kernel(name="jax_planned::stepped")
+def stepped(x, rate: float, times: int = 1):
+    y = output_tensor(x.shape, x.dtype)  # noqa: F821
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i] * rate * times
+    return y
+
+
+def test_numbers_that_keep_changing_compile_no_program_for_each_value(monkeypatch):
+    jitted, jit = [], jax.jit
+    monkeypatch.setattr(jax, "jit", lambda *args, **options: jitted.append(args) or jit(*args, **options))
+    x = jax.numpy.asarray(X)
+    gradient = jax.grad(lambda x, rate, times: stepped(x, rate, times).sum())
+    for k in range(40):
+        rate, times = 0.5 + k / 8, 1 + k % 3 * 70
+        y = stepped(x, rate, times)
+        assert isinstance(y, jax.Array) and y.dtype == x.dtype
+        np.testing.assert_array_equal(y, stepped.python(X, rate, times))
+        np.testing.assert_allclose(gradient(x, rate, times), 2 * X * rate * times)
+    assert len(jitted) <= 4
+    for _ in range(20):  # a value that stays gets its program
+        np.testing.assert_array_equal(stepped(x, 9.5), stepped.python(X, 9.5))
+    assert "hosts/jax/on_data.py" not in files_entered(lambda: stepped(x, 9.5))[1]
+    np.testing.assert_array_equal(jit(lambda x: stepped(x, 0.75, 3) + 1)(x), stepped.python(X, 0.75, 3) + 1)
+    every = jax.vmap(lambda x: stepped(x, 0.875))(jax.numpy.stack([x, x]))
+    np.testing.assert_array_equal(every, [stepped.python(X, 0.875)] * 2)

@@ -102,6 +102,7 @@ def test_an_operator_that_its_author_has_dropped_still_runs(kernels):
     np.testing.assert_array_equal(compiled(jnp.ones(3)), 2 * np.ones(3))
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("kind", ["pyfunc", "aot"])
 def test_an_operator_goes_with_the_programs_that_call_it(sources, kind):
     import gc
@@ -162,6 +163,7 @@ x = jnp.arange(4.0)
 """
 
 
+@pytest.mark.slow
 def test_memory_stays_flat(process):
     process(DEFINE + """
 def resident():
@@ -189,6 +191,7 @@ assert grown < 8 << 20, grown
 """)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_attributes_that_keep_changing(process):
     process(DEFINE + """
 from polyop.hosts.jax import primitive, site
@@ -231,6 +234,7 @@ for i in range(5):
     assert sorted(printed.split("\n")) == ["", *(f"shown {i}.0" for i in range(5))]
 
 
+@pytest.mark.slow
 def test_a_fork_before_the_first_call(process):
     """JAX itself warns of forks after it has started threads; definitions alone start none."""
     printed = process(DEFINE.replace("x = jnp.arange(4.0)", "") + """

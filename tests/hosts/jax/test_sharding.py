@@ -45,6 +45,7 @@ def check(f, expected, *inputs, spec=None, gathers=False):
 """
 
 
+@pytest.mark.slow
 def test_an_elementwise_operator_runs_once_per_shard(process):
     process(DEFINE + """
 for spec in [("a",), ("a", "b"), (None, "b"), (("a", "b"),), (None, ("a", "b")), ()]:
@@ -60,6 +61,7 @@ for spec in [("a",), ("a", "b"), (None, "b"), (("a", "b"),), (None, ("a", "b")),
 """, **FOUR)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_broadcast_operands(process):
     process(DEFINE + """
 import itertools
@@ -77,6 +79,7 @@ check(lambda x: both(x, np.float64(3) * jnp.ones(()))[0], 3 * x, put(x, "a"), sp
 """, **FOUR)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_in_place(process):
     process(DEFINE + """
 z = np.arange(32, dtype=np.float32).reshape(4, 8)
@@ -92,6 +95,7 @@ WORDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [
     "jax.jit(rows)(put(x, 'a'))", "rows(put(x, 'a'))", "jax.jit(lambda x: rows(x + 1) * 2)(put(x, 'a', 'b'))",
     "jax.grad(lambda x: rows(x).sum())(put(x, 'a'))",
@@ -101,6 +105,7 @@ def test_any_other_operator_refuses_shards(process, call):
     assert re.search(WORDS, printed), printed
 
 
+@pytest.mark.slow
 def test_any_other_operator_on_whole_arrays(process):
     process(DEFINE + """
 check(rows, x - x.sum(0), put(x))
@@ -119,6 +124,7 @@ np.testing.assert_allclose(jax.jit(loop)(put(x)), expected)
 """, **FOUR)  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check_vma", [True, False])
 def test_every_operator_inside_shard_map(process, check_vma):
     process(DEFINE + f"""
@@ -138,6 +144,7 @@ check(some, x**3, put(x, "a", "b"), spec=("a", "b"))
 """, **FOUR)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_meshes_with_explicit_axes(process):
     process(DEFINE + """
 explicit = jax.make_mesh((2, 2), ("a", "b"), axis_types=(AxisType.Explicit,) * 2)
@@ -161,6 +168,7 @@ with jax.set_mesh(explicit):
 """, **FOUR)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_operator_without_outputs(process):
     printed = process(DEFINE + """
 import threading
@@ -189,6 +197,7 @@ for call in (jax.jit(run), op):
     assert "call it inside jax.shard_map, over all axes of the mesh" in printed
 
 
+@pytest.mark.slow
 def test_pmap_runs_once_per_device(process):
     process(DEFINE + """
 np.testing.assert_array_equal(jax.pmap(cube)(x), x**3)

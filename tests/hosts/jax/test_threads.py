@@ -5,6 +5,7 @@ import threading
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import polyop
 
@@ -23,6 +24,7 @@ int scale(int nparam, void **params, int *ndims, int64_t **shapes, const char **
 """
 
 
+@pytest.mark.slow
 def test_threads_call_one_operator(tmp_path):
     (tmp_path / "scale.c").write_text(SCALE)
     schema = "jax_threads::scale(Tensor x, float by=2.0) -> Tensor"

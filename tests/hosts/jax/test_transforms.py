@@ -85,7 +85,7 @@ TRANSFORMS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cubes(cube, kernels):
     """a * x ** 3, one operator per form of ``batch=``."""
 
@@ -105,6 +105,7 @@ def cubes(cube, kernels):
 KINDS = [("elementwise", False), ("elementwise", True), ("a rule", True), ("a call per sample", True)]
 
 
+@pytest.mark.slow(5)
 @pytest.mark.parametrize("transform", [row[1] for row in TRANSFORMS], ids=[row[0] for row in TRANSFORMS])
 @pytest.mark.parametrize(("kind", "jit"), KINDS, ids=[f"{kind}{' in jit' * jit}" for kind, jit in KINDS])
 @pytest.mark.filterwarnings("ignore::polyop.FallbackWarning")
@@ -116,7 +117,7 @@ def test_results_are_those_of_jax_numpy(cubes, transform, kind, jit):
     close(run(lambda x, a=1.0: operator(jnp.asarray(x), a)), run(lambda x, a=1.0: a * jnp.asarray(x) ** 3))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def product():
     """x * y, elementwise and broadcasting, as NumPy computes it."""
     return polyop.operator(
@@ -136,6 +137,7 @@ def reduced(grad, like):
     return grad.sum(axes, keepdims=True) if axes else grad
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("axes", [(0, None), (None, 0), (0, 0), (1, 0), (0, 1)], ids=str)
 def test_elementwise_operands_broadcast_under_vmap(product, axes):
     x, y = np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(3, 2) + 1
@@ -183,6 +185,7 @@ def array_of(like, value):
     return jnp.full(like.shape, value, like.dtype)
 
 
+@pytest.mark.slow
 def test_without_a_batch_rule_one_call_per_sample_and_one_warning(kernels):
     op = polyop.operator(
         "jax_transforms::by_sample(Tensor x, Tensor y) -> (Tensor, Tensor)", lambda x, y: (x * y.sum(), y - x),
@@ -248,6 +251,7 @@ COMPLEX = [
 ]
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(("name", "formula", "gradient"), COMPLEX, ids=[row[0] for row in COMPLEX])
 def test_complex_gradients(name, formula, gradient):
     op = polyop.operator(

@@ -64,6 +64,10 @@ def test_attributes_and_several_results():
     show = define("Attributes", schema, lambda *_: polyop.Spec((11,), "float64"))
     given = jax.jit(lambda x: show(x, *values))(X)
     np.testing.assert_array_equal(given, [*values[:5], 1, 7, 5, 6, 0.25, 2])
+    with jax.enable_x64(False):  # XLA would give the handler half of the memory, so polyop calls it
+        narrow = jax.jit(lambda x: show(x, *values))(X)
+    assert narrow.dtype == np.float32
+    np.testing.assert_array_equal(narrow, np.asarray(given, np.float32))
 
     def infer(x):
         return polyop.Spec(x.shape[:-1], "float32"), polyop.Spec(x.shape[:-1], "int32")

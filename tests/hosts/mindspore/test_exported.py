@@ -18,7 +18,7 @@ def scale(x, factor: float = 2.0):
     return y
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def library(tmp_path_factory):
     path = tmp_path_factory.mktemp("export") / "libms.so"
     export([scale], path, signatures={"exported_ms::scale": ["float32[:,:], float"]})

@@ -67,12 +67,12 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=KINDS, scope="module")
+@pytest.fixture(params=KINDS, scope="session")
 def add(request, library_file):
     return KINDS[request.param](library_file)
 
 
-@pytest.fixture(params=[name for name in KINDS if name != "aten"], scope="module")
+@pytest.fixture(params=[name for name in KINDS if name != "aten"], scope="session")
 def ruled(request, library_file):
     return KINDS[request.param](library_file)
 

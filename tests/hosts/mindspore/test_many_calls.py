@@ -13,7 +13,7 @@ SCALED = polyop.operator(
 CALLS, PER_GRAPH = 1100, 100
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_more_calls_than_a_table_would_have():
     """Each value of the attribute is another call; eleven graphs have a hundred of them each."""
     x = Tensor(np.ones(2, np.float32))

@@ -21,7 +21,7 @@ def run(*arguments):
     )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mindir")
     done = run("write", folder)

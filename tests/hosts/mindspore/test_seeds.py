@@ -15,7 +15,7 @@ X = np.array([[0.0, -0.1], [-0.2, 1.0]], np.float32)
 EXPECTED = np.array([[0.0, -0.001], [-0.002, 1.0]], np.float32)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def leaky_relu(tmp_path_factory):
     from polyop.build import build
 

@@ -42,7 +42,7 @@ DTYPES = [
 SWAPPED = polyop.operator("ms_tensors::swapped(Tensor x) -> Tensor", lambda x: x[::-1].copy(), infer="x")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def twice(tmp_path_factory):
     path = tmp_path_factory.mktemp("source") / "twice.c"
     path.write_text(SOURCE)

@@ -171,6 +171,7 @@ def squared_twice(x):
     return square(square(x) * 1).sum()
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("full_graph", [True, False])
 def test_a_traced_program(full_graph):
     call = paddle.jit.to_static(squared_twice, full_graph=full_graph)

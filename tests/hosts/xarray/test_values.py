@@ -27,7 +27,7 @@ def field():
     return xr.DataArray(X, dims=("time", "lat", "lon"), coords=coords, name="field", attrs={"units": "K"})
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def norm():
     return define(
         "norm(Tensor x, Tensor w, float eps=1e-5) -> Tensor",
@@ -36,7 +36,7 @@ def norm():
     )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def linear():
     return define(
         "linear(Tensor x, Tensor w) -> Tensor", np.matmul, dims="b i, i o -> b o", parallel="b o", sum="i"

@@ -126,13 +126,14 @@ def test_a_note_names_results_that_start_as_zeros(function):
     assert y.zeroed == (function not in NEVER and function is not read_beyond)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def opened(batch):
     path = batch.build(batch.text([typed(f) for f in FUNCTIONS], isa.available()[0]))
     open_library(path)
     return ctypes.CDLL(str(path))
 
 
+@pytest.mark.slow(8)
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_results_do_not_depend_on_the_memory_before(function, size, opened):

@@ -30,6 +30,7 @@ def sizes_of(program):
     return [one for one in few if min(one.values(), default=1) >= program.least]
 
 
+@pytest.mark.slow(12)
 def test_a_program(smooth, helpers):
     first = helpers.arrays(smooth, helpers.sizes(smooth))
     derived = differences.Derived(smooth.function, first, smooth.attributes)
@@ -38,6 +39,7 @@ def test_a_program(smooth, helpers):
         differences.check_directions(derived, arrays, count=1)
 
 
+@pytest.mark.slow(5)
 @pytest.mark.parametrize("name", EVERY)
 def test_a_benchmark(name):
     program = EVERY[name]

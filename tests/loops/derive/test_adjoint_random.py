@@ -24,6 +24,7 @@ def programs(generate, number):
             return
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(BATCHES))
 def test_random_programs(number, generate):
     compared = 0

@@ -32,6 +32,7 @@ def _checked(kernel, samples, dims, attributes):
         np.testing.assert_array_equal(output, np.stack(rows))
 
 
+@pytest.mark.slow(24)
 @pytest.mark.parametrize("where", ["first", "last", "one", "others"])
 def test_samples_are_independent(helpers, program, where):
     """Samples along the first axis, the last one, of one tensor alone, of all but that."""

@@ -118,6 +118,7 @@ def taped(op, rows, length):
     return int(re.search(r"tapes take (\d+) bytes", line)[1])
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("function", KERNELS)
 def test_the_same_gradient(function):
     free = hybrid(function)
@@ -134,6 +135,7 @@ def test_the_same_gradient(function):
             torch.testing.assert_close(b.grad, a.grad, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("function", KERNELS)
 @pytest.mark.parametrize("length", LENGTHS)
 def test_every_length(function, length, monkeypatch):
@@ -150,6 +152,7 @@ def test_every_length(function, length, monkeypatch):
         torch.testing.assert_close(b.grad, a.grad, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.slow(6)
 def test_all_that_has_a_derivative(smooth, helpers, monkeypatch):
     """Short segments, wherever something is taped."""
     monkeypatch.setattr(segments, "STEPS", 2)
@@ -161,6 +164,7 @@ def test_all_that_has_a_derivative(smooth, helpers, monkeypatch):
     differences.check_directions(derived, arrays, rough=1e-4)
 
 
+@pytest.mark.slow
 def test_some_of_those_have_segments(programs, helpers):
     """The test above is of something."""
     with_segments = set()
@@ -172,6 +176,7 @@ def test_some_of_those_have_segments(programs, helpers):
     assert len(with_segments) >= 2
 
 
+@pytest.mark.slow
 def test_both_orders_of_differences():
     """The gradient's own gradient has more to tape, and the same limit."""
     op = hybrid(filtered, tape_bytes=6000)
@@ -181,6 +186,7 @@ def test_both_orders_of_differences():
     assert torch.autograd.gradgradcheck(op, tensors, fast_mode=True)
 
 
+@pytest.mark.slow
 def test_jax_has_it_too():
     with jax.enable_x64(True):
         free, limited = hybrid(filtered), hybrid(filtered, tape_bytes=2000)
@@ -192,6 +198,7 @@ def test_jax_has_it_too():
                 np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_results_repeat():
     op = hybrid(coupled, tape_bytes=4000)
     x, w = inputs(5, 300)
@@ -220,6 +227,7 @@ def test_the_error_names_the_tape_if_segments_cannot_help():
         loss.backward()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [filtered, coupled, twice])
 def test_segments_cost_no_threads_and_no_copies(function):
     typed = parse(function, [("float64", 2), ("float64", 1)], {})

@@ -38,6 +38,7 @@ def arrays(row, seed=0):
     return tuple(map(jnp.asarray, complex_kernels.inputs(row, seed=seed)))
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("row", ROWS, ids=IDS)
 def test_gradients_are_those_of_jax(row):
     random = np.random.default_rng(1)
@@ -66,6 +67,7 @@ def test_the_gradient_of_a_real_loss_is_the_conjugate_of_pytorchs():
         np.testing.assert_allclose(gradient[k], (by_re - 1j * by_im) / (2 * step), 1e-6)
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("row", ROWS, ids=IDS)
 def test_tangents_and_batches_are_those_of_jax(row):
     random = np.random.default_rng(1)

@@ -30,6 +30,7 @@ def tensors(row, of="complex128", seed=0):
     return [torch.asarray(a) for a in complex_kernels.inputs(row, of, seed)]
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize("row", ROWS, ids=IDS)
 def test_gradients_are_those_of_torch(row):
     random = np.random.default_rng(1)
@@ -45,6 +46,7 @@ def test_gradients_are_those_of_torch(row):
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("row", ROWS, ids=IDS)
 def test_tangents_and_batches_are_those_of_torch(row):
     op, inputs = polyop.kernel(row.kernel), tuple(tensors(row))

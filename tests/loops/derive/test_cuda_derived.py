@@ -90,31 +90,32 @@ def make(name, form):
     return backward_of(once.kernel, given)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def made():
     """Every kernel of every form."""
     return [make(*row) for row in ROWS]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def functions(made, emulate):
     """The functions that the kernels' text is: what the tests call them by."""
     return [emulate.function_of(shown(one.kernel), one.kernel.name) for one in made]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def again(made, functions):
     """The kernels, parsed from their text: without the parameters that they leave out."""
     signatures = [[(a.dtype.name, a.ndim) for a in present(one)] for one in made]
     return [parse(f, s, {}) for f, s in zip(functions, signatures, strict=True)]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def library(again, emulate):
     """All of them, for the emulation."""
     return emulate.build(emulate.text(again))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(ROWS)), ids=["-".join(row).replace(" ", "-") for row in ROWS])
 def test_emulated_is_interpreted(number, made, functions, again, library, emulate, batch):
     one = made[number]
@@ -132,6 +133,7 @@ def test_emulated_is_interpreted(number, made, functions, again, library, emulat
     assert emulate.count(library, "live") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
 @pytest.mark.parametrize("architecture", [80, 90])
 def test_nvcc_compiles_them(architecture, made, emulate, tmp_path):

@@ -55,6 +55,7 @@ def arrays(count=3):
     return random.normal(size=(count, 2, 4)), random.normal(size=(count, 4))
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize(("x_dim", "w_dim"), [(0, 0), (0, None), (2, 1), (None, 0), (1, None)])
 def test_torch_calls_it_once(x_dim, w_dim):
     op = with_rule()
@@ -68,6 +69,7 @@ def test_torch_calls_it_once(x_dim, w_dim):
     np.testing.assert_allclose(results, np.stack([np.sin(a) * b for a, b in rows]))
 
 
+@pytest.mark.slow(6)
 @pytest.mark.parametrize(("x_dim", "w_dim"), [(0, 0), (0, None), (2, 1), (None, 0), (1, None)])
 @pytest.mark.parametrize("framework", ["torch", "jax", "jax.jit"])
 def test_the_gradient_of_a_batch_is_the_given_one_of_each_sample(framework, x_dim, w_dim):

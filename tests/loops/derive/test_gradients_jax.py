@@ -26,6 +26,7 @@ def arrays(shapes, below):
     return [jnp.asarray(random.normal(size=s)) for s in (shapes[:-1] if below else shapes)], index
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", OPERATORS, ids=[row[0].__name__ for row in OPERATORS])
 def test_check_grads_and_jit(row):
     function, shapes, below = row

@@ -22,6 +22,7 @@ def tensors(shapes, below, dtype=torch.float64):
     return results
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("row", OPERATORS, ids=NAMES)
 def test_gradcheck_and_gradgradcheck(row):
     function, shapes, below = row
@@ -31,6 +32,7 @@ def test_gradcheck_and_gradgradcheck(row):
     assert torch.autograd.gradgradcheck(op, inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["layernorm", "gather"])
 def test_inside_torch_compile(name):
     function, shapes, below = OPERATORS[NAMES.index(name)]

@@ -254,6 +254,7 @@ def stores(kernel):
     return sum(isinstance(s, Store) for s in statements(kernel.body))
 
 
+@pytest.mark.slow(10)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
 @pytest.mark.parametrize("function", [*GONE, *KEPT])
 def test_the_kernel_means_the_same(function, dtype):

@@ -76,6 +76,7 @@ def test_against_differences(function):
         differences.check_elements(derived, [random.normal(size=shape)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", RIGHT)
 def test_torch_differentiates_it_twice_and_forwards(function):
     x = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1), requires_grad=True)
@@ -85,6 +86,7 @@ def test_torch_differentiates_it_twice_and_forwards(function):
     np.testing.assert_allclose(op(x).detach(), kernel(function).python(x.detach().numpy()), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", RIGHT)
 def test_jax_differentiates_it_twice_and_forwards(function):
     with jax.enable_x64(True):
@@ -232,3 +234,24 @@ def test_a_python_number_takes_the_dtype_of_the_pairs(dtype):
     x = torch.ones(3, dtype=getattr(torch, dtype), requires_grad=True)
     Custom(of_python_numbers, func_type="hybrid")(x).sum().backward()
     assert x.grad.tolist() == [3, 3, 3]
+
+
+def test_an_index_outside_is_an_error_also_in_a_value_that_nothing_reads():
+    """The author's unused statements stay; only what slopes alone have read is left out."""
+
+    def unused(x, w):
+        y = output_tensor((1,), x.dtype)
+        first = x[0]
+        slope = 2 * w[0]
+        first -= with_gradient(first, first, 1.0)
+        y[0] += with_gradient(0.0, w[0], slope)
+        return y
+
+    op = kernel(unused, name="own_gradient::unused")
+    np.testing.assert_array_equal(op(np.ones(1), np.ones(1)), [0])
+    for run in (op, op.python):
+        with pytest.raises((PolyopError, IndexError), match=r"index"):
+            run(np.ones(0), np.ones(1))
+    text = shown(without_marks(parse(unused, [("float64", 1)] * 2, {})))
+    assert "first = x[0]" in text
+    assert "slope" not in text

@@ -145,6 +145,7 @@ def arrays(n, m):
     return [random.uniform(0.5, 2, (n, m)), random.uniform(1, 2, n)]
 
 
+@pytest.mark.slow(10)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("function", ALL)
 def test_against_differences(function, size):

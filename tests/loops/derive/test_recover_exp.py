@@ -192,6 +192,7 @@ COMPUTED += (overwritten_after, overwritten_between, added_to, read_too, root, f
 SPECS = (Spec((4,), dtype("float64")), Spec((4,), dtype("float64")))
 
 
+@pytest.mark.slow(16)
 @pytest.mark.parametrize("function", [*RECOVERED, softmax, *COMPUTED])
 def test_gradients(function):
     for seed in range(3):
@@ -207,6 +208,7 @@ def test_recovered(function):
     assert "exp(" not in op.operator.gradient.loops(*SPECS)
 
 
+@pytest.mark.slow(7)
 @pytest.mark.parametrize("function", [softmax, *COMPUTED])
 def test_recomputed(function):
     op = Custom(function, func_type="hybrid")
@@ -215,6 +217,7 @@ def test_recomputed(function):
         assert "exp(" in op.operator.gradient.loops(*SPECS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tape", "exponentials"), [("auto", 0), ("none", 1)])
 def test_by_a_saved_sum(tape, exponentials):
     op = Custom(kernel(softmax, compile_attrs={"tape": tape}), func_type="hybrid")
@@ -239,6 +242,7 @@ def test_divisors_at_the_ends(function, divisor):
     np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=5e-324)
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("divisor", [math.inf, -2.0, 1e30])
 def test_compiled_with_divisors_at_the_ends(divisor):
     x, t = np.linspace(-3, 3, 37), np.full(37, divisor)

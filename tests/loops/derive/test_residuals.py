@@ -2,13 +2,11 @@
 
 # ruff: noqa: F821 - the words of the language
 
-import cProfile
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import polyop
+from entered import files_entered
 from loop_samples import small
 from loop_samples.programs import PROGRAMS
 from polyop.kernels.loop.kernel import tensors_of
@@ -24,23 +22,32 @@ def typed(program):
     return parse(program.function, tensors, dict(program.attributes))
 
 
+def differentiable(program):
+    kernel = typed(program)
+    if any(buffer.role == "inplace" for buffer in kernel.buffers.values()):
+        pytest.skip("not run: a kernel in place has no derived gradient")
+    return kernel
+
+
+each_program = pytest.mark.parametrize("sample", PROGRAMS, ids=lambda program: program.name)
+
+
 def derived(kernel, present):
     """The kernel's inputs and outputs that its derived gradient reads."""
     return used_buffers(adjoint(kernel, present).kernel) & {*tensors_of(kernel), *kernel.outputs}
 
 
-DIFFERENTIABLE = [p for p in PROGRAMS if all(b.role != "inplace" for b in typed(p).buffers.values())]
-
-
-@pytest.mark.parametrize("differentiable", DIFFERENTIABLE, ids=lambda program: program.name)
-def test_they_are_what_the_derived_gradient_reads(differentiable):
-    kernel = typed(differentiable)
+@pytest.mark.slow(30)
+@each_program
+def test_they_are_what_the_derived_gradient_reads(sample):
+    kernel = differentiable(sample)
     assert residuals(kernel, len(kernel.outputs)) == derived(kernel, (True,) * len(kernel.outputs))
 
 
-@pytest.mark.parametrize("differentiable", DIFFERENTIABLE, ids=lambda program: program.name)
-def test_those_of_saved_temporaries_serve_the_second_derivative_too(differentiable):
-    kernel = typed(differentiable)
+@pytest.mark.slow(72)
+@each_program
+def test_those_of_saved_temporaries_serve_the_second_derivative_too(sample):
+    kernel = differentiable(sample)
     saves = saving(kernel, "auto")
     if saves is None:
         assert not [name for name in ("softmax", "layernorm") if name == kernel.name]
@@ -103,19 +110,6 @@ def sum_of_exponentials(x):
 )
 def test_by_kernel(function, tensors, names):
     assert residuals(parse(function, [("float32", 1)] * tensors, {}), 1) == names
-
-
-def files_entered(function):
-    """Return what ``function`` returns, and polyop's files that it enters."""
-    profile = cProfile.Profile()
-    result = profile.runcall(function)
-    entered = {
-        Path(code.co_filename)
-        for code in (row.code for row in profile.getstats())
-        if hasattr(code, "co_name")
-    }
-    root = Path(polyop.__file__).parent
-    return result, {str(path.relative_to(root)) for path in entered if path.is_relative_to(root)}
 
 
 def test_the_first_calls_of_a_simple_kernel_enter_few_files():

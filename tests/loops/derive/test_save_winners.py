@@ -151,12 +151,13 @@ def check_that_the_gradient_is_that_of_the_search(function, dtype, *, again=Fals
             )
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("function", KERNELS)
 def test_the_gradient_is_that_of_the_search(function):
     check_that_the_gradient_is_that_of_the_search(function, "float32")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("function", KERNELS)
 def test_second_derivatives_too(function, dtype):
@@ -172,6 +173,7 @@ def test_the_forward_saves_it_and_the_backward_does_not_search(function):
     assert len(loops) <= len(form.buffers[form.outputs[0]].shape) + 1
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(("function", "wide"), [(max_pool, False), (by_index, False), (by_index, True)])
 def test_jax_saves_what_it_can_hold(function, wide):
     """The index of an element is an int64: without 64-bit types it is computed again."""

@@ -140,6 +140,7 @@ def whole_rows(x):
     return y
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(("tape", "names"), [("auto", [""]), ("all", ["saving_float64_2"])])
 def test_all_is_more_than_auto(tape, names):
     op = hybrid(whole_rows, tape=tape)
@@ -195,6 +196,7 @@ def test_wrong_options_are_refused(options, kind, rule, value):
     assert value in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "fits", "name"),
     [
@@ -217,6 +219,7 @@ def test_what_exceeds_the_limit_is_recomputed(limit, fits, name):
     assert torch.autograd.gradgradcheck(op, tensors)
 
 
+@pytest.mark.slow
 def test_the_largest_is_omitted_first():
     op = hybrid(powers, tape="all", tape_bytes=50)
     lines = explained(op, (3, 4))
@@ -256,6 +259,7 @@ def test_it_is_decided_once_for_each_set_of_sizes(monkeypatch):
     assert len(calls) == 2
 
 
+@pytest.mark.slow
 def test_symbolic_sizes_save_nothing():
     op = hybrid(rms_norm, tape_bytes=10**6)
     whole = torch.compile(lambda x, g: op(x, g).sin().sum(), fullgraph=True, dynamic=True)

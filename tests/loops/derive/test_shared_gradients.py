@@ -187,6 +187,7 @@ def test_another_dtype_is_not_shared():
     assert torch.equal(x.grad, torch.full((3, 2), 0.1).half())
 
 
+@pytest.mark.slow(6)
 @pytest.mark.parametrize("size", [(5, 4), (1, 1), (1, 7), (0, 3), (3, 0)])
 @pytest.mark.parametrize("wanted", [(True, True), (True, False), (False, True)])
 @pytest.mark.parametrize("function", PLAIN)
@@ -291,6 +292,7 @@ def test_hooks_and_a_graph_that_is_kept():
     torch.testing.assert_close(z.grad, 4 * above * z.detach())
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("function", [residual, added, two_outputs, part])
 def test_compiled_by_torch(function, dynamic):
@@ -308,6 +310,7 @@ def test_compiled_by_torch(function, dynamic):
             torch.testing.assert_close(one, other)
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize("dims", [(0, 0), (0, None), (None, 0), (1, 2)])
 @pytest.mark.parametrize("function", [residual, added, crossed])
 def test_batches(function, dims):
@@ -324,6 +327,7 @@ def test_batches(function, dims):
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [residual, added])
 def test_jax(function):
     op = hybrid(function)

@@ -13,6 +13,7 @@ from polyop.loops.ir.verify import violations
 OPERATORS = kernels.OPERATORS
 
 
+@pytest.mark.slow(6)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize(("function", "shapes", "whole"), OPERATORS, ids=lambda f: getattr(f, "__name__", ""))
 def test_what_is_derived_is_sound(function, shapes, whole, dtype):

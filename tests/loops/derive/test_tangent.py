@@ -26,6 +26,7 @@ def _tangents(helpers, program, arrays, along):
     return interpret(kernel, helpers.given(kernel, [*arrays, *along]), program.attributes)
 
 
+@pytest.mark.slow(16)
 @pytest.mark.parametrize("shift", [0, 1])
 def test_tangents_are_the_directions_that_outputs_move_in(helpers, smooth, shift):
     arrays = helpers.arrays(smooth, helpers.sizes(smooth, shift))
@@ -47,6 +48,7 @@ def test_tangents_are_the_directions_that_outputs_move_in(helpers, smooth, shift
             )
 
 
+@pytest.mark.slow(10)
 def test_forward_and_reverse_mode_are_each_others_transpose(helpers, smooth):
     """<J v, w> = <v, J^T w>."""
     arrays = helpers.arrays(smooth, helpers.sizes(smooth), seed=2)
@@ -69,6 +71,7 @@ def test_forward_and_reverse_mode_are_each_others_transpose(helpers, smooth):
     assert left == pytest.approx(right, rel=rough, abs=rough)
 
 
+@pytest.mark.slow(10)
 def test_a_tensor_without_a_tangent_stands_still(helpers, smooth):
     """An absent tangent gives the same numbers as one of zeros."""
     arrays = helpers.arrays(smooth, helpers.sizes(smooth))

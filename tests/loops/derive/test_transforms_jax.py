@@ -43,12 +43,14 @@ def _called(function, *xs):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_derivatives_of_both_modes_to_the_second_order(cases, name):
     function, xs = _case(cases, name)
     check_grads(function, xs, order=2, modes=("fwd", "rev"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["matmul", "softmax", "scatter"])
 def test_jacobians_and_hessians(cases, name):
     function, xs = _case(cases, name)
@@ -64,6 +66,7 @@ def test_jacobians_and_hessians(cases, name):
     )
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("axis", [0, -1])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_batch_is_one_call(cases, name, axis):
@@ -78,6 +81,7 @@ def test_a_batch_is_one_call(cases, name, axis):
     assert not {"scan", "while"} & set(called)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_of_samples_have_no_loop(cases, name):
     function, xs = _case(cases, name)
@@ -92,6 +96,7 @@ def test_gradients_of_samples_have_no_loop(cases, name):
     assert not {"scan", "while"} & set(called)
 
 
+@pytest.mark.slow
 def test_nested_batches_and_their_gradient(cases):
     function, (a, b) = _case(cases, "matmul")
     many = jnp.stack([jnp.stack([a, a + 1]), jnp.stack([a * 2, a - 1]), jnp.stack([a, a * 3])])

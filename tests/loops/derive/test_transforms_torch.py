@@ -59,6 +59,7 @@ def _difference(function, xs, along):
     return (function(*high) - function(*low)) / (2 * STEP)
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_forward_mode_is_the_directional_derivative(cases, name):
     function, xs = _case(cases, name)
@@ -70,6 +71,7 @@ def test_forward_mode_is_the_directional_derivative(cases, name):
     torch.testing.assert_close(moved, _difference(function, xs, along), rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_second_derivatives_are_one(cases, name):
     """Forward over reverse, reverse over forward, reverse over reverse, and differences of gradients."""
@@ -88,6 +90,7 @@ def test_second_derivatives_are_one(cases, name):
         torch.testing.assert_close(reverse_over_reverse[k], forward_over_reverse[k], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["matmul", "softmax", "gather"])
 def test_jacobians_and_hessians(cases, name):
     function, xs = _case(cases, name)
@@ -100,6 +103,7 @@ def test_jacobians_and_hessians(cases, name):
     torch.testing.assert_close(torch.tensordot(hessian, along[0], xs[0].ndim), moved, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow(5)
 @pytest.mark.parametrize("axis", [0, -1])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_batch_is_one_call(cases, name, axis):
@@ -113,6 +117,7 @@ def test_a_batch_is_one_call(cases, name, axis):
     torch.testing.assert_close(found, torch.stack(ones), rtol=0, atol=1e-14)
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_of_samples_are_two_calls(cases, name):
     function, xs = _case(cases, name)
@@ -176,6 +181,7 @@ def test_a_given_rule_wins(cases):
     assert asked == [(0,)]
 
 
+@pytest.mark.slow
 def test_gradcheck_by_forward_mode_and_in_batches(cases):
     function, xs = _case(cases, "layernorm")
     for x in xs:

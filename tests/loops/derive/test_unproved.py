@@ -31,6 +31,7 @@ def unproved(monkeypatch):
     monkeypatch.setattr(derivation, "IslSession", session)
 
 
+@pytest.mark.slow(10)
 def test_all_that_has_a_derivative(smooth, helpers, unproved):
     sizes = helpers.sizes(smooth)
     arrays = helpers.arrays(smooth, sizes)

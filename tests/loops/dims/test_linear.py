@@ -277,6 +277,7 @@ def test_it_is_true_on_numbers(function, expected):
     assert sum(map(try_on_numbers, forms(typed(function)))) >= len(expected)
 
 
+@pytest.mark.slow(12)
 def test_it_is_true_of_the_programs(program):
     kernel = parse(
         program.function, [(dtype, len(axes)) for dtype, axes, _ in program.rows], dict(program.attributes)
@@ -286,7 +287,7 @@ def test_it_is_true_of_the_programs(program):
 
 
 @pytest.mark.parametrize(
-    ("seed", "count"), [(1, 10), *(pytest.param(k, 25, marks=pytest.mark.exhaustive) for k in (2, 4))]
+    ("seed", "count"), [(1, 10), *(pytest.param(k, 25, marks=pytest.mark.slow) for k in (2, 4))]
 )
 def test_it_is_true_of_random_kernels(seed, count):
     tried = 0

@@ -10,7 +10,6 @@ from loop_samples import generate
 from loop_samples.programs import PROGRAMS
 from loop_samples.sliced import CASES, neighbours_summed, running_sum
 from loop_samples.slices import Trial
-from parts import whole
 from polyop.core.dims.dims import Dims
 from polyop.core.errors import GradientError
 from polyop.core.parse import parse as parse_schema
@@ -110,6 +109,7 @@ def forms(kernel):
             yield derived, None if number else sizes_from_forward(kernel, derived)
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize(
     ("function", "ranks", "attributes", "expected"), CASES, ids=lambda v: getattr(v, "__name__", None)
 )
@@ -121,6 +121,7 @@ def test_it_is_true_on_numbers(function, ranks, attributes, expected):
     assert tried or all(kind.startswith("whole") for kind in expected.values())
 
 
+@pytest.mark.slow(3)
 def test_it_is_true_of_the_programs(program):
     kernel = parse(
         program.function, [(dtype, len(axes)) for dtype, axes, _ in program.rows], dict(program.attributes)
@@ -137,7 +138,7 @@ def test_claims_of_the_programs_are_tried():
 
 @pytest.mark.parametrize(
     ("seed", "count"),
-    [(1, 60), *(pytest.param(k, 300, marks=pytest.mark.exhaustive) for k in range(2, 8 if whole() else 4))],
+    [(1, 25), *(pytest.param(k, 300, marks=pytest.mark.slow) for k in range(2, 8))],
 )
 def test_it_is_true_of_random_kernels(seed, count):
     tried = 0

@@ -42,7 +42,8 @@ def close(reference, actual, rough, where):
         np.testing.assert_array_equal(actual, reference, err_msg=where)
 
 
-def test_emulated_is_interpreted(program, table, emulate, batch, programs):
+@pytest.mark.slow
+def test_emulated_is_interpreted(program, table, emulate, batch, programs, record_property):
     number = programs.PROGRAMS.index(program)
     run = batch.bound(program.function, program.rows, program.attributes, table, number)
     for index, sizes in enumerate(program.sizes()):
@@ -55,6 +56,7 @@ def test_emulated_is_interpreted(program, table, emulate, batch, programs):
             bits.add(b"".join(a.tobytes() for a in results))
         assert len(bits) == 1, f"{sizes}: the order of threads changes the result"
     assert emulate.count(table, "live") == 0
+    record_property("target", "cuda: ran in an emulation of threads")
 
 
 def signs(x):
@@ -73,6 +75,7 @@ def test_the_sign_of_minus_zero_is_plus_zero(dtype, emulate, batch, programs):
         np.testing.assert_array_equal(run(x)[0], 1 / np.sign(x))
 
 
+@pytest.mark.slow
 def test_checked_is_interpreted(program, checked_table, batch, programs):
     number = programs.PROGRAMS.index(program)
     run = batch.bound(program.function, program.rows, program.attributes, checked_table, number)
@@ -82,6 +85,7 @@ def test_checked_is_interpreted(program, checked_table, batch, programs):
             close(one, other, program.rough, str(sizes))
 
 
+@pytest.mark.slow
 def test_random_programs(generate, emulate, batch):
     samples = [generate.Generator(random.Random(f"cuda {k}")) for k in range(EACH)]
     functions = [program.function() for program in samples]
@@ -110,9 +114,10 @@ def test_random_programs(generate, emulate, batch):
     assert emulate.count(path, "live") == 0
 
 
+@pytest.mark.slow
 @needs_nvcc
 @pytest.mark.parametrize(("architecture", "every"), [(90, 1), (80, 4)])
-def test_nvcc_compiles_the_table(architecture, every, programs, emulate, tmp_path):
+def test_nvcc_compiles_the_table(architecture, every, programs, emulate, tmp_path, record_property):
     source, object_file = tmp_path / "all.cu", tmp_path / "all.o"
     source.write_text(emulate.text(map(typed, programs.PROGRAMS[::every])))
     flags = ["-std=c++17", "-O1", f"-arch=sm_{architecture}", "-Werror=all-warnings", f"-I{emulate.INCLUDE}"]
@@ -121,3 +126,4 @@ def test_nvcc_compiles_the_table(architecture, every, programs, emulate, tmp_pat
     )
     assert done.returncode == 0, done.stderr[:4000]
     assert b"loops_0" in object_file.read_bytes()
+    record_property("target", "cuda: compiled by nvcc")

@@ -34,7 +34,7 @@ def table(emulate, programs, tmp_path_factory):
     return folder / "all.so"
 
 
-def test_on_a_gpu(program, table, batch, programs):
+def test_on_a_gpu(program, table, batch, programs, record_property):
     number = programs.PROGRAMS.index(program)
     run = batch.bound(program.function, program.rows, program.attributes, table, number, "cuda")
     names = {buffer.dtype for buffer in typed(program).buffers.values()}
@@ -47,3 +47,4 @@ def test_on_a_gpu(program, table, batch, programs):
         for one, other in zip(expected, results, strict=True):
             tolerance = program.rough or 0
             np.testing.assert_allclose(other.cpu().numpy(), one, tolerance, tolerance, err_msg=str(sizes))
+    record_property("target", "cuda: ran")

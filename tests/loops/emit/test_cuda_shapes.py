@@ -165,7 +165,7 @@ def test_shapes(function):
     assert shown(mapper.pieces(program.kernel.body)) == expected
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def emulated(emulate, batch):
     """Return a function that builds one kernel; it returns the operator and the library."""
 
@@ -177,6 +177,7 @@ def emulated(emulate, batch):
     return make
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize(
     ("function", "launches"), [(add, 1), (softmax, 1), (matmul, 1), (sweeps, 10), (dot, 4)]
 )
@@ -258,6 +259,7 @@ def test_names_that_mean_something_in_cuda(emulated):
     np.testing.assert_array_equal(run(*(np.full(3, k, F) for k in (1, 2, 3)))[0], [9, 9, 9])
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("kind", ["int8", "int32", "int64"])
 def test_integers_wrap(kind, emulated):
     run, _ = emulated(wrapping, (kind, 1))
@@ -348,6 +350,7 @@ def test_explain():
     assert not any("vector lanes" in line for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
 def test_it_is_compiled_at_the_first_launch(monkeypatch):
     monkeypatch.setattr(cuda, "_USUAL", (90,))

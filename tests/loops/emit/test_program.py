@@ -167,7 +167,7 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def compiled(batch):
     """Return a function from a case to its operator; all are compiled once."""
     kernels = [parse(f, [(t, 2), (t, 2)], {}) for f, t in CASES]
@@ -181,6 +181,7 @@ def compiled(batch):
     return of
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0].__name__}-{c[1]}")
 @pytest.mark.parametrize(
     "size", [(0, 3, 4), (1, 1, 1), (7, 5, 3), (6, 64, 16), (13, 70, 33), (5, 129, 1)], ids=str

@@ -8,10 +8,10 @@ import mmap
 import numpy as np
 import pytest
 
+import instruction_sets
 from polyop.loops.emit.printer import source as source_of
 from polyop.loops.frontend.parse import parse
 from polyop.loops.pipeline import schedule
-from polyop.loops.targets import isa
 
 NEVER = ("-DPOLYOP_CONCAT_LANES=0",)
 COLUMNS = (9, 10, 16, 17, 23, 24, 25, 31, 32, 33, 40, 41, 47, 48, 49, 64, 65, 100)
@@ -129,7 +129,7 @@ def typed(function, dtype):
     return parse(function, [(dtype, 2), (dtype, 1)], {})
 
 
-@pytest.fixture(scope="module", params=isa.available())
+@pytest.fixture(scope="session", params=instruction_sets.EACH)
 def libraries(request, batch):
     """Two builds of the same text: one reuses registers if it can, one loads each vector."""
     source = batch.text([typed(*case) for case in CASES], request.param)
@@ -157,6 +157,7 @@ def fenced():
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0].__name__}-{c[1]}")
 @pytest.mark.parametrize("last", [True, False])
 def test_the_same_bits_and_no_element_more(case, last, libraries, batch, fenced):
@@ -177,10 +178,10 @@ def test_the_same_bits_and_no_element_more(case, last, libraries, batch, fenced)
 @pytest.mark.parametrize("function", [*SLIDE, *PLAIN])
 def test_which_loops_do(function):
     """Not in loops that write what they read, nor for conditional loads, nor for rows that are far apart."""
-    source = source_of(schedule(typed(function, "float64")), isa.available()[0], "f")
+    source = source_of(schedule(typed(function, "float64")), instruction_sets.BEST, "f")
     assert ("polyop_concat_lanes(" in source) == (function in SLIDE)
 
 
 def test_a_checked_kernel_loads_each_element():
-    source = source_of(schedule(typed(around, "float64")), isa.available()[0], "f", checked=True)
+    source = source_of(schedule(typed(around, "float64")), instruction_sets.BEST, "f", checked=True)
     assert "polyop_concat_lanes(" not in source

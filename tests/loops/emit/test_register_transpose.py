@@ -6,11 +6,11 @@ import functools
 import numpy as np
 import pytest
 
+import instruction_sets
 from polyop.loops.emit.printer import source as source_of
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.pipeline import schedule
-from polyop.loops.targets import isa
 
 SIZES = ((0, 5), (5, 0), (1, 1), (1, 40), (3, 2), (8, 16), (9, 17), (16, 33), (21, 15), (40, 50))
 
@@ -182,13 +182,14 @@ def typed(function, dtype="float32"):
     return parse(function, [(dtype, 2)], {})
 
 
-@pytest.fixture(scope="module", params=isa.available())
+@pytest.fixture(scope="session", params=instruction_sets.EACH)
 def compiled(request, batch):
     """Return a function from a kernel to its operator."""
     path = batch.build(batch.text([typed(*c) for c in CASES], request.param), "-DPOLYOP_GRAIN=1")
     return functools.cache(lambda f, d: batch.bound(f, [(d, ["n", "m"], "")], {}, path, CASES.index((f, d))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0].__name__}-{c[1]}")
 def test_results(case, compiled, batch):
     function, dtype = case

@@ -7,11 +7,11 @@ import subprocess
 import numpy as np
 import pytest
 
+import instruction_sets
 from polyop import Custom
 from polyop.loops.emit.printer import source as source_of
 from polyop.loops.frontend.parse import parse
 from polyop.loops.pipeline import schedule
-from polyop.loops.targets import isa
 
 TINY = ("-DPOLYOP_CACHED=0", "-DPOLYOP_LONG_ROW=64")
 NEVER = ("-DPOLYOP_CACHED=INT64_MAX",)
@@ -140,7 +140,7 @@ def typed(function, dtype):
     return parse(function, [(dtype, 2), (dtype, 1)], {})
 
 
-@pytest.fixture(scope="module", params=isa.available())
+@pytest.fixture(scope="session", params=instruction_sets.EACH)
 def libraries(request, batch):
     """Two builds of the same text: one with streaming stores wherever they are allowed, one without."""
     source = batch.text([typed(*case) for case in CASES], request.param)
@@ -176,6 +176,7 @@ def run(batch, library, case, size, start):
     return [array.tobytes() for array, _, _ in outputs] + [inputs[0].tobytes()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0].__name__}-{c[1]}")
 @pytest.mark.parametrize("start", [0, 1, 3, 7, 12, 15])
 def test_the_same_bits_wherever_results_lie(case, start, libraries, batch):
@@ -185,6 +186,7 @@ def test_the_same_bits_wherever_results_lie(case, start, libraries, batch):
         assert run(batch, past, case, size, start) == run(batch, never, case, size, start) == plain
 
 
+@pytest.mark.slow(1)
 def test_a_result_that_lies_between_elements(libraries, batch):
     """None of its vectors can be aligned."""
     past, never = libraries
@@ -200,6 +202,7 @@ def test_a_result_that_lies_between_elements(libraries, batch):
     assert contents[0] == (x * 3 + w).tobytes()
 
 
+@pytest.mark.slow(1)
 def test_the_instruction_is_there(libraries):
     text = subprocess.run(["objdump", "-d", libraries[0]], check=True, capture_output=True, text=True).stdout
     assert "movnt" in text
@@ -209,7 +212,7 @@ def test_the_instruction_is_there(libraries):
 @pytest.mark.parametrize("function", [*PAST, *NOT])
 def test_which_stores_may(function):
     """Only those of results that are written once and never read."""
-    source = source_of(schedule(typed(function, "float32")), isa.available()[0], "f")
+    source = source_of(schedule(typed(function, "float32")), instruction_sets.BEST, "f")
     assert ("polyop_streaming_fence();" in source) == (function in PAST)
 
 

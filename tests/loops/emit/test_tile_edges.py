@@ -105,6 +105,7 @@ def operator(function):
     return Custom(function, func_type="hybrid")
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("function", [upper, lower, strictly_lower, band, mirrored, two_sums, by_rows])
@@ -121,6 +122,7 @@ def compare(run, function, sizes, dtype):
     np.testing.assert_array_equal(run(a, b), reference(function, a, b))
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize("rows", [1, 12, 100])
 @pytest.mark.parametrize("function", [upper, lower, band, two_sums])
 def test_rows_are_packed_some_at_a_time(function, rows, monkeypatch):

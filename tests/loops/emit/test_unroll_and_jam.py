@@ -416,7 +416,7 @@ def source(function, dtype="float32"):
     return source_of(schedule(typed(function, dtype)), isa.available()[0], "f")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def compiled(batch):
     """Return a function from a kernel to its operator, with several rows at once or row by row."""
     kernels, target = [typed(*c) for c in CASES], isa.available()[0]
@@ -438,6 +438,7 @@ def arrays(n, m, dtype):
     return [random.normal(size=(n, m)).astype(dtype), random.normal(size=n).astype(dtype)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("function", "dtype"), CASES)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_results(function, dtype, size, compiled, batch):
@@ -462,6 +463,7 @@ def test_results(function, dtype, size, compiled, batch):
                 np.testing.assert_array_equal(other, third, strict=True)  # to the last bit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [total, weighted, subtracted, backwards])
 def test_the_order_is_that_of_the_rows(function, compiled, batch):
     """A large number absorbs the sums before it, and the sums after its negative are exact: the order shows."""
@@ -472,6 +474,7 @@ def test_the_order_is_that_of_the_rows(function, compiled, batch):
     np.testing.assert_array_equal(np.abs(result), 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [np.nan, np.inf, -0.0])
 def test_special_values(value, compiled, batch):
     x, w = np.full((9, 21), value, np.float32), np.ones(9, np.float32)
@@ -481,6 +484,7 @@ def test_special_values(value, compiled, batch):
     np.testing.assert_array_equal(result.view(np.int32), other.view(np.int32))
 
 
+@pytest.mark.slow(20)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize("function", ALL)
 def test_what_is_done(function, dtype):

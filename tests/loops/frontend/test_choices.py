@@ -1,7 +1,7 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
 """Optional tensors and strings: each choice is decided when the kernel is compiled."""
 
-from typing import Literal, Optional
+from typing import Literal, NamedTuple, Optional
 
 import numpy as np
 import pytest
@@ -117,6 +117,29 @@ def unlisted(x, mode: Literal["mean", "sum"]):
     return y
 
 
+class Scaling(NamedTuple):
+    factor: float = 3.0
+    kind: str = "whole"
+
+
+def scaled(v, p: Scaling):
+    return v / p.factor if p.kind == "inverse" else v * p.factor
+
+
+def by_record(x, p: Scaling, n: int):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i, 0] = scaled(x[i, 0], p) + n
+    return y
+
+
+def by_helper(x, mode: str, other: str = "none"):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i, 0] = picked(x[i, 0], mode=mode) + picked(x[i, 0], mode=other)
+    return y
+
+
 def other_outputs(x, b=None):
     y = output_tensor(x.shape, x.dtype)
     if b is None:
@@ -149,13 +172,37 @@ def test_what_is_refused_when_the_kernel_is_defined(function, kind, words):
 CALLED = [
     (reduced, None, {"mode": "median"}, "mode is one of 'mean', 'sum', 'total', but got 'median'"),
     (reduced, None, {"mode": 3}, "the attribute mode is a string, but got 3"),
+    (
+        by_record,
+        ...,
+        {"p_factor": 3.0, "p_kind": "hole", "n": 1},
+        "p_kind is one of 'whole', 'inverse', but got 'hole'",
+    ),
+    (by_helper, ..., {"mode": "", "other": "lo"}, "mode is one of 'lo', but got ''"),
     (helped, None, {"mode": "total"}, "mode is one of 'mean', 'sum', but got 'total'"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [
+        (by_record, {"p_factor": 3.0, "p_kind": "whole", "n": 1}),
+        (by_record, {"p_factor": 3.0, "p_kind": "inverse", "n": 1}),
+        (by_helper, {"mode": "lo", "other": "none"}),
+        (by_helper, {"mode": "lo", "other": "lo"}),
+    ],
+)
+def test_defaults_and_what_helpers_compare_with_are_choices(function, given):
+    run_static_checks(function)
+    numbers = {name: value for name, value in given.items() if not isinstance(value, str)}
+    (found,) = interpret(parse(function, [("float64", 2)], given), [X], numbers)
+    passed = {"p": Scaling(given["p_factor"], given["p_kind"]), "n": 1} if function is by_record else given
+    np.testing.assert_array_equal(found, plain(function)(X, **passed))
 
 
 @pytest.mark.parametrize(("function", "b", "attributes", "words"), CALLED)
 def test_what_is_refused_when_it_is_called(function, b, attributes, words):
     with pytest.raises(PolyopError, match=words):
-        parse(function, [("float64", 2), b], attributes)
+        parse(function, [("float64", 2), *([] if b is ... else [b])], attributes)
     with pytest.raises(ArgumentTypeError, match=r'the tensor x must not be None.*(?s:.)*x: "Tensor \| None"'):
         parse(function, [None], {})

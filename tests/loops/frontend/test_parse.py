@@ -240,6 +240,7 @@ def test_one_parse_for_each_dtype_and_checks_once():
         assert {b.dtype for b in kernel.buffers.values()} == {name} and violations(kernel) == []
 
 
+@pytest.mark.slow
 def test_nothing_keeps_a_function_alive():
     function = from_text("def f(x):\n    x[0] = 1\n    return x\n")
     assert parse(function, [("int8", 1)], {}).body

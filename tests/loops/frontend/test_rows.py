@@ -111,6 +111,44 @@ def counts(x):
     return y
 
 
+def outer_of_slices(x, w):
+    """A slice of one place is broadcast: its place is that of a loop, at a distance, backwards, in steps."""
+    y = output_tensor((x.shape[0], w.shape[0]), x.dtype)
+    n = x.shape[0]
+    for i in range(n):
+        y[i] = x[i : i + 1] * w[:]
+    for i in range(1, n - 1):
+        y[i] += x[i - 1 : i] * w[:] + (x[i : i + 1] + x[i + 1 : i + 2]) * w
+    for i in range(n - 1, -1, -1):
+        y[i] -= w[:] / (2 + x[i : i + 1])
+    for i in range(0, n, 2):
+        y[i, :] *= x[i : i + 1]
+    for i, j in grid(y.shape):
+        y[i, j : j + 1] += x[i : i + 1] * w[j : j + 1]
+    return y
+
+
+def columns(x):
+    y = output_tensor(x.shape, x.dtype)
+    y[:, :] = x[:, :] - x[:, 0:1] + x[:1] * x[:, -1:]
+    first = x[:, :1] * 2
+    y[:, :] += first
+    for i in range(x.shape[0]):
+        y[i] += x[i, 1:2] * y[i : i + 1, :][0] + sum(x[i, :1] * x[i])
+    return y
+
+
+def steps_past_the_end(x):
+    """A step that is as long as the slice leaves one place."""
+    y = output_tensor(x.shape, x.dtype)
+    y[:, :] = x[:, :] + x[-2::2, :] * x[:, -3:-1:2]
+    for i in range(x.shape[0]):
+        y[i] -= x[i : i + 2 : 2, 0] * x[i, :1:3]
+    y[:3:3, :] *= x[1:3:2]
+    y[1:3:2, 0:2:2] += 7
+    return y
+
+
 X = np.array([[0.3, -1.2, 2.4, 0.15], [0.9, 1.7, -0.4, 0.05], [3.1, -0.7, 0.6, 1.1]])
 V = np.array([0.3, -1.2, 2.4, 0.15, 0.9, 1.7, -0.4])
 CASES = [  # a kernel, its arguments
@@ -125,6 +163,11 @@ CASES = [  # a kernel, its arguments
     (products, (X, X.T.copy())),
     (running, (V,)),
     (outer, (V, V[:3])),
+    (outer_of_slices, (V, V[:3])),
+    (outer_of_slices, (V.astype(np.float32), V[:0].astype(np.float32))),
+    (columns, (X,)),
+    (columns, (X[:0],)),
+    (steps_past_the_end, (X,)),
     (counts, (np.array([3, -1, 120, 100], np.int8),)),
 ]
 
@@ -133,11 +176,41 @@ def named(case):
     return f"{case[0].__name__}-{'-'.join(str(a.shape) for a in case[1])}"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def operators():
     return {function: polyop.kernel(name=f"rows::{function.__name__}")(function) for function, _ in CASES}
 
 
+def chained(x):
+    """What follows a slice counts the dimensions that it leaves."""
+    y = output_tensor(x.shape, x.dtype)
+    y[1:3][0] = x[1:][0] * 2 + x[:, 1:][1, 0]
+    y[1:][1, 1:][0] = x[:, 0][1] + x[0][1:][1]
+    y[:, 2][1:2] += sum(x[1:3][0]) + x[::-1][0][1:3][1]
+    t = y[1:]
+    t[0][1:][2] -= x[1:, :2][1][1]
+    return y
+
+
+@pytest.mark.parametrize(
+    "case",
+    [*[c for c in CASES if c[0] in (outer_of_slices, columns, steps_past_the_end)], (chained, (X,))],
+    ids=named,
+)
+def test_slices_of_slices_and_of_one_place(case):
+    function, arrays = case
+    operator = polyop.kernel(function, name=f"rows::{function.__name__}_alone")
+    expected = operator.python(*arrays)
+    kernel = parse(function, [(str(a.dtype), a.ndim) for a in arrays], {})
+    (interpreted,) = interpret(kernel, arrays)
+    for result in (interpreted, operator(*arrays)):
+        np.testing.assert_allclose(result, expected, rtol=1e-12 if expected.dtype != np.float32 else 1e-6)
+    if arrays[0].size and expected.dtype == np.float64:
+        points = [torch.tensor(a, requires_grad=True) for a in arrays]
+        assert torch.autograd.gradcheck(operator, points, check_forward_ad=True)
+
+
+@pytest.mark.slow(6)
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_a_row_is_what_numpy_has(case, operators):
     function, arrays = case
@@ -149,6 +222,7 @@ def test_a_row_is_what_numpy_has(case, operators):
         np.testing.assert_allclose(result, expected, rtol=1e-12 if expected.dtype != np.float32 else 1e-6)
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("case", [c for c in CASES if c[1][0].dtype == np.float64], ids=named)
 def test_gradients_of_rows(case, operators):
     function, arrays = case
@@ -192,6 +266,39 @@ def test_constant_slices_count_as_in_python(text, n, tmp_path):
     np.testing.assert_array_equal(result, plain(space["f"])(x))
 
 
+def at(x, w, k: int):
+    y = output_tensor(w.shape, w.dtype)
+    y[:] = x[k : k + 1] + w[:]
+    return y
+
+
+def into_one_place(x, w, k: int):
+    y = output_tensor(w.shape, w.dtype)
+    y[0:1] = x[k : k + 1] + w[:1]
+    return y
+
+
+def result_of(function, *arguments):
+    """Return the result, or what NumPy and the kernel say of rows of different sizes."""
+    try:
+        return function(*arguments)
+    except (ValueError, KernelError) as problem:
+        assert re.search("broadcast|rows of different sizes are combined", str(problem))
+        return "refused"
+
+
+AT, INTO = (polyop.kernel(one, name=f"rows::{one.__name__}") for one in (at, into_one_place))
+
+
+@pytest.mark.parametrize("operator", [AT, INTO])
+@pytest.mark.parametrize(("n", "m"), [(0, 0), (0, 1), (0, 3), (1, 0), (1, 1), (1, 3), (3, 0), (3, 1), (3, 3)])
+def test_a_slice_of_one_place_is_broadcast_or_refused_as_in_numpy(operator, n, m):
+    x, w = np.arange(1.0, n + 1), np.arange(4.0, m + 4)
+    for k in range(-n - 2, n + 2):
+        expected = result_of(operator.python, x, w, k)
+        np.testing.assert_array_equal(result_of(operator, x, w, k), expected)
+
+
 ERRORS = [  # a line of a kernel of x (two dimensions) and w (one), the kind of error, words of its text
     ("y[0, 0] = x[0]", ArgumentTypeError, r"x\[0\] has 1 dimension, where a number is needed"),
     ("y[0] = x", ArgumentValueError, "a row of 2 dimensions does not fit, but got a place of 1 dimension"),
@@ -202,6 +309,28 @@ ERRORS = [  # a line of a kernel of x (two dimensions) and w (one), the kind of 
         ArgumentValueError,
         "rows of different sizes are combined.*sizes that differ by 1",
     ),
+    (
+        "for i in range(k): y[0] = w[i : i + 1] * x[0]",
+        ArgumentTypeError,
+        r"only a size that is 1 for certain is broadcast.*may be outside.*loop over range\(x.shape\[0\]\)",
+    ),
+    (
+        "for i in range(w.shape[0]): y[0] = w[i + 1 : i + 2] * x[0]",
+        ArgumentTypeError,
+        "only a size that is 1 for certain is broadcast",
+    ),
+    *(
+        (line, ArgumentTypeError, "only a size that is 1 for certain is broadcast.*write the element")
+        for line in (
+            "y[0] = w[int8(w[0]) : int8(w[0]) + 1]",
+            "i = int32(w[0]) % x.shape[0]; y[0] = x[1, i : i + 1] * w[:]",
+            "i = uint64(w[0]); y[0, 0] = dot(w[::-1], w[i : i + 1] + 1)",
+            "i = int64(w[0]); y[0] = max(w[i : i + 1], w[:])",
+        )
+    ),
+    ("i = int8(w[0]); y[0, 0] = sum(w[i : i + 1])", None, ""),
+    ("i = int8(w[0]); y[0, i : i + 1] = w[i : i + 1]", None, ""),
+    ("i = int8(w[0]); y[0, i : i + 1] = x[1, i : i + 1] * w[i * i : i * i + 1]", None, ""),
     ("y[0] = x[0, ::k]", ArgumentTypeError, "the step of a slice must be a constant"),
     ("y[0] = x[0, 3::-1]", ArgumentTypeError, "a slice that runs backwards has no ends"),
     ("y[0, 0] = sum(x[0, 0])", ArgumentTypeError, r"sum takes a row: x\[0, 0\] is a number"),

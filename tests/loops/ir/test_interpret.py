@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from loop_samples import everyday
 from polyop.core.errors import ArgumentValueError
 from polyop.loops.frontend.language import FLOAT8, NUMBERS, WORDS
 from polyop.loops.frontend.parse import outline, parse
@@ -308,7 +309,7 @@ PROGRAMS = [
     (attributes, {"k": 2}), (attributes, {"k": 0.5, "flag": False, "j": 2}), (backwards, {}), (triangle, {}),
     (branches, {}), (logic, {}), (logic_of_numbers, {}), (arithmetic, {}), (augmented, {}), (shapes, {}),
     (outside, {}), (siblings, {}), (moving_bound, {}), (ignored, {}), (typed, {}), (rounded, {}),
-    (functions, {}), (rows, {}), (sums_of_rows, {}),
+    (functions, {}), (rows, {}), (sums_of_rows, {}), (everyday.words, {}), (everyday.words_of_rows, {}),
 ]  # fmt: skip
 DTYPES = (*NUMBERS, *FLOAT8)
 NUMERIC = [name for name in DTYPES if name != "bool"]
@@ -340,6 +341,7 @@ def agree(function, arrays, attributes=None):
         np.testing.assert_array_equal(one.astype("float64"), other.astype("float64"))
 
 
+@pytest.mark.slow(60)
 @numpy_2
 @pytest.mark.parametrize("name", NUMERIC)
 @pytest.mark.parametrize(("function", "attributes"), PROGRAMS, ids=lambda p: getattr(p, "__name__", ""))

@@ -144,7 +144,7 @@ def check(function, dtype):
             np.testing.assert_array_equal(one, other, err_msg=str(columns))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int32", "int64", "uint8"])
 @pytest.mark.parametrize("function", [*SEARCHES, *OTHERS])
 def test_other_dtypes(function, dtype):

@@ -4,13 +4,13 @@
 import numpy as np
 import pytest
 
+import instruction_sets
 from polyop import Schedule
 from polyop.loops.emit.printer import source
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.pipeline import schedule
 from polyop.loops.schedule.chosen import chosen
-from polyop.loops.targets import isa
 
 
 def convolution(x, w):
@@ -97,6 +97,23 @@ def recurrence(x, w):
     return y
 
 
+def less_the_largest(q, k):
+    """The last loop cannot join the first two, whose fusion goes into a contraction."""
+    y = output_tensor((q.shape[0], k.shape[0]), q.dtype)
+    top = output_tensor((q.shape[0],), q.dtype)
+    for i in range(q.shape[0]):
+        top[i] = -100.0
+    for i in range(q.shape[0]):
+        for j in range(k.shape[0]):
+            for d in range(q.shape[1]):
+                y[i, j] += q[i, d] * k[j, d]
+            top[i] = max(top[i], y[i, j])
+    for i in range(q.shape[0]):
+        for j in range(k.shape[0]):
+            y[i, j] = y[i, j] - top[i]
+    return y, top
+
+
 CHANGED = (convolution, of_a_scalar)
 KEPT = (depthwise, products, in_order, recurrence)
 SIZES = (((2, 3, 9, 20), (7, 3, 3, 3)), ((1, 1, 4, 5), (2, 1, 2, 3)), ((2, 2, 3, 40), (13, 2, 1, 2)))
@@ -127,7 +144,14 @@ def test_the_schedule_that_was_chosen_gives_the_same_code(function):
     assert source(again, "avx2", "f") == source(program, "avx2", "f")
 
 
-@pytest.fixture(scope="module", params=isa.available())
+def test_a_fusion_after_that_of_a_contraction_is_proved_too():
+    kernel = parse(less_the_largest, [("float32", 2)] * 2, {})
+    program = schedule(kernel)
+    assert program.applied == Schedule().fuse("i", "i#2").steps
+    assert schedule(kernel, steps=chosen(program)).kernel == program.kernel
+
+
+@pytest.fixture(scope="session", params=instruction_sets.EACH)
 def compiled(request, batch):
     """Return the operators, in the order of the kernels."""
     functions = [*CHANGED, *KEPT]

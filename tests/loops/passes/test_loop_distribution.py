@@ -295,7 +295,7 @@ CASES = [
 SIZES = ((0, 3, 4), (4, 0, 3), (3, 4, 0), (1, 1, 1), (5, 3, 4), (9, 17, 20), (2, 33, 7), (40, 24, 70))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def operators(batch):
     return compiled(batch, CASES)
 
@@ -307,6 +307,7 @@ def arrays(n, m, d, dtype):
     return [random.integers(-1, 2, (n, max(m, d))).astype(kind), random.integers(-1, 2, (m, d)).astype(kind)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("function", "dtype"), CASES)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_results_are_the_authors(function, dtype, size, operators, batch):

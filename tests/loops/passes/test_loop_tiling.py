@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import instruction_sets
 import polyop
 from polyop.loops.emit.printer import source as source_of
 from polyop.loops.frontend.parse import parse
@@ -15,7 +16,6 @@ from polyop.loops.ir.interpret import interpret
 from polyop.loops.passes.loop_tiling import COLUMNS
 from polyop.loops.pipeline import schedule
 from polyop.loops.schedule.chosen import chosen
-from polyop.loops.targets import isa
 
 S = polyop.Schedule()
 
@@ -230,7 +230,7 @@ def program(function):
     return schedule(typed(function))
 
 
-@pytest.fixture(scope="module", params=isa.available())
+@pytest.fixture(scope="session", params=instruction_sets.EACH)
 def compiled(request, batch):
     """Return a function from a kernel to its operator."""
     path = batch.build(batch.text([typed(*c) for c in CASES], request.param), "-DPOLYOP_GRAIN=1")

@@ -180,7 +180,7 @@ def typed(function, dtype="float32"):
     return parse(function, tensors[: function.__code__.co_argcount], {})
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def compiled(batch):
     """Return a function from a kernel to its operator; threads are used for any size."""
     path = batch.build(batch.text([typed(*c) for c in CASES], isa.available()[0]), "-DPOLYOP_GRAIN=1")
@@ -194,6 +194,7 @@ def compiled(batch):
     return of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("function", "dtype"), CASES)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_results_are_those_of_the_loops(function, dtype, size, compiled, batch):
@@ -226,6 +227,20 @@ def test_which_operands_are_not_transposed(function):
     assert not [note for note in program.notes if note.kind == "pack_transposed"]
 
 
+def test_a_factor_without_dimensions_has_no_last_dimension():
+    def row_sums(x, scale):
+        y = output_tensor((x.shape[0],), x.dtype)
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                y[i] += x[i, j] * scale[()]
+        return y
+
+    x, scale = np.arange(12.0).reshape(3, 4), np.array(2.0)
+    scheduled = schedule(parse(row_sums, [("float64", 2), ("float64", 0)], {}))
+    np.testing.assert_array_equal(interpret(scheduled.kernel, [x, scale], {})[0], 2 * x.sum(1))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("outside", [9, -9])
 def test_an_index_outside_is_of_the_tensor_itself(outside, compiled):
     d, x = np.ones((2, 3, 4, 1), "float32"), np.ones((2, 5, 6, 2), "float32")
@@ -237,6 +252,7 @@ def test_an_index_outside_is_of_the_tensor_itself(outside, compiled):
     assert match is not None and int(match[1]) - outside in range(6), str(raised.value)
 
 
+@pytest.mark.slow
 def test_sizes_that_do_not_fit_are_of_the_tensor_itself(compiled):
     d, x = np.ones((2, 3, 2, 2), "float32"), np.ones((1, 5, 4, 4), "float32")
     with pytest.raises(KernelError, match="an index leaves dimension 0 of x, which has size 1"):

@@ -81,6 +81,7 @@ def test_an_index_that_an_empty_loop_reads_is_checked(function):
         Custom(function, func_type="akg")(np.ones(8, "float32"), np.ones(2, "int64"))
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("function", KERNELS)
 def test_the_gradient_is_that_of_the_other_statements(function):
     torch = pytest.importorskip("torch", reason="its gradients are of PyTorch's tensors")

@@ -237,6 +237,7 @@ def is_changed(program):
     return any(note.kind == "rescaled_sums" for note in program.notes)
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("one", PASSES)
 @pytest.mark.parametrize("function", PLAIN)
 def test_the_sums_are_the_same(function, one):
@@ -274,6 +275,7 @@ def test_what_is_no_number_stays_none(function, values):
     np.testing.assert_allclose(result, expected, 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", PLAIN)
 def test_compiled(function):
     assert is_changed(schedule(parsed(function)))

@@ -4,11 +4,11 @@
 import numpy as np
 import pytest
 
+import instruction_sets
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.grammar import For, Store, statements
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.pipeline import schedule
-from polyop.loops.targets import isa
 
 
 def clamped(x, g, taps):
@@ -62,7 +62,7 @@ def test_lanes_are_along_the_row_and_threads_share_the_rows(function):
     assert not any(isinstance(s, Store) for s in statements(loops["j"].body)), "the sum is in a register"
 
 
-@pytest.fixture(scope="module", params=isa.available())
+@pytest.fixture(scope="session", params=instruction_sets.EACH)
 def compiled(request, batch):
     """Return the operators by kernel."""
     path = batch.build(batch.text([typed(f) for f in KERNELS], request.param), "-DPOLYOP_GRAIN=1")

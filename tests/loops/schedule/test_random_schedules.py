@@ -41,7 +41,7 @@ def random_steps(names, rng):
     return steps
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_random_schedules(program):
     tensors = [(dtype, len(axes)) for dtype, axes, _ in program.rows]
     kernel = parse(program.function, tensors, program.attributes)

@@ -213,6 +213,7 @@ def ids(rows):
     return [f"{row[0].__name__}-{k}" for k, row in enumerate(rows)]
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize(("function", "steps"), LEGAL, ids=ids(LEGAL))
 def test_a_step_keeps_the_values(function, steps):
     kernel, stages = typed(function), []
@@ -226,7 +227,7 @@ def test_a_step_keeps_the_values(function, steps):
                 np.testing.assert_array_equal(other, one, err_msg=f"{name} {shape}")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def compiled(batch):
     """Each row of LEGAL compiled, in one library."""
     programs = [schedule(typed(function), steps=steps) for function, steps in LEGAL]
@@ -368,6 +369,7 @@ def test_explain_prints_what_was_chosen(capsys):
     assert 'polyop.Schedule().fuse("i", "i#2").fuse("j", "j#2").parallel("i").vectorize("j")' in text
 
 
+@pytest.mark.slow(34)
 def test_what_was_chosen_yields_the_same_code(program):
     tensors = [(dtype, len(axes)) for dtype, axes, _ in program.rows]
     kernel = parse(program.function, tensors, program.attributes)
@@ -379,6 +381,7 @@ def test_what_was_chosen_yields_the_same_code(program):
     assert source(second, name, "f") == source(first, name, "f"), steps
 
 
+@pytest.mark.slow(36)
 @pytest.mark.parametrize(("function", "steps"), LEGAL, ids=ids(LEGAL))
 def test_what_a_schedule_became_yields_the_same_code(function, steps):
     first = schedule(typed(function), steps=steps)
@@ -411,6 +414,7 @@ def test_derived_kernels_take_schedules_of_their_own():
         refused(x).sum().backward()
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("form", ["backward", "tangent", "batched", "saving"])
 def test_what_was_chosen_for_a_derived_kernel_yields_the_same_code(form, programs):
     for program in programs.PROGRAMS[::8]:

@@ -6,6 +6,7 @@ import functools
 import numpy as np
 import pytest
 
+import instruction_sets
 import polyop
 from loop_samples.variants import variant
 from polyop.core.spec import Spec
@@ -17,7 +18,6 @@ from polyop.loops.passes.strip_gradient_marks import without_marks
 from polyop.loops.pipeline import schedule
 from polyop.loops.program import Program
 from polyop.loops.schedule.shift_and_peel import MAX_MEMBERS, shift_and_peel
-from polyop.loops.targets import isa
 
 SIZES = ((0, 5), (1, 1), (2, 9), (5, 4), (8, 20), (13, 17), (24, 9), (41, 33))
 THREADS = (1, 2, 3, 7)
@@ -173,7 +173,7 @@ def test_which_loops_and_how_far_behind(function):
     )
 
 
-@pytest.fixture(scope="module", params=isa.available())
+@pytest.fixture(scope="session", params=instruction_sets.EACH)
 def compiled(request, batch):
     """Return a function from a kernel to its operator; threads and bands are used for any size."""
     path = batch.build(batch.text(map(typed, ALL), request.param), "-DPOLYOP_GRAIN=1")
@@ -200,13 +200,14 @@ def test_on_any_number_of_threads(function, size, compiled, batch):
                 np.testing.assert_array_equal(other, one, strict=True)
 
 
+@pytest.mark.slow
 def test_random_chains(batch, generate):
     texts = [generate.chain(f"chain {k}") for k in range(60)]
     functions = [generate.function_of(text) for text in texts]
     kernels = [parse(f, [("float64", 2)] * 3, {}) for f in functions]
     grouped = [bool(schedule(kernel).plan.bands) for kernel in kernels]
     assert sum(grouped) > 30
-    path = batch.build(batch.text(kernels, isa.available()[0]), "-DPOLYOP_GRAIN=1")
+    path = batch.build(batch.text(kernels, instruction_sets.BEST), "-DPOLYOP_GRAIN=1")
     tensors = [("float64", ["n", "m"], "")] * 3
     for number, (function, kernel) in enumerate(zip(functions, kernels, strict=True)):
         run = batch.bound(function, tensors, {}, path, number)

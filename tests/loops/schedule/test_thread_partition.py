@@ -213,7 +213,7 @@ def typed(function, dtype="float32"):
     return parse(function, [(dtype, 2), ("int64", 1), (dtype, 2)], {})
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def compiled(batch):
     """Return a function from a kernel to its operator; threads are used for any size."""
     path = batch.build(batch.text([typed(*c) for c in CASES], isa.available()[0]), "-DPOLYOP_GRAIN=1")
@@ -232,6 +232,7 @@ def arrays(n, m, r, dtype):
     return [x, random.integers(0, max(r, 1), n), np.ones((r, m), dtype)]
 
 
+@pytest.mark.slow(9)
 @pytest.mark.parametrize(("function", "dtype"), CASES)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_on_any_number_of_threads(function, dtype, size, compiled, batch):
@@ -250,6 +251,7 @@ def test_on_any_number_of_threads(function, dtype, size, compiled, batch):
                 np.testing.assert_array_equal(other, one, strict=True)
 
 
+@pytest.mark.slow(8)
 @pytest.mark.parametrize("count", [PICKED - 1, PICKED, PICKED + 1, 2 * PICKED + 7])
 @pytest.mark.parametrize("function", ROWS)
 def test_more_iterations_than_a_thread_searches_at_once(function, count, compiled, batch):

@@ -20,7 +20,7 @@ def powers(x, w, alpha, times):
     return y
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def op():
     information = CustomRegOp().attr("alpha", "required", "float").attr("times", "required", "int")
     return Custom(powers, func_type="hybrid", reg_info=information.target("CPU").get_op_info())

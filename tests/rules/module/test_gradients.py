@@ -14,7 +14,7 @@ SOURCE = pathlib.Path(__file__).parents[2] / "sources" / "module_gradients.cpp"
 LABEL = 'a "label" é'
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ops():
     return CustomOpBuilder("module_gradients", [str(SOURCE)], backend="CPU").load()
 
@@ -48,6 +48,7 @@ ONE = [
 ]
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize(("call", "formula"), [row[1:] for row in ONE], ids=[row[0] for row in ONE])
 def test_value_and_gradient(ops, mode, call, formula):
     x = leaf(0.5, -1.25, 2.0)
@@ -237,6 +238,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.slow(5)
 @pytest.mark.parametrize(("how", "words"), WRONG, ids=[row[0] for row in WRONG])
 def test_a_wrong_backward(ops, mode, how, words):
     x = leaf(1.0, 2.0)
@@ -351,6 +353,7 @@ def test_saved_outputs_and_own_tensors_are_guarded(ops):
         out.sum().backward()
 
 
+@pytest.mark.slow
 def test_memory_is_freed(ops):
     inner = leaf(1.0, 2.0) * 1
     alive = weakref.ref(inner)

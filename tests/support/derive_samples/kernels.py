@@ -3,6 +3,8 @@
 
 import numpy as np
 
+from loop_samples import dense, running_maxima, small
+
 
 def matmul(a, b):
     c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
@@ -174,6 +176,22 @@ CASES = {
     )
 }
 """For transforms: function, real inputs, then inputs of whole numbers."""
+
+OF_PASSES = CASES | {
+    function.__name__: (function, [_random.normal(size=shape) for shape in shapes], [])
+    for function, shapes in (
+        (small.named_index, [(6,)]),
+        (small.three_channels, [(4, 3)]),
+        (small.partly_written, [(4,)]),
+        (small.exponentials_of_a_row, [(3, 4)]),
+        (small.largest_square, [(5,)]),
+        (small.greatest_of_pairs, [(5,)]),
+        (small.held_back, [(5,)]),
+        (running_maxima.prefixes, [(2, 4)]),
+        (dense.online_attention, [(2, 3), (4, 3), (4, 2)]),
+    )
+}
+"""For the passes of derivations: those for transforms, and more, so that each pass changes one."""
 
 OPERATORS = (
     (softmax, ((3, 5),), 0),

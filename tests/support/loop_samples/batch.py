@@ -21,8 +21,9 @@ from polyop.loops.pipeline import original, schedule
 from polyop.loops.program import Program
 
 ROOT = Path(__file__).resolve().parents[3]
-COMPILER = [*shlex.split(os.environ.get("CC", "cc")), *FLAGS, f"-I{ROOT / 'include'}", "-w"]
-COMPILER += ["-DPOLYOP_BAND=1", "-DPOLYOP_STEP=1"]  # bands as narrow as they can be, row by row
+OPTIONS = [*FLAGS, f"-I{ROOT / 'include'}"]
+OPTIONS += ["-DPOLYOP_BAND=1", "-DPOLYOP_STEP=1"]  # bands as narrow as they can be, row by row
+COMPILER = [*shlex.split(os.environ.get("CC", "cc")), *OPTIONS, "-w"]
 HEADER = re.compile(
     r"^(#if defined[^\n]*\n(#pragma .*\n)+#endif|#include .*|#define POLYOP_WANT_.*)$", re.MULTILINE
 )
@@ -108,6 +109,10 @@ class Prebuilt(LoopKernel):
         return self.cached[0]
 
 
+OPERATORS = {}
+"""Operators by name: a fixture with parameters is made again when tests run in another order."""
+
+
 def bound(function, tensors, attributes, path, number, device="cpu"):
     """Return a function that calls kernel ``number`` of a library through an operator.
 
@@ -123,7 +128,9 @@ def bound(function, tensors, attributes, path, number, device="cpu"):
     results = [f"Tensor{marks.get(name, '')}" for name in outline.outputs]
     result = results[0] if len(results) == 1 else f"({', '.join(results)})"
     name = f"loops_{hashlib.sha256(f'{path}{number}'.encode()).hexdigest()[:12]}::f"
-    op = operator(f"{name}({', '.join(inputs)}) -> {result}", kernel)
+    if name not in OPERATORS:
+        OPERATORS[name] = operator(f"{name}({', '.join(inputs)}) -> {result}", kernel)
+    op = OPERATORS[name]
 
     def call(*arrays):
         outputs = op(*arrays, *attributes.values())

@@ -1,6 +1,8 @@
 # ruff: noqa: F821 - programs in the language, whose words are no names here
 """Programs: contractions, rows and reductions."""
 
+import math
+
 
 def matmul(a, b):
     c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
@@ -91,6 +93,43 @@ def batched(a, b):
     return c
 
 
+def linear(x, w):
+    """All matrices of the batch are multiplied by one matrix."""
+    y = output_tensor((x.shape[0], x.shape[1], w.shape[1]), x.dtype)
+    for n, i, j, k in grid((x.shape[0], x.shape[1], w.shape[1], w.shape[0])):
+        y[n, i, j] += x[n, i, k] * w[k, j]
+    return y
+
+
+def linear_with_bias(x, w, bias):
+    """The gradient of each operand that the batch shares is a sum over the batch and the rows."""
+    y = output_tensor((x.shape[0], x.shape[1], w.shape[0]), x.dtype)
+    for n in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            for j in range(w.shape[0]):
+                total = bias[j]
+                for k in range(w.shape[1]):
+                    total += x[n, i, k] * w[j, k]
+                y[n, i, j] = total
+    return y
+
+
+def shared_on_the_left(w, x):
+    """One matrix is multiplied by all matrices of the batch."""
+    y = output_tensor((x.shape[0], w.shape[0], x.shape[2]), x.dtype)
+    for n, i, j, k in grid((x.shape[0], w.shape[0], x.shape[2], w.shape[1])):
+        y[n, i, j] += w[i, k] * x[n, k, j]
+    return y
+
+
+def heads(x, w):
+    """Each head has a matrix of its own, which the batch shares: the sum is around an axis that is not summed."""
+    y = output_tensor((x.shape[0], x.shape[1], x.shape[2], w.shape[2]), x.dtype)
+    for n, h, i, j, k in grid((x.shape[0], x.shape[1], x.shape[2], w.shape[2], w.shape[1])):
+        y[n, h, i, j] += x[n, h, i, k] * w[h, k, j]
+    return y
+
+
 def matmul_relu_bias(a, b, bias):
     c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
     for i in range(a.shape[0]):
@@ -160,6 +199,17 @@ def channels(x, w):
     return y
 
 
+def images(x, w, bias):
+    """A convolution of a batch: the gradient of the filter is a sum of three loops around its two operands."""
+    y = output_tensor((x.shape[0], x.shape[1] - 1, x.shape[2] - 1, w.shape[3]), x.dtype)
+    for n, i, j, o in grid((x.shape[0], x.shape[1] - 1, x.shape[2] - 1, w.shape[3])):
+        total = bias[o]
+        for p, q, c in grid((2, 2, x.shape[3])):
+            total += x[n, i + p, j + q, c] * w[p, q, c, o]
+        y[n, i, j, o] = total
+    return y
+
+
 def atax(a, x):
     y = output_tensor((a.shape[1],), a.dtype)
     tmp = allocate((a.shape[0],), a.dtype)
@@ -169,6 +219,49 @@ def atax(a, x):
             tmp[i] += a[i, j] * x[j]
         for j in range(a.shape[1]):
             y[j] += a[i, j] * tmp[i]
+    return y
+
+
+def attention(q, k, v):
+    """Each iteration has a row of scores for itself, which goes through a softmax."""
+    y = output_tensor((q.shape[0], v.shape[1]), q.dtype)
+    p = allocate((k.shape[0],), q.dtype)
+    for i in range(q.shape[0]):
+        top = -math.inf
+        for j in range(k.shape[0]):
+            p[j] = 0.0
+            for d in range(q.shape[1]):
+                p[j] += q[i, d] * k[j, d]
+            top = max(top, p[j])
+        total = 0.0
+        for j in range(k.shape[0]):
+            p[j] = exp(p[j] - top)
+            total += p[j]
+        for j in range(k.shape[0]):
+            for d in range(v.shape[1]):
+                y[i, d] += p[j] / total * v[j, d]
+    return y
+
+
+def online_attention(q, k, v):
+    """Keys and values are read once, as in flash attention: sums are rescaled when the maximum grows."""
+    y = output_tensor((q.shape[0], v.shape[1]), q.dtype)
+    for i in range(q.shape[0]):
+        top = -math.inf
+        total = 0.0
+        for j in range(k.shape[0]):
+            score = 0.0
+            for d in range(q.shape[1]):
+                score += q[i, d] * k[j, d]
+            new = max(top, score)
+            shrink = exp(top - new)
+            weight = exp(score - new)
+            total = total * shrink + weight
+            for d in range(v.shape[1]):
+                y[i, d] = y[i, d] * shrink + weight * v[j, d]
+            top = new
+        for d in range(v.shape[1]):
+            y[i, d] = y[i, d] / total
     return y
 
 
@@ -187,6 +280,24 @@ def softmax(x):
             total += y[i, j]
         for j in range(x.shape[1]):
             y[i, j] = y[i, j] / total
+    return y
+
+
+def log_sum_exp(x):
+    """The derivative is the author's, and does not go through the maximum."""
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        top = x[i, 0]
+        for j in range(1, x.shape[1]):
+            top = max(top, x[i, j])
+        total = 0.0
+        for j in range(x.shape[1]):
+            total += exp(x[i, j] - stop_gradient(top))
+        whole = top + log(total)
+        y[i] = stop_gradient(whole)
+        for j in range(x.shape[1]):
+            share = exp(x[i, j] - whole)
+            y[i] += with_gradient(0.0, x[i, j], share)
     return y
 
 

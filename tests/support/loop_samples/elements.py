@@ -19,6 +19,13 @@ def leaky_relu(x):
     return y
 
 
+def gelu(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = 0.5 * x[i] * (1.0 + tanh(0.7978845608 * (x[i] + 0.044715 * x[i] * x[i] * x[i])))
+    return y
+
+
 def nested_ifs(x, m):
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):

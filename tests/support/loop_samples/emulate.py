@@ -13,6 +13,7 @@ from filelock import FileLock
 
 from polyop.loops.emit.printer import source as source_of
 from polyop.loops.pipeline import original, schedule
+from polyop.loops.program import Program
 
 ROOT = Path(__file__).resolve().parents[3]
 INCLUDE = ROOT / "include"
@@ -23,8 +24,10 @@ HEADERS = [Path(__file__).with_name("cuda_on_cpu.h"), *sorted((INCLUDE / "polyop
 
 
 def text(kernels, *, checked=False):
-    """Return the CUDA text of typed kernels; number k is exported as ``loops_k``."""
-    programs = [original(kernel) if checked else schedule(kernel) for kernel in kernels]
+    """Return the CUDA text of typed or scheduled kernels; number k is exported as ``loops_k``."""
+    programs = [
+        one if isinstance(one, Program) else original(one) if checked else schedule(one) for one in kernels
+    ]
     return "\n".join(
         source_of(program, "cuda", f"loops_{k}", checked=checked or program.checked)
         for k, program in enumerate(programs)

@@ -11,7 +11,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from loop_samples import dense, elements, private
+from loop_samples import dense, elements, everyday, private, small
+from polyop.loops.ir.schedule import NOTHING, Schedule
 
 SMALL, RAGGED = (0, 1, 2, 3, 7, 8, 9), (17, 33, 65, 70, 130)
 
@@ -21,7 +22,8 @@ class Program:
     """A kernel and its tensors: "float32 n m, int64 n <m" has an index into an axis of size m.
 
     ``rough`` is the relative error that results may have, ``largest`` the largest number of elements of a
-    tensor, and ``least`` the smallest size of an axis. With ``positive``, inputs are at least 0.5.
+    tensor, and ``least`` the smallest size of an axis. With ``positive``, inputs are at least 0.5. ``steps``
+    are an author's schedule, for the tests of passes.
     """
 
     function: Callable[..., Any]
@@ -31,6 +33,7 @@ class Program:
     largest: int = 2200
     positive: bool = False
     least: int = 0
+    steps: Schedule = NOTHING
 
     @property
     def name(self) -> str:
@@ -49,7 +52,8 @@ class Program:
 
     def sizes(self) -> list[dict[str, int]]:
         """Return all sizes to try: equal ones, different ones, and ragged ones that are not too much work."""
-        symbols = list(dict.fromkeys(axis for _, axes, below in self.rows for axis in (*axes, below) if axis))
+        axes = [axis for _, own, below in self.rows for axis in (*own, below)]
+        symbols = list(dict.fromkeys(axis for axis in axes if axis and not axis.isdigit()))
         all_sizes = [dict.fromkeys(symbols, size) for size in SMALL]
         if len(symbols) > 1:
             all_sizes += [
@@ -59,9 +63,13 @@ class Program:
             sizes = {
                 s: (size, 6, 19)[(k + turn) % 3 if len(symbols) > 1 else 0] for k, s in enumerate(symbols)
             }
-            if all(np.prod([sizes[a] for a in axes], dtype=int) <= self.largest for _, axes, _ in self.rows):
+            if all(np.prod(self._shape(axes, sizes), dtype=int) <= self.largest for _, axes, _ in self.rows):
                 all_sizes.append(sizes)
         return [sizes for sizes in all_sizes if min(sizes.values(), default=1) >= self.least]
+
+    @staticmethod
+    def _shape(axes: list[str], sizes: Mapping[str, int]) -> tuple[int, ...]:
+        return tuple(int(a) if a.isdigit() else sizes[a] for a in axes)
 
     def arrays(self, sizes: Mapping[str, int], seed: int = 0) -> list[np.ndarray]:
         """Return inputs of these sizes."""
@@ -69,7 +77,7 @@ class Program:
         inputs = []
         for dtype, axes, below in self.rows:
             kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
-            shape = tuple(int(a) if a.isdigit() else sizes[a] for a in axes)
+            shape = self._shape(axes, sizes)
             if below:
                 inputs.append(random.integers(0, max(1, sizes[below]), shape).astype(kind))
             elif self.positive:
@@ -160,6 +168,11 @@ PROGRAMS = (
     Program(elements.functions, "float64 n", rough=1e-14, positive=True),
     Program(elements.further_functions, "float32 n", rough=2e-6, positive=True),
     Program(elements.further_functions, "float64 n", rough=1e-14, positive=True),
+    Program(everyday.functions_of_numpy, "float32 n", rough=2e-6, positive=True),
+    Program(everyday.functions_of_numpy, "float64 n", rough=1e-14, positive=True),
+    Program(everyday.divisors, "int32 n, int32 n"),
+    Program(everyday.divisors, "uint8 n, uint8 n"),
+    Program(everyday.divisors, "int64 n, int64 n"),
     *(
         Program(elements.shifts, f"{dtype} n, {dtype} n")
         for dtype in ("int8", "int32", "int64", "uint8", "uint16", "uint64")
@@ -207,4 +220,21 @@ PROGRAMS = (
     Program(private.scan_in_the_row, "int32 n m", least=1),
     Program(private.both_loops_split, "float32 n m k", largest=700),
     Program(private.one_row_of_two_axes, "float64 n m"),
+    Program(dense.linear, "float32 b n k, float32 k m", largest=300),
+    Program(dense.linear_with_bias, "float32 b n k, float32 m k, float32 m", largest=300),
+    Program(dense.shared_on_the_left, "float64 n k, float64 b k m", largest=300),
+    Program(dense.heads, "float32 b h n k, float32 h k m", largest=300),
+    Program(dense.images, "float32 b n m c, float32 2 2 c k, float32 k", largest=300, least=2),
+    # for passes that change none of those above
+    Program(dense.log_sum_exp, "float32 n m", rough=1e-5, least=1),
+    Program(small.around_nothing, "float32 n"),
+    Program(dense.online_attention, "float32 n 4, float32 m 4, float32 m 3", rough=1e-5, least=1),
+    Program(dense.attention, "float32 n 4, float32 m 4, float32 m 3", rough=1e-5, least=1),
+    Program(
+        small.column_by_column,
+        "float32 n m",
+        steps=Schedule().tile("j", 16).interchange("j.outer", "i", "j.inner"),
+    ),
+    Program(small.window_weights, "float32 n 2 i, float32 n c i, float32 2 c 3"),
+    Program(elements.gelu, "float32 n", rough=2e-6),
 )

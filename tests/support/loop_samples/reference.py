@@ -2,6 +2,10 @@
 
 import functools
 
+import numpy as np
+
+from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.functional import functional
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 
@@ -18,3 +22,26 @@ def expected(program, index):
     """Return the results of a program for sizes number ``index``."""
     arrays = program.arrays(program.sizes()[index])
     return interpret(typed(program), arrays, program.attributes)
+
+
+@functools.cache
+def forward(program):
+    """Return the kernel of a program; what it wrote in place is an output, so that it has a gradient."""
+    kernel = typed(program)
+    in_place = any(buffer.role == "inplace" for buffer in kernel.buffers.values())
+    return functional(kernel) if in_place else kernel
+
+
+@functools.cache
+def gradient(program):
+    """Return the kernel of the gradient of a program: of all outputs, for all inputs."""
+    return adjoint(forward(program), (True,) * len(forward(program).outputs)).kernel
+
+
+def gradient_arrays(program, index):
+    """Return tensors for the gradient: inputs, outputs, and the outputs' values as their gradients."""
+    kernel, arrays = gradient(program), program.arrays(program.sizes()[index])
+    outputs = interpret(forward(program), arrays, program.attributes)
+    names = [name for name in kernel.parameters if name in kernel.buffers]
+    pairs = zip(names, [*arrays, *outputs, *outputs], strict=True)
+    return [array if kernel.buffers[name].shape else np.zeros((), bool) for name, array in pairs]

@@ -220,6 +220,8 @@ result = Double()(values(3)), ms.grad(Double())(values(3))
     *programs(
         "ms.Parameter",
         "p = Parameter(2.0, name='a')\nresult = p, Parameter(Tensor([1, 2]), name='b', requires_grad=False), p + 1, p.set_data(Tensor(3.0)), p.shape, str(p.dtype)",
+        "p = Parameter(Tensor([1.0, 2.0]), name='w')\nresult = p.requires_grad_(False), p.requires_grad, p.requires_grad_(), p.requires_grad, p.device",
+        "result = Tensor([1, 2]).requires_grad_(), Tensor([1.0]).requires_grad_(False), Tensor([1.0]).requires_grad_(1)",
         "p = Parameter(Tensor([1.0, 2.0]), name='w')\nresult = repr(p), str(p), p.clone(), p.name, p.asnumpy()",
     ),
     *programs(

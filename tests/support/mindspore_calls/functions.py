@@ -84,7 +84,7 @@ ROWS = [
         "x[0]; x[:, 1]; x[..., None]; x[0, 1]; x[1:]; x[x > 0]; len(x); float(x[0, 0]); int(x[0, 0]); bool(x[0, 0]); x[i]; list(x); tuple(x[0]); x[::2]",
         "x i:int32:2:below2", dtypes=NUMBERS),
     Row("syntax",
-        "x @ w; x.T; x.mT; x.shape; x.size; x.ndim; x.itemsize; x.nbytes; x.dtype; x.strides; x.has_init; str(x); x.type()",
+        "x @ w; x.T; x.mT; x.shape; x.device; x.size; x.ndim; x.itemsize; x.nbytes; x.dtype; x.strides; x.has_init; str(x); x.type()",
         "x w:float32:3x2"),
     # over axes
     Row("ops.sum Tensor.sum",
@@ -148,6 +148,8 @@ ROWS = [
     Row("ops.Concat() ops.Concat(1)", "(x, y); [x, y]", "x y", shapes="2x3"),
     Row("ops.stack ops.Stack() ops.Stack(1) ops.Stack(axis=-1)",
         "(x, y); [x, y]", "x y", shapes="2x3", dtypes=REAL),
+    Row("ops.stack ops.Stack() ops.Stack(1) ops.Stack(axis=-1)", "x", shapes="2x3 3"),
+    Row("ops.stack", "x, 1; x, axis=-1", shapes="2x3"),
     Row("ops.stack", "(x, y), 1; (x, y), axis=-1", "x y", shapes="2x3"),
     Row("ops.split Tensor.split", "x, 1; x, 2; x, (1, 3); x, [2, 2]", shapes="4x3"),
     Row("ops.split Tensor.split", "x, 1, axis=1; x, 2, 1", shapes="4x3"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..dtypes import DType, dtype
 from ..errors import ArgumentTypeError, InferError
-from ..infer import InferRule, check_size, first_device
+from ..infer import InferRule, check_size, first_device, reads_number
 from ..limits import shown
 from ..schema import Schema
 from ..sizes import same_size, shape_text
@@ -45,6 +46,11 @@ class FromDims:
             rule = f"must give {outputs} dtypes, one per output"
             raise InferError(f"{schema.qualified_name}: infer", rule, shown(infer), hint=_HINT)
         self.dtypes = tuple(map(self._dtype_source, values))
+
+    def reads_number(self, name: str, kernel: Any) -> bool:
+        """Whether a number decides the shapes: one that ``dims=`` names."""
+        del kernel
+        return name in re.findall(r"\w+", str(self.dims))
 
     def _dtype_source(self, value: Any) -> DType | int | None:
         """Return a dtype, or the position of the argument that has it, or None for the first tensor's."""
@@ -95,6 +101,10 @@ class BesideDims:
         """Take both rules; ``name`` and ``where`` say in errors what the function is, and where."""
         self.rule, self.function, self.name, self.where = rule, function, name, where
         self.repeatable = function.repeatable
+
+    def reads_number(self, name: str, kernel: Any) -> bool:
+        """Whether a number decides what one of the two rules gives."""
+        return self.rule.reads_number(name, kernel) or reads_number(self.function, name, kernel)
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
         """Return one spec per output; raises ``InferError``, also where the two disagree about a shape."""

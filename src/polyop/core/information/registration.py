@@ -8,13 +8,14 @@ information.
 from __future__ import annotations
 
 import dataclasses
-import threading
+import warnings
 import weakref
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import InformationError
+from ...core import locks
+from ..errors import FallbackWarning, InformationError
 from ..origin import Origin, caller, calling_frame
 from ..schema import MISSING
 from .information import Information
@@ -31,7 +32,7 @@ class _Record:
     owner: Any = None
 
 
-_lock = threading.Lock()
+_lock = locks.shared("table of operator information", locks.Level.TABLE)
 _records: dict[Hashable, _Record] = {}
 
 
@@ -40,6 +41,7 @@ def register(
     information: Iterable[Information],
     *,
     subject: str,
+    keep_first: bool = False,
 ) -> tuple[Information, ...]:
     """Register information for a function, all of it or none, and return it: one per target.
 
@@ -47,11 +49,13 @@ def register(
     removed. The same line of a module or notebook cell may register other information when it runs again.
 
     Raises ``InformationError``, with both places, for other information for the same target, and for
-    attribute names that differ between targets.
+    attribute names that differ between targets. With ``keep_first`` other information for the same target of
+    a function gives a ``FallbackWarning``, and the registered one is returned, as MindSpore takes it.
     """
     here = caller()
     if isinstance(function, str):
         return tuple(_merge(information, {}, here, subject).values())
+    information = tuple(information)
     with _lock:
         key, owner = _key(function)
         record = _records.get(key)
@@ -59,12 +63,34 @@ def register(
         if calling_frame().f_code.co_name.startswith("<"):
             # the same line of a module or a cell runs again, perhaps corrected: replace its registrations
             by_target = {t: (old, place) for t, (old, place) in by_target.items() if place != here}
+        if keep_first:
+            information = tuple(_first(new, by_target, here, subject) for new in information)
         registered = _merge(information, by_target, here, subject)
         if record is not None:
             record.by_target = by_target
         elif by_target:
             _records[key] = _Record(by_target, _watch(owner, key))
         return tuple(registered.values())
+
+
+def _first(
+    new: Information, by_target: dict[str, tuple[Information, Origin]], here: Origin, subject: str
+) -> Information:
+    """Return the information that is registered for the target of ``new``, with a warning if it differs."""
+    old, place = by_target.get(new.target, (new, here))
+    if _without_constants(old) == _without_constants(new):
+        return new
+    differing = ", ".join(_differing(old, new))
+    text = (
+        f"{subject}: the registration information for {new.target} at {here} is ignored, as in MindSpore: "
+        f"the function keeps the one registered first, at {place}; these parts differ: {differing}"
+    )
+    warnings.warn(text, FallbackWarning, stacklevel=4)
+    return old
+
+
+def _differing(old: Information, new: Information) -> list[str]:
+    return [part for part in _COMPARED if getattr(old, part) != getattr(new, part)]
 
 
 def _merge(
@@ -122,10 +148,9 @@ def _check(
             )
     old, place = by_target.get(new.target, (new, here))
     if (old != new) if constants else (_without_constants(old) != _without_constants(new)):
-        changed = [f for f in _COMPARED if getattr(old, f) != getattr(new, f)]
         rule = (
             f"the registration information for {new.target} must be the one registered already; "
-            f"these parts differ: {', '.join(changed)}"
+            f"these parts differ: {', '.join(_differing(old, new))}"
         )
         hint = f"use the registered one, or another function, or {forget.__module__}.forget(function)"
         raise InformationError(subject, rule, where=f"{here}, the registered one at {place}", hint=hint)

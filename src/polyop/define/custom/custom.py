@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import keyword
 import os
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from ...call import registry
 from ...call.bound import BoundOperator, is_tensor
 from ...call.choose import TARGETS
 from ...call.operator import Kernel, Operator
+from ...core import locks
 from ...core.errors import ArgumentTypeError, ArgumentValueError, HostError, UnsupportedError
 from ...core.information import registration
 from ...core.information.information import Information, check_function, check_required
@@ -70,6 +70,10 @@ class Custom(BoundOperator):
     ``LibraryError``, ``BuildError``, ``UnsupportedError``.
     """
 
+    constructor_compiles = True
+    keeps_first_information = False
+    """Whether other ``reg_info`` for a function and target is ignored with a warning, and no error."""
+
     def __init__(
         self,
         func: Any,
@@ -87,7 +91,6 @@ class Custom(BoundOperator):
         self.out_shape, self.out_dtype = out_shape, out_dtype
         self._variants: dict[Signature, BoundOperator] = {}
         self._signature: Signature = ()
-        self._lock = threading.RLock()
         _check_func_type(func_type, self.subject)
         _check_func(func, func_type, self.subject)
         if bprop is not None and not callable(bprop):
@@ -109,12 +112,13 @@ class Custom(BoundOperator):
             origin=caller(),
         )
         self._known = self._count is not None
-        if self._count is None:
-            self._set(start)  # the number of inputs is known at the first call
-        else:
-            self._signature = ("T",) * self._count
-            super().__init__(self._derive(start, self._signature), register=False)
-            registry.add_generated(self)
+        with locks.define:
+            if self._count is None:
+                self._set(start)  # the number of inputs is known at the first call
+            else:
+                self._signature = ("T",) * self._count
+                super().__init__(self._derive(start, self._signature), register=False)
+                registry.add_generated(self)
 
     def add_prim_attr(self, name: str, value: Any) -> Custom:
         """Fix an attribute of the operator; return the operator, so that calls chain.
@@ -179,7 +183,7 @@ class Custom(BoundOperator):
 
     def _of(self, signature: Signature) -> BoundOperator:
         """Return the operator of a signature; the first signature is that of this object."""
-        with self._lock:
+        with locks.define:
             if not self._known:
                 derived = self._derive(self.operator, signature)
                 self._known, self._signature = True, signature
@@ -196,14 +200,15 @@ class Custom(BoundOperator):
             return self._variants[signature]
 
     def _change(self, **fields: Any) -> Custom:
-        changed = dataclasses.replace(self.operator, **fields)
-        if self._known:
-            self.update(self._derive(changed, self._signature))
-        else:
-            self._set(changed)
-        for signature, variant in self._variants.items():
-            variant.update(self._derive(dataclasses.replace(variant.operator, **fields), signature))
-        return self
+        with locks.define:
+            changed = dataclasses.replace(self.operator, **fields)
+            if self._known:
+                self.update(self._derive(changed, self._signature))
+            else:
+                self._set(changed)
+            for signature, variant in self._variants.items():
+                variant.update(self._derive(dataclasses.replace(variant.operator, **fields), signature))
+            return self
 
     def _derive(self, operator: Operator, signature: Signature) -> Operator:
         """Return the operator with schema, infer rule and derived rules for a signature."""
@@ -268,7 +273,9 @@ class Custom(BoundOperator):
             loop_kernel(
                 self.func, self.func_type, tuple(information), self.subject
             )  # checked before it is registered
-        return registration.register(self.func, information, subject=self.subject)
+        return registration.register(
+            self.func, information, subject=self.subject, keep_first=self.keeps_first_information
+        )
 
     def _kernels(self) -> tuple[Kernel, ...]:
         """Return the kernel; for a loop nest also the one for GPUs, which is compiled at its first call."""

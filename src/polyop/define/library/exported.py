@@ -33,7 +33,7 @@ def load_exported(
 ) -> OperatorLibrary:
     """Return the operators of an exported library; ``renamed`` has other names for its namespaces.
 
-    Callers hold ``names.lock``. Raises ``LibraryError`` for a damaged manifest, ``SchemaError`` for names
+    Callers hold ``locks.define``. Raises ``LibraryError`` for a damaged manifest, ``SchemaError`` for names
     that are taken, ``ArgumentTypeError`` for a file that POLYOP_LIBRARY_PATHS does not allow.
     """
     check_allowed(path)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...call import registry
 from ...call.bound import BoundOperator
-from ...call.host import torch_host
+from ...core import locks
 from ...core.dims.claims import Claims, check_keywords
 from ...core.errors import ArgumentTypeError, ArgumentValueError, SchemaError
 from ...core.origin import Origin, caller, calling_frame
@@ -53,7 +53,7 @@ class Library:
         self._parts: dict[str, Parts] = {}
         self._frame = calling_frame()
         owner = names.Owner(str(self._origin), self, self)
-        with names.lock:
+        with locks.define:
             old = names.owner(namespace)
             if old is not None and isinstance(old.library, Library) and self._replaces(old.library):
                 old.library._retire()  # noqa: SLF001 - of this class
@@ -80,11 +80,12 @@ class Library:
             parse(f"{self.namespace}::{self._name(name.strip(), origin)}{mark}{rest}"), {}, origin
         )
         given = given_dims(dims, parsed, claims, origin)
-        parts = self._part(parsed.name)
-        if parts.schema is not None:
-            rule = f"the schema is given twice, first at {parts.schema[1]}"
-            raise SchemaError(parsed.qualified_name, rule, where=origin)
-        parts.schema, parts.dims = (parsed, origin), given
+        with locks.define:
+            parts = self._part(parsed.name)
+            if parts.schema is not None:
+                rule = f"the schema is given twice, first at {parts.schema[1]}"
+                raise SchemaError(parsed.qualified_name, rule, where=origin)
+            parts.schema, parts.dims = (parsed, origin), given
 
         def kernel(function: Any) -> Any:
             self.impl(parsed.name, function)
@@ -108,11 +109,7 @@ class Library:
             raise ArgumentValueError(
                 subject, f"the device must be one of {', '.join(DEVICES)}", repr(device), where=origin
             )
-        parts = self._part(self._name(name, origin))
-        if device in parts.kernels:
-            rule = f"a kernel for {device} is given twice, first at {parts.kernels[device][-1]}"
-            raise SchemaError(subject, rule, where=origin)
-        self._register(parts, parts.kernels, device, (kernel, dtypes, origin))
+        self._register(name, "kernels", device, (kernel, dtypes, origin), f"kernel for {device}")
         return None
 
     def fake(self, name: str, function: Any = None) -> Any:
@@ -177,10 +174,24 @@ class Library:
         parts = self._parts.get(short)
         if parts is None:
             raise KeyError(f"library {self.namespace} has no operator {short}; there are {self._names()}")
-        with names.lock:
-            if parts.bound is None:
-                parts.bound = BoundOperator(parts.assemble(f"{self.namespace}::{short}"))
-        return parts.bound
+        return parts.bound or self._assembled(parts, f"{self.namespace}::{short}")
+
+    @staticmethod
+    def _assembled(parts: Parts, name: str) -> BoundOperator:
+        """Return the operator with all its parts of now."""
+        while True:
+            with locks.define:
+                now = parts.copy()
+            operator = now.assemble(name)  # without the lock: it may compile
+            with locks.define:
+                if now.version != parts.version:
+                    continue  # another thread has registered a part
+                if parts.bound is None:
+                    parts.bound = BoundOperator(operator)
+                else:
+                    parts.bound.replace(operator)
+                parts.assembled = now.version
+                return parts.bound
 
     def __getattr__(self, name: str) -> BoundOperator:
         if name.startswith("__") or name not in self.__dict__.get("_parts", ()):
@@ -241,29 +252,40 @@ class Library:
         if rule is None:
             return self._decorator(lambda function: self._rule(kind, name, function))
         origin = caller()
-        parts = self._part(self._name(name, origin))
-        if kind in parts.rules:
-            subject = f"{self.namespace}::{self._name(name, origin)}"
-            raise SchemaError(
-                subject, f"a {kind} rule is given twice, first at {parts.rules[kind][1]}", where=origin
-            )
-        self._register(parts, parts.rules, kind, (rule, origin))
+        self._register(name, "rules", kind, (rule, origin), f"{kind} rule")
         return None
 
-    def _register(self, parts: Parts, table: dict[str, Any], key: str, row: tuple[Any, ...]) -> None:
-        """Register a part and assemble an operator in use again; without the part, if that fails."""
-        with names.lock:
-            table[key] = row
-            if parts.bound is None:
+    def _register(self, name: str, table: str, key: str, row: tuple[Any, ...], what: str) -> None:
+        """Register a part and assemble an operator in use again; without the part, if that fails.
+
+        Raises ``SchemaError`` for a second part of the same key.
+        """
+        short = self._name(name, row[-1])
+        with locks.define:
+            parts = self._part(short)
+            rows: dict[str, Any] = getattr(parts, table)
+            first = rows.setdefault(key, row)
+            if first is row:
+                parts.version += 1
+            is_late = parts.bound is not None and parts.assembled != parts.version
+        if is_late:
+            self._assemble_again(parts, rows, key, is_new=first is row)
+        if first is not row:
+            rule = f"a {what} is given twice, first at {first[-1]}"
+            raise SchemaError(f"{self.namespace}::{short}", rule, where=row[-1])
+
+    def _assemble_again(self, parts: Parts, rows: dict[str, Any], key: str, *, is_new: bool) -> None:
+        """Assemble an operator in use with a part; without a new part, if that fails.
+
+        Whoever is refused because another thread has just given the part calls an operator that has it.
+        """
+        try:
+            assert parts.bound is not None
+            self._assembled(parts, parts.bound.name)
+        except Exception:
+            if not is_new:
                 return
-            try:
-                operator = parts.assemble(parts.bound.name)
-            except Exception:
-                del table[key]
-                raise
-            host = torch_host()
-            if host is not None:
-                host.forget(parts.bound)
-            parts.bound.update(operator)
-            if host is not None:
-                host.offer(parts.bound)
+            with locks.define:
+                del rows[key]
+                parts.version += 1
+            raise

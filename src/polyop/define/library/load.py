@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 from ...binary.allowed import check_allowed
 from ...binary.manifest import is_exported
 from ...call import registry
+from ...core import locks
 from ...core.errors import ArgumentTypeError, ArgumentValueError, LibraryError, SchemaError
 from ...core.limits import as_path, shown
 from ...core.origin import Origin, caller
@@ -96,14 +98,14 @@ def load_library(
     path = _built(paths, {"include_paths": include_paths, **flags, "debug": debug})
     if is_exported(path):
         refuse_options(path, {"dims": dims, "infer": infer}, origin)
-        with names.lock:
+        with locks.define:
             return load_exported(path, dict(namespaces or {}), docs or {}, origin)
     if is_torch_library(path):
         registered = {"namespaces": namespaces, "docs": docs, "dims": dims}
         return load_torch_library(path, registered, infer or {}, origin)
     _no_infer(path, infer, origin)
-    identity = tuple(str(Path(one).resolve()) for one in paths)
-    with names.lock:
+    identity = tuple(map(os.path.realpath, paths))  # of a loop of links, too
+    with locks.define:
         loaded = _load(identity, path, dict(namespaces or {}))
         _document(loaded, docs or {})
         _set_dims(loaded, dims, origin)
@@ -180,10 +182,17 @@ def _words(name: str, flags: Any) -> list[str]:
         raise ArgumentTypeError("load_library", rule, shown(flags), where=caller()) from None
 
 
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    except OSError:  # who opens it says so
+        return ""
+
+
 def _load(identity: tuple[str, ...], path: Path, renamed: dict[str, str]) -> OperatorLibrary:
     check_allowed(path)  # also if the same library is loaded already
     identity = (*identity, *map(str, renamed.items()))
-    digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    digest = _digest(path)
     for one in _loaded.values():
         if digest and (one.digest, one.renamed) == (digest, renamed):
             return one.library  # the same bytes are the same library, wherever the file is

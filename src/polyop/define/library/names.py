@@ -1,17 +1,14 @@
 """The namespaces of this process: each belongs to one library, in C++ or in Python.
 
-Callers hold ``lock`` from the check of a namespace until they have claimed it.
+Callers hold ``locks.define`` from the check of a namespace until they have claimed it.
 """
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import SchemaError
-
-lock = threading.RLock()
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...call.bound import BoundOperator
@@ -37,6 +37,14 @@ class Parts:
     kernels: dict[str, tuple[Any, Any, Origin]] = field(default_factory=dict)
     rules: dict[str, tuple[Any, Origin]] = field(default_factory=dict)
     bound: BoundOperator | None = None
+    version: int = 0
+    """Grows with each part."""
+    assembled: int = -1
+    """The version that ``bound`` has."""
+
+    def copy(self) -> Parts:
+        """Return the parts of now, to assemble them without a lock."""
+        return replace(self, kernels=dict(self.kernels), rules=dict(self.rules))
 
     def assemble(self, name: str) -> Operator:
         """Return the operator ``namespace::name``.

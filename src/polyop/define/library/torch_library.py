@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from ...binary.allowed import check_allowed
 from ...binary.elf import read
 from ...binary.file_kind import file_problem, subject_of
 from ...call.bound import BoundOperator
+from ...core import locks
 from ...core.errors import ArgumentValueError, LibraryError, UnsupportedError
 from ...core.infer import FromSpecs
 from ...core.origin import Origin
@@ -20,8 +20,8 @@ from ...kernels.module.registrations import ENTRY
 from ...providers.aten import aten
 from ...providers.aten.registered import registers_in_torch, torch_operators
 from .opened import OperatorLibrary
+from .trial import try_elsewhere
 
-_lock = threading.RLock()
 _loaded: dict[str, OperatorLibrary] = {}  # by the digest of the file: PyTorch loads a library once
 
 
@@ -40,7 +40,8 @@ def load_torch_library(
 
     Raises ``ArgumentValueError`` for ``options`` that are not None, and for an infer rule of an operator that
     the library does not have; ``InferError`` for a rule of another type; ``HostError`` without PyTorch, and
-    ``LibraryError`` for a library that PyTorch cannot load, or that registers no operator.
+    ``LibraryError`` for a library that PyTorch cannot load, or that registers no operator. The first load of
+    a library is tried in another process, as PyTorch ends the one that loads contradictory registrations.
     """
     subject = subject_of(path)
     unusable = [name for name, value in options.items() if value is not None]
@@ -49,9 +50,10 @@ def load_torch_library(
         hint = "names, docstrings and shapes are those that are registered in PyTorch"
         raise ArgumentValueError(subject, rule, where=origin, hint=hint)
     check_allowed(path)
-    with _lock:
+    with locks.define:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         if digest not in _loaded:
+            try_elsewhere(path, digest, origin)
             _loaded[digest] = _open(path, subject, origin)
         library = _loaded[digest]
         _set_rules(library, infer, subject, origin)

@@ -6,12 +6,12 @@ import hashlib
 import keyword
 import re
 import shlex
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...core import locks
 from ...core.errors import ArgumentValueError, BuildError, SchemaError
 from ...core.origin import Origin, caller
 from ..op_def.op_def import OperatorDef
@@ -37,7 +37,6 @@ class _Loaded:
 
 
 _loaded: dict[str, _Loaded] = {}
-_lock = threading.RLock()
 
 
 class CustomOpBuilder:
@@ -182,7 +181,7 @@ class CustomOpBuilder:
         definitions = self._definitions()
         device = DEVICES[self.backend or "CPU"]
         made_from = (digest, rules, device, definitions)
-        with _lock:
+        with locks.define:
             old = _loaded.get(self.name)
             if old is not None and (old.digest, old.rules, old.device, old.definitions) == made_from:
                 return old.module.in_mode(self._graph_mode())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...call.bound import BoundOperator
-from ...call.host import find_host, specs, torch_host
+from ...call.host import find_host, specs
 from ...call.operator import Operator
 from ...call.prepare import normalise
 from ...core.dims.dims import Dims
@@ -79,22 +79,13 @@ class ModuleOperator(BoundOperator):
 
     def set_dims(self, notation: Notation) -> None:
         """Give the operator a rule in index notation, in place of the one that it has."""
-        self._replace(self._with_dims(self.operator, notation))
+        self.replace(self._with_dims(self.operator, notation))
 
     def _with_dims(self, operator: Operator, notation: Notation) -> Operator:
         self.author_infer = notation.infer
         kernel: Any = operator.kernels[0]
         infer = self._rule(kernel, operator.schema, notation.dims)
         return with_dims_batch(dataclasses.replace(operator, infer=infer, dims=notation.dims, batch=None))
-
-    def _replace(self, operator: Operator) -> None:
-        """Replace the operator, in ``torch.ops`` too."""
-        host = torch_host()
-        if host is not None:
-            host.forget(self)
-        self.update(operator)
-        if host is not None:
-            host.offer(self)
 
     def refine_schema(self, arguments: tuple[Any, ...]) -> None:
         """Mark in the schema the arguments that the function writes, if they are not marked yet."""
@@ -138,8 +129,8 @@ class ModuleOperator(BoundOperator):
         )
         if operator.dims is not None:
             notation = Notation(with_marks(operator.dims, schema), self.author_infer)
-            return self._replace(self._with_dims(operator, notation))
-        return self._replace(dataclasses.replace(operator, infer=self._rule(kernel, schema, None)))
+            return self.replace(self._with_dims(operator, notation))
+        return self.replace(dataclasses.replace(operator, infer=self._rule(kernel, schema, None)))
 
     def _rule(self, kernel: ModuleKernel, schema: Schema, dims: Dims | None) -> Any:
         if dims is not None:

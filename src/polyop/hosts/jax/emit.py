@@ -20,6 +20,7 @@ import numpy as np
 
 from ... import _core
 from ...call import foreign
+from ...core import locks
 from ...core.errors import FallbackWarning
 from . import handlers, tensors
 from .site import Site
@@ -52,11 +53,13 @@ def keep_alive(context: Any, site: Site) -> None:
 def emit(site: Site, *flat: Any, exported: bool = False) -> tuple[Any, ...]:
     """Return the outputs of the call: tracers while a program is traced, else arrays.
 
-    An XLA FFI handler is called by itself, except in an ``exported`` program.
+    An XLA FFI handler is called by itself, except in an ``exported`` program, and where JAX has its results
+    in fewer bits.
     """
     operator = site.operator
-    outputs = tensors.structs(operator, site.outputs(flat))
-    by_device = None if exported or not outputs else handlers.handlers(site, flat)
+    outputs = tensors.structs(site.outputs(flat))
+    own = exported or not outputs or site.narrows(flat)
+    by_device = None if own else handlers.handlers(site, flat)
     if by_device is not None:
         return tuple(handlers.call(site, by_device, outputs, flat))
     aliases = site.aliases(flat)
@@ -77,6 +80,12 @@ def _kind(outputs: list[Any]) -> dict[str, Any]:
 def refusal() -> str:
     """Register the handler with XLA; return why XLA refuses it, or an empty text."""
     jax.devices()  # without a backend, a refusal would come later, as an error of the backend
+    with locks.define:  # of several first calls one registers it
+        return _registered()
+
+
+@functools.cache
+def _registered() -> str:
     forced = os.environ.get("POLYOP_XLA_FFI_VERSION", "")
     reason = ""
     for version in [forced] if forced else _VERSIONS:

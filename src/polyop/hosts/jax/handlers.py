@@ -16,6 +16,7 @@ from ...call.foreign import content_of
 from ...call.host import specs
 from ...call.operator import Kernel
 from ...call.prepare import AttributeValues
+from ...core import locks
 from ...core.errors import HostError
 from ...kernels.xla_ffi import XlaHandler
 from . import tensors
@@ -31,7 +32,7 @@ def handlers(site: Site, flat: Sequence[Any]) -> dict[str, XlaHandler] | None:
         return None
     arguments = specs(tensors, operator, site.unflatten(flat))  # type: ignore[arg-type]
     inputs = tuple(arguments[i] for i in operator.schema.tensor_positions)
-    outputs = tuple(site.outputs(flat))
+    outputs = tuple(site.kernel_outputs(flat))
     first: dict[str, Kernel] = {}
     for kernel in operator.kernels:
         if kernel.device not in first and takes(operator, kernel, inputs, outputs):
@@ -46,7 +47,8 @@ def call(site: Site, by_device: dict[str, XlaHandler], outputs: list[Any], flat:
     numbers = [operator.kernels.index(kernel) for kernel in by_device.values()]
     target = f"{operator.name} {content_of(operator)} {' '.join(map(str, numbers))}"
     for device, kernel in by_device.items():
-        _register(target, device, kernel)
+        with locks.define:  # of several first calls one registers it
+            _register(target, device, kernel)
     device, kernel = next(iter(by_device.items()))
     values = AttributeValues.of(operator).of_call(operator.schema, device, site.unflatten(flat))
     with jax.named_scope(operator.name):

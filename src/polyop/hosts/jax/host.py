@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...call.foreign import flatten
-from ...call.host import specs
+from ...call.host import find_host, specs
 from ...call.operator import Operator
 from ...call.rule import no_gradient
 from ...core.errors import GradientError, HostError
 from ...core.spec import Spec
-from . import planned, tensors
+from . import beside, planned, tensors
 from .emit import refusal
 from .primitive import call
 from .site import Site, site_of
@@ -56,27 +56,35 @@ class JaxHost:
         schema writes is returned as a new array; one that the schema does not return comes last.
         """
         token = bound.plan_token()
-        site = self._site(bound, arguments)
+        site, arguments = self._site(bound, arguments)
         outputs = site.pack_outputs(call(site, site.flatten(arguments)))
         planned.plan(bound, token, site, arguments)
         return outputs
 
-    def _site(self, bound: Any, arguments: tuple[Any, ...]) -> Site:
+    def _site(self, bound: Any, given: tuple[Any, ...]) -> tuple[Site, tuple[Any, ...]]:
+        """Return the site of a call, and its arguments with JAX's arrays as all tensors."""
         if jax.__version_info__ < OLDEST:
             raise HostError("JAX", f"must be {'.'.join(map(str, OLDEST))} or later", jax.__version__)
+        arguments = beside.converted(bound.operator, given)
         if bound.operator.target is not None:
             _check_device(bound.operator, arguments)
         if bound.is_module:  # the specs tell which arguments its C++ function writes
             bound.refine_schema(specs(self, bound.operator, arguments))
-        return site_of(bound, arguments)
+            if arguments is not given:
+                find_host(bound.operator, given)  # raises if it writes what was converted
+        return site_of(bound, arguments), arguments
 
     def vjp(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
-        """Return the outputs, and the function from output gradients to input gradients."""
+        """Return the outputs, and the function from output gradients to input gradients.
+
+        NumPy arrays and numbers beside JAX's arrays are constants: their gradients are None.
+        """
         if bound.operator.gradient is None:
             raise no_gradient(bound.operator)
-        site = self._site(bound, arguments)
-        flat = site.flatten(arguments)
-        smooth = [i for i, value in enumerate(flat) if tensors.is_smooth(value)]
+        site, converted = self._site(bound, arguments)
+        flat = site.flatten(converted)
+        own = map(self.owns, site.flatten(arguments))
+        smooth = [i for i, is_own in enumerate(own) if is_own and tensors.is_smooth(flat[i])]
 
         def run(*differentiated: Any) -> tuple[Any, ...]:
             inputs = list(flat)

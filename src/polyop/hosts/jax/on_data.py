@@ -14,10 +14,9 @@ import numpy as np
 
 from ...call import foreign
 from ...call.host import load
-from ...core.dtypes import dtype
+from ...call.narrow import NARROW, cast
+from ...call.operator import Operator
 from ...core.errors import UnsupportedError
-from ...core.spec import Spec
-from . import tensors
 from .site import Site
 
 
@@ -45,7 +44,14 @@ def run(site: Site, flat: Sequence[Any]) -> list[Any]:
     if any(output is None for output in fresh):
         rule = "leaves one of its results undefined, which JAX has no array for"
         raise UnsupportedError(operator.name, rule, where=operator.origin)
+    if not (site.wide and jax.config.jax_enable_x64):
+        fresh = [_narrowed(operator, number, value) for number, value in enumerate(fresh)]
     results = [*fresh, *(arrays[i] for i in sorted(written))]
-    tensors.structs(operator, [Spec(x.shape, dtype(x.dtype), "cpu") for x in results])
     placed = next((x.sharding for x in flat if isinstance(x, jax.Array) and x.committed), None)
     return [jax.device_put(x, placed) for x in results]
+
+
+def _narrowed(operator: Operator, number: int, value: Any) -> Any:
+    """Return an output as JAX has it without 64-bit types."""
+    narrow = NARROW.get(value.dtype.name)
+    return value if narrow is None else cast(operator, number, value, narrow)

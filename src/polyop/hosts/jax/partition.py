@@ -17,10 +17,11 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from ...call.host import specs
 from ...core.errors import FallbackWarning, HostError
+from ...core.spec import Spec
 from ...sharding.of_call import sharding_rule
-from ...sharding.placement import Shard
+from ...sharding.placement import Partial, Shard
 from ...sharding.plan import plan
-from ...sharding.rule import ShardingRule, replicated
+from ...sharding.rule import AxisStrategy, ShardingRule, replicated
 from . import tensors
 from .emit import emit
 from .layout import Layout
@@ -41,10 +42,23 @@ def rule_of(site: Site, flat: Sequence[Any]) -> ShardingRule:
     strategies = [replicated(len(inputs), len(outputs))]
     if all(isinstance(size, int) for x in (*inputs, *outputs) for size in x.shape):
         arguments = specs(tensors, site.operator, site.unflatten(flat))  # type: ignore[arg-type]
-        fresh = outputs[: len(outputs) - len(site.aliases(flat))]
+        written = tuple(site.kernel_outputs(flat))
+        fresh = written[: len(outputs) - len(site.aliases(flat))]
         splits = sharding_rule(site.operator, arguments, fresh).splits
-        strategies += splits
+        strategies += [one for one in splits if not _adds_narrow(one, written, outputs)]
     return ShardingRule(site.operator.name, inputs, outputs, tuple(strategies))
+
+
+def _adds_narrow(strategy: AxisStrategy, written: Sequence[Spec], outputs: Sequence[Spec]) -> bool:
+    """Whether devices would add integers of fewer bits than the kernel's: nobody would check their sum."""
+    rows = zip(strategy.outputs, written, outputs, strict=False)
+    return any(
+        isinstance(placement, Partial)
+        and placement.op == "sum"
+        and wide != spec
+        and spec.dtype.kind in ("int", "uint")
+        for placement, wide, spec in rows
+    )
 
 
 def on_mesh(rule: ShardingRule, mesh: Any) -> ShardingRule:

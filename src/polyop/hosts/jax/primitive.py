@@ -17,11 +17,11 @@ import jax
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from ...core.lru_cache import LruCache
 from . import debug, on_data, rules, tensors
 from .emit import emit, keep_alive
 from .explicit import result_axes
 from .linearization import Linearization, linearize
-from .lru_cache import LruCache
 from .partition import is_split_by_xla, lower, need_one_device, need_shardy, needs_devices
 from .partly_manual import PartlyManual
 from .site import Site
@@ -36,11 +36,16 @@ whole_p = Primitive("polyop_whole")  # identity; checks that a call without outp
 whole_p.multiple_results = True
 
 _programs: LruCache[Any] = LruCache()
+_first: LruCache[str] = LruCache(1024)
+"""The text of the first site of each form."""
+_uses: LruCache[int] = LruCache(1024)
+"""How often calls at other sites ran on the data, by the text of the site."""
+_COMPILED_AFTER = 16
 
 
 def call(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
     """Return the outputs of a call on flat arrays or tracers; all of JAX's transforms apply."""
-    site = site.with_fixed_outputs(flat)
+    site = site.in_mode(wide=bool(jax.config.jax_enable_x64)).with_fixed_outputs(flat)
     if not any(map(tensors.is_traced, flat)) and not site.bound.runs_on_data:
         return tuple(_run(*flat, site=site))
     flat = unified(flat)
@@ -58,10 +63,10 @@ def program_of(site: Site) -> Any:
 def _run(*flat: Any, site: Site) -> Any:
     """Run a call as a compiled program of its own, which the next call uses again.
 
-    An operator that needs the data runs on it at once.
+    An operator that needs the data runs on it at once, and so does a call whose numbers keep changing.
     """
     program = _programs.get(site)
-    if site.bound.runs_on_data and on_data.is_near(flat):
+    if (site.bound.runs_on_data or (program is None and _is_passing(site))) and on_data.is_near(flat):
         program = functools.partial(_run_on_data, site)
     elif program is None:
         program = _programs.put(site, jax.jit(lambda *inputs: call(site, inputs)))
@@ -71,13 +76,25 @@ def _run(*flat: Any, site: Site) -> Any:
     return program(*flat)
 
 
+def _is_passing(site: Site) -> bool:
+    """Whether a call has other numbers than the first of its kind, and had them only a few times so far.
+
+    A program has the numbers in it, and takes as long to compile as a thousand calls on the data.
+    """
+    if not site.form or not site.bound.native:
+        return False
+    if (_first.get(site.form) or _first.put(site.form, site.text)) == site.text:
+        return False
+    return _uses.put(site.text, (_uses.get(site.text) or 0) + 1) <= _COMPILED_AFTER
+
+
 def _run_on_data(site: Site, *flat: Any) -> list[Any]:
     return on_data.run(site, flat)
 
 
 def _types(*flat: Any, site: Site) -> list[Any]:
     site.bound.check_traced(site.unflatten(flat))
-    outputs = tensors.structs(site.operator, site.outputs(flat))
+    outputs = tensors.structs(site.outputs(flat))
     site.check(flat)
     if not flat:
         return [jax.core.ShapedArray(output.shape, output.dtype) for output in outputs]
@@ -92,6 +109,11 @@ _lower_split = mlir.lower_fun(lambda *flat, site, meshes: lower(site, flat, mesh
 
 
 def _lower(context: Any, *flat: Any, site: Site) -> Any:
+    with site.mode():
+        return _lowered(context, *flat, site=site)
+
+
+def _lowered(context: Any, *flat: Any, site: Site) -> Any:
     keep_alive(context, site)
     if is_split_by_xla(context):
         need_shardy(context, site)
@@ -101,7 +123,12 @@ def _lower(context: Any, *flat: Any, site: Site) -> Any:
     return lowering(context, *flat, site=site)
 
 
-operator_p.def_impl(_run)
+def _evaluate(*flat: Any, site: Site) -> Any:
+    with site.mode():
+        return _run(*flat, site=site)
+
+
+operator_p.def_impl(_evaluate)
 operator_p.def_abstract_eval(_types)
 mlir.register_lowering(operator_p, _lower)
 
@@ -120,7 +147,8 @@ batching.primitive_batchers[whole_p] = lambda flat, dims, site: (list(flat), lis
 
 def _batch(flat: Sequence[Any], dims: Sequence[Any], *, site: Site) -> Any:
     size = next((x.shape[d] for x, d in zip(flat, dims, strict=True) if d is not None), 0)
-    outputs, output_dims = rules.batched(call, site.base, size, flat, dims)
+    with site.mode():
+        outputs, output_dims = rules.batched(call, site.base, size, flat, dims)
     return list(outputs), list(output_dims)
 
 
@@ -128,6 +156,11 @@ batching.primitive_batchers[operator_p] = _batch
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, site: Site) -> Any:
+    with site.mode():
+        return _linearized(primals, tangents, site)
+
+
+def _linearized(primals: Sequence[Any], tangents: Sequence[Any], site: Site) -> Any:
     saving = rules.saving_site(site, primals)
     outputs = call(saving, primals)
     count = len(outputs) if saving is site.base else len(site.outputs(primals))
@@ -157,9 +190,10 @@ def _push(*values: Any, linearization: Linearization) -> list[Any]:
     """
     inputs, outputs = linearization.restore(values[: linearization.residual_count])
     tangents: list[Any] = [None] * len(inputs)
-    for i, tangent in zip(linearization.active, values[linearization.residual_count :], strict=True):
-        tangents[i] = tangent
-    pushed = rules.tangents(linearization.site, inputs, outputs, tangents)
+    with linearization.site.mode():
+        for i, tangent in zip(linearization.active, values[linearization.residual_count :], strict=True):
+            tangents[i] = rules.cast(tangent, inputs[i])
+        pushed = rules.tangents(linearization.site, inputs, outputs, tangents)
     return [
         zeros(linearization.outputs[i].type) if pushed[i] is None else pushed[i] for i in linearization.smooth
     ]
@@ -181,9 +215,10 @@ def _pull(grads: Sequence[Any], *values: Any, linearization: Linearization) -> l
     # JAX passes placeholders of its own for the tangents; only the residuals have values
     inputs, outputs = linearization.restore(values[:residual_count])
     output_grads = [zeros(output.type) for output in linearization.outputs[: linearization.count]]
-    for i, grad in zip(linearization.smooth, grads, strict=True):
-        output_grads[i] = ad.instantiate_zeros(grad)
-    input_grads = rules.gradients(linearization.site, inputs, outputs, output_grads, linearization.active)
+    with linearization.site.mode():  # outside of it JAX may have given a gradient in 32 bits
+        for i, grad in zip(linearization.smooth, grads, strict=True):
+            output_grads[i] = rules.cast(ad.instantiate_zeros(grad), linearization.outputs[i])
+        input_grads = rules.gradients(linearization.site, inputs, outputs, output_grads, linearization.active)
     pulled = [
         ad.Zero(tangent.aval) if input_grads[i] is None else input_grads[i]
         for i, tangent in zip(linearization.active, values[residual_count:], strict=True)

@@ -18,6 +18,7 @@ from ...core.errors import GradientError
 from ...core.origin import of_function
 from ...rules.module.recorded import Recorded
 from . import tensors
+from .linearization import Placeholder
 from .site import Site, site_of
 from .types import zeros
 
@@ -36,9 +37,9 @@ def saving_site(site: Site, flat: Sequence[Any]) -> Site:
         saving = saving_of(site.operator, arguments)
         if saving is None:
             return site.base
-        with_temporaries = site_of(saving, arguments)
+        with_temporaries = site_of(saving, arguments).in_mode(wide=site.wide)
         # JAX cannot hold a temporary of 64 bits while these are switched off: it is computed again then
-        return with_temporaries if all(map(tensors.is_held, with_temporaries.outputs(flat))) else site.base
+        return site.base if with_temporaries.narrows(flat) else with_temporaries
     if rule.saving_part is None:  # it writes an argument, so it has none
         return site.base
     arguments = site.unflatten(flat)
@@ -63,6 +64,10 @@ def gradients(
     to the first of them; the others have no gradient. ``active`` are the inputs whose gradients are
     needed; None means all.
     """
+    if site.narrows(flat):
+        with _as_written(site, flat, outputs) as (wide_site, wide_outputs):
+            wide_grads = [cast(x, y) for x, y in zip(grads, wide_outputs, strict=False)]
+            return gradients(wide_site, flat, wide_outputs, wide_grads, active)
     operator = site.operator
     if operator.schema.mutates:
         rule = "writes an argument in place, and such an operator has no gradient"
@@ -87,6 +92,28 @@ def gradients(
     return tensors.conjugated(input_grads)
 
 
+@contextlib.contextmanager
+def _as_written(site: Site, flat: Sequence[Any], outputs: Sequence[Any]) -> Iterator[tuple[Site, list[Any]]]:
+    """Give a rule the outputs as the kernel wrote them, of 64 bits, where JAX has them in fewer.
+
+    A rule may pass them, and gradients like them, to a kernel that expects the dtypes of the operator.
+    """
+    written = site.kernel_outputs(flat)
+    with jax.enable_x64(True):
+        wide = [cast(x, spec.dtype.numpy) for x, spec in zip(outputs, written, strict=True)]
+        yield site.in_mode(wide=True), wide
+
+
+def cast(value: Any, like: Any) -> Any:
+    """Return an array in a dtype, or that of another array; of a placeholder the dtype changes."""
+    to = getattr(like, "dtype", like)
+    if value is None or value.dtype == to:
+        return value
+    if isinstance(value, Placeholder):
+        return Placeholder(value.type.update(dtype=np.dtype(to)))
+    return jax.lax.convert_element_type(value, to)
+
+
 def _as_jax(values: Sequence[Any]) -> list[Any]:
     """Return the values as JAX's arrays: constants of a program may be NumPy's, which a rule must not see."""
     return [jnp.asarray(value) if isinstance(value, np.ndarray) else value for value in values]
@@ -96,10 +123,7 @@ def _gradient(operator: Operator, name: str, value: Any, grad: Any) -> Any:
     if grad is None or not tensors.is_smooth(value):
         return None
     check_gradient(operator, name, grad, value.shape)
-    array = jnp.asarray(grad)
-    if jnp.iscomplexobj(array) and not jnp.iscomplexobj(value):
-        array = jnp.real(array)
-    return array.astype(value.dtype)
+    return jnp.asarray(grad).astype(value.dtype)
 
 
 @contextlib.contextmanager
@@ -125,6 +149,10 @@ def tangents(
     Runs ``jvp=`` if the operator has one, else transposes the gradient rule. Raises
     ``GradientError``.
     """
+    if site.narrows(flat):
+        with _as_written(site, flat, outputs) as (wide_site, wide_outputs):
+            pushed = tangents(wide_site, flat, wide_outputs, input_tangents)
+            return [cast(x, y) for x, y in zip(pushed, outputs, strict=False)]
     operator = site.operator
     input_tangents = _as_jax(input_tangents)
     if operator.jvp is not None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -25,7 +23,6 @@ from .moves import Move, moved, moves
 from .site import Site, site_of
 from .split_dimension import SplitDimension, Take, cut, split_dims
 
-_WIDE = ("int64", "uint64", "float64", "complex128")
 _COMBINE: dict[str, Callable[..., Any]] = {"sum": lax.psum, "max": lax.pmax, "min": lax.pmin}
 
 
@@ -76,16 +73,10 @@ class ShardedCall:
 
     def __call__(self, *shards: Any) -> tuple[Any, ...]:
         """Return the device's shards of the results."""
-        with self._types():
+        with self.site.mode():  # the partitioner runs outside of it
             inputs = [self._moved(*row) for row in zip(shards, self.input_moves, strict=True)]
             outputs = map(self._combine, range(len(self.outputs)), self._run(inputs))
             return tuple(self._moved(*row) for row in zip(outputs, self.output_moves, strict=True))
-
-    def _types(self) -> Any:
-        """Return the context in which JAX has the types of the call: the partitioner runs outside of it."""
-        specs = (*self.rule.inputs, *self.rule.outputs)
-        wide = any(spec.dtype.name in _WIDE for spec in specs)
-        return jax.enable_x64(True) if wide else contextlib.nullcontext()
 
     def _moved(self, value: Any, steps: tuple[Move, ...]) -> Any:
         return moved(value, steps, self.layout.axes, self.layout.sizes)
@@ -141,7 +132,7 @@ class ShardedCall:
             return emit(site, *arrays)
         strategies, pieces = zip(*places, strict=True)
         bound, arguments = local_call(site.bound, strategies, pieces, site.unflatten(arrays))
-        placed = site_of(bound, normalise(bound.operator, arguments))
+        placed = site_of(bound, normalise(bound.operator, arguments)).in_mode(wide=site.wide)
         return emit(placed, *placed.flatten(arguments))
 
     def _local_shape(self, number: int) -> tuple[int, ...]:

@@ -15,6 +15,10 @@ _HINT = (
     'dimensions are split and how, and batch="elementwise" that an element of the outputs depends on the '
     "same element of the inputs only"
 )
+_NARROW_HINT = (
+    "; a sum of 64-bit integers is split only with jax_enable_x64, as nobody would check what the devices "
+    "add in 32 bits"
+)
 
 
 def sharding_error(site: Site, number: int, sharding: Any, dim: int | None = None) -> HostError:
@@ -28,7 +32,8 @@ def sharding_error(site: Site, number: int, sharding: Any, dim: int | None = Non
     where = "" if dim is None else f" along dimension {dim}"
     rule = f"{operand_name(site, number)} is sharded{where}, and nothing says how the operator is split there"
     seen = sharding if spec is None else spec
-    return HostError(site.operator.name, rule, seen, where=site.operator.origin, hint=_HINT)
+    hint = _HINT if site.wide else _HINT + _NARROW_HINT
+    return HostError(site.operator.name, rule, seen, where=site.operator.origin, hint=hint)
 
 
 def operand_name(site: Site, number: int) -> str:

@@ -6,20 +6,24 @@ translates between flat arrays and the arguments of the schema.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 from collections.abc import Sequence
 from typing import Any
 
+import jax
+
 from ...call import foreign
 from ...call.choose import need_somewhere
 from ...call.host import specs
+from ...call.narrow import narrowed
 from ...call.operator import Operator
 from ...call.prepare import normalise
 from ...core.errors import InferError
+from ...core.lru_cache import LruCache
 from ...core.spec import Spec
 from . import tensors
-from .lru_cache import LruCache
 
 _sites: LruCache[Site] = LruCache()
 
@@ -31,7 +35,8 @@ def site_of(bound: Any, arguments: Sequence[Any]) -> Site:
     """
     operator: Operator = bound.operator
     # repr, because 1, 1.0 and True are equal, and so are 0.0 and -0.0
-    key = (id(operator), repr(foreign.text_values(operator.schema, arguments)))
+    wide = bool(jax.config.jax_enable_x64)
+    key = (id(operator), repr(foreign.text_values(operator.schema, arguments)), wide)
     site = _sites.get(key)
     if site is None:  # a cached site keeps the operator alive, so that its id is not used again
         site = _sites.put(key, Site(bound, arguments))
@@ -44,6 +49,9 @@ class Site:
     The inputs are the tensors that are present, in schema order, with lists flattened. The outputs
     are the new tensors, then the new values of the arguments that the schema writes. Two sites are
     equal if they have the same operator and equal texts.
+
+    ``wide``: whether JAX had 64-bit types when the call was made. Without them the outputs are those of
+    ``call.narrow``. It is kept because JAX asks later too, where its own setting may be another one.
     """
 
     def __init__(self, bound: Any, arguments: Sequence[Any]) -> None:
@@ -55,9 +63,20 @@ class Site:
             2
         ]  # per argument: its value, or whether the tensor is present
         self.base = self
-        self._key: tuple[Any, ...] = (id(self.operator), self.text)
+        self.wide = bool(jax.config.jax_enable_x64)
+        self._key: tuple[Any, ...] = (id(self.operator), self.text, self.wide)
         self._outputs: tuple[Spec, ...] | None = None
         self._plain = not self.operator.schema.mutates
+        self.form = self._form()
+
+    def _form(self) -> str:
+        """Return what calls have in common that differ in numbers alone; "" for a call without numbers."""
+        rows = zip(self.operator.schema.arguments, self._described, strict=True)
+        are = [not argument.type.is_tensor and type(value) in (int, float) for argument, value in rows]
+        kinds = [
+            type(v).__name__ if is_number else [v] for v, is_number in zip(self._described, are, strict=True)
+        ]
+        return repr((self._key[0], kinds)) if any(are) else ""
 
     def __hash__(self) -> int:
         """Return a hash of the operator's identity and the text."""
@@ -97,12 +116,40 @@ class Site:
         if self.operator.infer.repeatable:
             return self
         fixed = copy.copy(self.base)
-        fixed._outputs = tuple(self.base.outputs(flat))  # noqa: SLF001
+        fixed._outputs = tuple(self.base.kernel_outputs(flat))  # noqa: SLF001
         fixed._key = (*self.base._key, fixed._outputs)  # noqa: SLF001
         return fixed
 
+    def mode(self) -> contextlib.AbstractContextManager[Any]:
+        """Return the context in which JAX has 64-bit types if it had them when the call was made.
+
+        A rule of a call runs later: in the reverse pass, in a transform of a traced program.
+        """
+        if bool(jax.config.jax_enable_x64) == self.wide:
+            return contextlib.nullcontext()
+        context: contextlib.AbstractContextManager[Any] = jax.enable_x64(self.wide)
+        return context
+
+    def in_mode(self, *, wide: bool) -> Site:
+        """Return the site of the same call where JAX has 64-bit types, or has none."""
+        if self.wide == wide:
+            return self
+        other = copy.copy(self.base)
+        other.base, other.wide = other, wide
+        other._key = (*self.base._key[:2], wide)  # noqa: SLF001
+        return other
+
     def outputs(self, flat: Sequence[Any]) -> Sequence[Spec]:
-        """Return the specs of all outputs; raises what the infer rule raises."""
+        """Return the specs of all outputs as JAX has them; raises what the infer rule raises."""
+        outputs = self.kernel_outputs(flat)
+        return outputs if self.wide else tuple(map(narrowed, outputs))
+
+    def narrows(self, flat: Sequence[Any]) -> bool:
+        """Whether JAX has an output in fewer bits than the kernel writes."""
+        return not self.wide and tuple(self.outputs(flat)) != tuple(self.kernel_outputs(flat))
+
+    def kernel_outputs(self, flat: Sequence[Any]) -> Sequence[Spec]:
+        """Return the specs of all outputs as the kernel writes them; raises what the infer rule raises."""
         if self._outputs is not None:
             return self._outputs
         arguments = specs(tensors, self.operator, self.unflatten(flat))  # type: ignore[arg-type]
@@ -133,7 +180,7 @@ class Site:
         """Raise ``NoKernelError`` if no kernel accepts such arrays, on any device the program may run on."""
         arguments = specs(tensors, self.operator, self.unflatten(flat))  # type: ignore[arg-type]
         inputs = tuple(arguments[i] for i in self.operator.schema.tensor_positions)
-        need_somewhere(self.operator, inputs, tuple(self.outputs(flat)))
+        need_somewhere(self.operator, inputs, tuple(self.kernel_outputs(flat)))
 
     def aliases(self, flat: Sequence[Any]) -> dict[int, int]:
         """Return which output reuses the memory of which input, as {input: output}."""

@@ -8,9 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ...call.operator import Operator
 from ...core.dtypes import dtype
-from ...core.errors import ArgumentTypeError
 from ...core.spec import Spec
 
 _DEVICES = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda"}
@@ -36,23 +34,8 @@ def is_smooth(value: Any) -> bool:
     return bool(jnp.issubdtype(value.dtype, jnp.inexact))
 
 
-def is_held(spec: Spec) -> bool:
-    """Whether JAX has arrays of a dtype: it has none of 64 bits while these are switched off."""
-    return bool(jax.dtypes.canonicalize_dtype(spec.dtype.numpy) == spec.dtype.numpy)
-
-
-def structs(operator: Operator, specs: Sequence[Spec]) -> list[Any]:
-    """Return output specs as ``jax.ShapeDtypeStruct``.
-
-    Raises ``ArgumentTypeError`` for 64-bit dtypes while JAX has them switched off: it would allocate
-    half of the memory that the kernel writes.
-    """
-    for number, spec in enumerate(specs):
-        if not is_held(spec):
-            subject = f"{operator.name}: output {number}"
-            rule = f"is {spec.dtype}, and JAX has 64-bit types switched off"
-            hint = 'jax.config.update("jax_enable_x64", True), or give the operator a 32-bit output'
-            raise ArgumentTypeError(subject, rule, where=operator.origin, hint=hint)
+def structs(specs: Sequence[Spec]) -> list[Any]:
+    """Return output specs as ``jax.ShapeDtypeStruct``."""
     return [jax.ShapeDtypeStruct(spec.shape, spec.dtype.numpy) for spec in specs]
 
 

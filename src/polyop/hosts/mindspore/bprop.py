@@ -1,15 +1,14 @@
 """The gradient of a call inside a graph.
 
-MindSpore's compiler reads the author's rule if it can. A rule of polyop that only calls operators is recorded
-as a text (symbols.py). Otherwise, and for a provider's rules, the gradient is an operator that runs on NumPy
-arrays.
+MindSpore's compiler reads the author's rule if it can, which is tried (readable.py). A rule of polyop that
+only calls operators is recorded as a text (symbols.py). Otherwise, and for a provider's rules, the gradient
+is an operator that runs on NumPy arrays.
 """
 
 from __future__ import annotations
 
 import os
 import types
-import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -24,8 +23,8 @@ from ...call.bound import BoundOperator
 from ...call.flat_tensors import flat_gradients, tensor_names, with_absent, with_tensors
 from ...call.host import load, map_tensors
 from ...call.operator import Operator
-from ...call.rule import Rule, apply_rule, check_gradient, wrong_list, wrong_result
-from ...core.errors import FallbackWarning, GradientError, PolyopError
+from ...call.rule import Rule, apply_rule, check_gradient, check_real, wrong_list, wrong_result
+from ...core.errors import GradientError, PolyopError
 from ...core.origin import of_function
 from ...core.parse import parse
 from ...core.spec import Spec
@@ -33,6 +32,7 @@ from ...kernels.tensors import TensorKernel
 from ...rules.module.recorded import Call, Recorded
 from .generated import calling_function, make_function
 from .gradient import no_rule
+from .readable import problem_of, tensor_like, warn_unread
 from .rule_text import as_function, foreign
 from .symbols import Recording, Symbol, record
 from .unknown_sizes import is_known
@@ -56,13 +56,33 @@ def bprop_of(launch: Any) -> Any:
         rule = operator.gradient
         traced = rule.saving_part is not None if isinstance(rule, Recorded) else rule.calls_operators
         return _recorded(launch) if traced else _on_arrays(launch)
+    rule, why = _read(operator)
+    if rule is None:
+        warn_unread(operator, why)
+        return _on_arrays(launch)
+    return _tried(launch, rule)
+
+
+def _read(operator: Operator) -> tuple[types.FunctionType | None, str]:
+    """Return an author's rule as a function whose text shows what it does; None and why without one."""
+    assert operator.gradient is not None
     rule = as_function(operator.gradient, len(operator.schema.arguments) + 2)
     why = "its source text cannot be found" if rule is None else foreign(rule)
-    if rule is None or why:
-        text = f"{operator.name}: MindSpore's compiler cannot read the gradient rule: {why}"
-        warnings.warn(f"{text}. It runs on NumPy arrays, without a second derivative", FallbackWarning, 2)
-        return _on_arrays(launch)
-    return _compiled(launch, rule)
+    return (None, why) if why else (rule, "")
+
+
+def reason_of(launch: Any, shapes: Sequence[Any], dtypes: Sequence[Any]) -> str:
+    """Return why MindSpore cannot compile the author's rule of a launch; "" if it can.
+
+    ``shapes`` and ``dtypes`` are those of its tensors and of its outputs.
+    """
+    rule, why = _read(launch.bound.operator)
+    return why if rule is None else _problem(launch, rule, shapes, dtypes)
+
+
+def _problem(launch: Any, rule: types.FunctionType, shapes: Sequence[Any], dtypes: Sequence[Any]) -> str:
+    tensors = [tensor_like(*row) for row in zip(shapes, dtypes, strict=True)]
+    return problem_of(_trial(launch, rule), [*tensors, *tensors[launch.inputs :]])  # outputs' gradients
 
 
 def _input_names(launch: Any) -> list[str]:
@@ -79,7 +99,7 @@ def _raising(launch: Any, problem: PolyopError) -> Any:
 
 _UNKNOWN = "something else"  # in errors: what the compiler passes for a value that is no constant
 
-# The texts of a compiled rule. check, listed, refuse and shape are Python functions, which the compiler
+# The texts of a compiled rule. check, listed, refuse, shape and real are Python functions, which the compiler
 # calls while it compiles the graph: see _checks.
 _FIT = """
 def fit{n}(checked, number, grad, like):
@@ -88,6 +108,8 @@ def fit{n}(checked, number, grad, like):
     if not isinstance(grad, Tensor{n}):
         return refuse{n}(number, grad, like.shape)
     if not shape{n}(number, grad.shape, like.shape):
+        return zeros{n}(like)
+    if not real{n}(number, grad.dtype, like.dtype):
         return zeros{n}(like)
     return cast{n}(grad, like.dtype)
 """
@@ -108,43 +130,99 @@ _LIST = """
 """
 
 
+def _tried(launch: Any, rule: types.FunctionType) -> Any:
+    """Return a function that calls the rule if MindSpore can compile it, else the rule on NumPy arrays.
+
+    That is tried for each combination of dtypes and numbers of dimensions.
+    """
+    operator: Operator = launch.bound.operator
+    names = _input_names(launch)
+    values = [*names, *(f"out[{k}]" for k in range(launch.output_count))]
+    shapes, dtypes = ("".join(f"{value}.{what}, " for value in values) for what in ("shape", "dtype"))
+    text = (
+        f"def bprop{{n}}({', '.join(names)}, out, dout):\n"
+        f"    return choose{{n}}(({shapes}), ({dtypes}))({', '.join(names)}, out, dout)"
+    )
+    made: dict[bool, Any] = {}  # by whether it runs on arrays
+    problems: dict[str, str] = {}
+
+    def choose(shapes: Any, dtypes: Any) -> Any:
+        ranks = [len(shape) if isinstance(shape, (tuple, list)) else None for shape in shapes]
+        key = f"{ranks} {dtypes}"
+        if key not in problems:
+            problems[key] = _problem(launch, rule, shapes, dtypes)
+        on_arrays = bool(problems[key])
+        if on_arrays:
+            warn_unread(operator, problems[key])
+        if on_arrays not in made:
+            made[on_arrays] = _on_arrays(launch) if on_arrays else _compiled(launch, rule)
+        return made[on_arrays]
+
+    return make_function("bprop", text, choose=constexpr(choose))
+
+
+def _trial(launch: Any, rule: types.FunctionType) -> Any:
+    """Return the function of inputs, outputs and output gradients that only calls the rule."""
+    names, count = _input_names(launch), launch.output_count
+    outs, douts = ([f"{what}{k}" for k in range(count)] for what in ("out", "dout"))
+    passed, fixed = _rule_arguments(launch, outs, douts)
+    text = f"def trial{{n}}({', '.join((*names, *outs, *douts))}):\n    return rule{{n}}({', '.join(passed)})"
+    return make_function("trial", text, rule=rule, **fixed)
+
+
+def _rule_arguments(
+    launch: Any, outs: Sequence[str], douts: Sequence[str]
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the arguments of an author's rule as text, and the values that the text names."""
+    operator: Operator = launch.bound.operator
+    schema = operator.schema
+    fixed: dict[str, Any] = {}
+    passed: list[str] = []
+    rows = zip(
+        schema.arguments,
+        launch.arguments,
+        with_tensors(schema, launch.arguments, _input_names(launch)),
+        strict=True,
+    )
+    for i, (argument, value, name) in enumerate(rows):
+        if not argument.type.is_tensor:
+            fixed[f"fixed{i}_"] = value
+            passed.append(f"fixed{i}_{{n}}")
+        else:
+            passed.append(_tuple(name) if isinstance(name, tuple) else str(name))
+    return passed + ([_tuple(outs), _tuple(douts)] if operator.several else [outs[0], douts[0]]), fixed
+
+
+def _tuple(texts: Sequence[Any]) -> str:
+    return f"({''.join(f'{text}, ' for text in texts)})"
+
+
 def _compiled(launch: Any, rule: types.FunctionType) -> Any:
     """Return a function that calls the rule with the operator's arguments, for MindSpore to compile.
 
     The attributes are constants of the function. It checks and casts each gradient.
     """
-    operator: Operator = launch.bound.operator
-    schema = operator.schema
+    schema = launch.bound.operator.schema
     tensors = _input_names(launch)
-    attributes: dict[str, Any] = {}
-    passed: list[str] = []  # the rule's arguments, as text
     fits: list[str] = []
     lists: list[str] = []
-    rows = zip(
-        schema.arguments, launch.arguments, with_tensors(schema, launch.arguments, tensors), strict=True
-    )
-    for i, (argument, value, name) in enumerate(rows):
-        if not argument.type.is_tensor:
-            attributes[f"fixed{i}_"] = value
-            passed.append(f"fixed{i}_{{n}}")
-        elif isinstance(name, tuple):
-            passed.append("(" + "".join(f"{item}, " for item in name) + ")")
+    for i, name in enumerate(with_tensors(schema, launch.arguments, tensors)):
+        if not schema.arguments[i].type.is_tensor:
+            continue
+        if isinstance(name, tuple):
             lists.append(_LIST.replace("{i}", str(i)).replace("{absent}", "None, " * len(name)))
             items = [(f"row{i}[{k}] if checked{i} else None", item) for k, item in enumerate(name) if item]
             fits += [
                 f"fit{{n}}(checked, {len(fits) + k}, {g}, {item}), " for k, (g, item) in enumerate(items)
             ]
-        else:
-            passed.append(str(name))
-            if name is not None:
-                fits.append(f"fit{{n}}(checked, {len(fits)}, grads[{i}], {name}), ")
-    douts = [f"dout[{k}]" for k in range(launch.output_count)]
+        elif name is not None:
+            fits.append(f"fit{{n}}(checked, {len(fits)}, grads[{i}], {name}), ")
+    numbers = range(launch.output_count)
+    douts = [f"dout[{k}]" for k in numbers]
     if _is_kept():
         # the call names the rule by a digest: it stays in the graph also where no gradient needs its value
         douts = [f"depend{{n}}({dout}, out)" for dout in douts]
-    passed += (
-        ("out", f"({''.join(f'{dout}, ' for dout in douts)})") if operator.several else ("out[0]", *douts)
-    )
+    passed, fixed = _rule_arguments(launch, [f"out[{k}]" for k in numbers], douts)
     head = _RULE.replace("{names}", ", ".join(tensors)).replace("{arguments}", ", ".join(passed))
     text = f"{_FIT}{head}{''.join(lists)}\n    return ({''.join(fits)})"
     checks = {name: constexpr(check) for name, check in _checks(launch).items()}
@@ -157,7 +235,7 @@ def _compiled(launch: Any, rule: types.FunctionType) -> Any:
         depend=ops.depend,
         Tensor=Tensor,
         **checks,
-        **attributes,
+        **fixed,
     )
 
 
@@ -201,7 +279,24 @@ def _checks(launch: Any) -> dict[str, Any]:
         check_gradient(operator, names[number], grad, expected)
         return True
 
-    return {"check": check, "listed": listed, "refuse": refuse, "shape": shape}
+    return {
+        "check": check,
+        "listed": listed,
+        "refuse": refuse,
+        "shape": shape,
+        "real": _real(operator, names),
+    }
+
+
+def _real(operator: Operator, names: Sequence[str]) -> Any:
+    """Return the check that no gradient of a real tensor is complex, by the dtypes."""
+
+    def real(number: int, grad_dtype: Any, dtype: Any) -> bool:
+        grad, value = types.SimpleNamespace(dtype=grad_dtype), types.SimpleNamespace(dtype=dtype)
+        check_real(operator, names[number], grad, value)
+        return True
+
+    return real
 
 
 def _recorded(launch: Any) -> Any:

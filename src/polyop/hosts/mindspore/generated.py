@@ -21,6 +21,11 @@ def _folder() -> Any:
     return tempfile.TemporaryDirectory(prefix="polyop_mindspore_")
 
 
+def folder() -> str:
+    """Return the folder of the source files; it goes with the process."""
+    return str(_folder().name)
+
+
 def literal(value: Any) -> str:
     """Return a constant as text that MindSpore's compiler reads.
 
@@ -42,7 +47,7 @@ def make_function(name: str, text: str, **outside: Any) -> Any:
     lines = [f"def make({', '.join(closure)}):"]
     lines += ["    " + line for line in text.replace("{n}", str(number)).splitlines()]
     lines += [f"    return {name}{number}", ""]
-    path = Path(_folder().name) / f"{name}{number}.py"
+    path = Path(folder()) / f"{name}{number}.py"
     source = "\n".join(lines)
     path.write_text(source)
     # in memory as well: a forked process that ends removes the folder

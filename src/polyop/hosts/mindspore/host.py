@@ -91,9 +91,11 @@ class MindSporeHost:
         """Do nothing: MindSpore keeps no table of operators by name."""
 
     def state(self, bound: Any) -> str:
-        """Return that MindSpore is present: all calls are made in the same way."""
-        del bound
-        return "present"
+        """Return that MindSpore is present, and whether graphs run the gradient rule on NumPy arrays."""
+        from .explained import fallback
+
+        text = fallback(bound)
+        return f"present; {text}" if text else "present"
 
     def namespace(self) -> Any:
         """Return MindSpore's functions under NumPy's names."""

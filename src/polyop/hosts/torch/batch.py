@@ -43,19 +43,21 @@ def _packed(layout: Layout, outputs: list[Any], dims: list[Any]) -> tuple[Any, A
 
 
 def register_loop(bound: BoundOperator, overload: Any, library: Any, name: str) -> None:
-    """Register the per-sample loop for an operator that writes in place."""
+    """Register the per-sample loop for an operator that writes in place.
+
+    ``torch.library.register_vmap`` refuses tensors that are passed by keyword, as ``out=``: its helper looks
+    for batches among positional arguments. Here all arguments are bound to their positions first.
+    """
     layout = Layout(bound)
 
     @untraced
-    def rule(info: Any, dims: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        arguments = bind(bound.schema, args, kwargs)
-        padded = (*dims, *(None,) * (len(arguments) - len(dims)))
-        for argument, dim in zip(bound.schema.arguments, padded, strict=True):
+    def rule(info: Any, dims: Any, *arguments: Any) -> tuple[Any, Any]:
+        for argument, dim in zip(bound.schema.arguments, dims, strict=True):
             if argument.type.writes and dim is None:
                 rule = f"argument {argument.name} is written in place, and has no batch dimension"
                 raise GradientError(bound.name, f"vmap: {rule}", hint="batch it, or return a new tensor")
         flat_dims: list[Any] = []
-        for value, dim, is_list in zip(arguments, padded, layout.is_list, strict=True):
+        for value, dim, is_list in zip(arguments, dims, layout.is_list, strict=True):
             if is_list and value is not None:
                 flat_dims.extend((None, *(dim or (None,) * len(value))))
             else:
@@ -63,7 +65,20 @@ def register_loop(bound: BoundOperator, overload: Any, library: Any, name: str) 
         results, where = _loop(layout, overload, info.batch_size, flat_dims, layout.flatten(arguments))
         return (list(results), list(where)) if bound.schema.returns_list else (results, where)
 
-    torch.library.register_vmap(name, rule, lib=library)
+    def unbatched(*arguments: Any) -> Any:
+        positional, keywords = bound.schema.split(arguments)
+        return overload(*positional, **keywords)
+
+    def batched(_: Any, *args: Any, **kwargs: Any) -> Any:
+        # no public names: a PyTorch without them has no vmap of such operators, and all else works
+        from torch._functorch.autograd_function import custom_function_call_vmap_helper
+        from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
+
+        arguments = bind(bound.schema, args, kwargs)
+        interpreter = retrieve_current_functorch_interpreter()
+        return custom_function_call_vmap_helper(interpreter, rule, unbatched, *arguments)
+
+    library.impl(name, batched, "FuncTorchBatched", with_keyset=True)
 
 
 def _loop(layout: Layout, overload: Any, size: int, dims: Any, flat: Any) -> tuple[Any, Any]:

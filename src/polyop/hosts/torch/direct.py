@@ -14,7 +14,7 @@ import torch
 
 from ...call.bound import BoundOperator
 from ...call.prepare import normalise
-from ...call.rule import Rule, apply_rule, check_gradient, may_save
+from ...call.rule import Rule, apply_rule, check_gradient, check_real, may_save
 from ...call.uses import Uses
 from ...core.arguments import bind
 from ...core.untraced import untraced
@@ -106,6 +106,7 @@ def _lean(bound: BoundOperator, _: Layout) -> dict[str, Any]:
         for name, value, result in zip(names, inputs, input_grads, strict=True):
             if result is not None and (not isinstance(result, torch.Tensor) or result.shape != value.shape):
                 check_gradient(operator, name, result, value.shape, torch.Tensor)
+            check_real(operator, name, result, value)
         return input_grads
 
     return {"forward": forward, "backward": backward}

@@ -8,6 +8,7 @@ import types
 from typing import Any
 
 import torch
+import torch.fx
 
 from ... import _core
 from ...call import registry
@@ -23,6 +24,7 @@ from . import direct, register, tensors
 from .compile_cache import definitions
 from .compiling import adapt
 from .layout import Layout
+from .leaving import BusyError
 
 
 class TorchHost:
@@ -54,8 +56,8 @@ class TorchHost:
                 self.offer(bound)
 
     def owns(self, value: Any) -> bool:
-        """Whether ``value`` is a tensor, of any subclass."""
-        return isinstance(value, torch.Tensor)
+        """Whether ``value`` is a tensor, of any subclass, or stands for one in ``symbolic_trace``."""
+        return isinstance(value, (torch.Tensor, torch.fx.Proxy))
 
     def spec(self, tensor: Any) -> Spec:
         """Return shape (symbolic while tracing), dtype and device type."""
@@ -69,7 +71,7 @@ class TorchHost:
 
     def offer(self, bound: BoundOperator) -> None:
         """Put the operator into ``torch.ops``, unless PyTorch refuses its schema: a call of it says so."""
-        with contextlib.suppress(register.RefusedError):
+        with contextlib.suppress(register.RefusedError, BusyError):
             register.register(bound)
 
     def state(self, bound: BoundOperator) -> str:

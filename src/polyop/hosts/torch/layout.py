@@ -14,14 +14,14 @@ from .tensors import as_outputs, for_torch, is_distributed, spec, zeros_of
 
 
 class Unread:
-    """Stands for a tensor that the gradient rule does not read; only its shape and spec are kept."""
+    """Stands for a tensor that the gradient rule does not read; only its shape, dtype and spec are kept."""
 
-    def __init__(self, shape: Any, spec: Any = None) -> None:
-        """Keep the shape, and the spec where the rule asks for it."""
-        self.shape, self.spec = shape, spec
+    def __init__(self, shape: Any, dtype: Any, spec: Any = None) -> None:
+        """Keep what the gradient is checked with, and the spec where the rule asks for it."""
+        self.shape, self.dtype, self.spec = shape, dtype, spec
 
 
-SAVED, UNREAD = Unread(None), Unread(None)
+SAVED, UNREAD = Unread(None, None), Unread(None, None)
 """A tensor that autograd keeps, and one of which nothing is known."""
 
 
@@ -110,7 +110,7 @@ class Layout:
                 kept.append(value)
                 plan.append(SAVED)
             else:
-                plan.append(Unread(value.shape, None if by_call is None else spec(value)))
+                plan.append(Unread(value.shape, value.dtype, None if by_call is None else spec(value)))
         flags = uses.outputs if isinstance(uses.outputs, tuple) else (uses.outputs,) * len(outputs)
         kept.extend(output for output, flag in zip(outputs, flags, strict=True) if flag)
         ctx.save_for_backward(*kept)

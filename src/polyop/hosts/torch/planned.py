@@ -15,6 +15,7 @@ from ... import _core
 from ...call.bound import BoundOperator
 from ...call.prepare import normalise
 from ...core.arguments import bind
+from ...core.schema import Schema
 from ...core.untraced import untraced
 from ...rules.loops.vjp import LoopVJP, Step
 from .autograd import INHERITED
@@ -40,12 +41,14 @@ class Plan(NamedTuple):
     """What a call with one key does if a gradient is wanted.
 
     ``function`` is called with the arguments. ``inputs`` and ``outputs`` are the positions of the tensors
-    that autograd keeps.
+    that autograd keeps. ``attributes`` are the positions of the attributes: where the plan serves several
+    values of one, the context of a call has them all as ``numbers``.
     """
 
     function: Any
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    attributes: tuple[int, ...]
     state: State
 
 
@@ -61,7 +64,7 @@ def make(bound: BoundOperator, layout: Layout) -> Any:
         if output is NotImplemented:
             output = run(bound, full)
         layout.save(ctx, full, output)
-        plan = _plan(ctx, apply, full, as_outputs(output))
+        plan = _plan(ctx, apply, schema, full, as_outputs(output))
         if plan is not None:
             ctx.planned = plan.state
             bound.plan_gradient(plan, bound.differentiate, *args)
@@ -71,7 +74,7 @@ def make(bound: BoundOperator, layout: Layout) -> Any:
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         state, needs = ctx.planned, ctx.needs_input_grad
         if state is not None:
-            ctx.vjp, ctx.plan, ctx.outputs = state.vjp, state.plan, state.outputs
+            ctx.vjp, ctx.plan, ctx.outputs = state.vjp, _with_numbers(schema, state, ctx), state.outputs
             ctx.distributed_specs = None
             key = _step_key(needs, grads)
             if key not in state.steps and all(grad is None or type(grad) is torch.Tensor for grad in grads):
@@ -89,12 +92,22 @@ def make(bound: BoundOperator, layout: Layout) -> Any:
     node = kind._backward_cls
     node.apply = _core.planned_backward_method  # the engine calls it
     node.forward_slowly, node.backward_slowly = staticmethod(forward), staticmethod(backward)
-    node.planned = None
+    node.planned = node.numbers = None
     apply = super(torch.autograd.Function, kind).apply
     return apply
 
 
-def _plan(ctx: Any, apply: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> Plan | None:
+def _with_numbers(schema: Schema, state: State, ctx: Any) -> list[Any]:
+    """Return the plan of the arguments of a call, with the call's own attributes."""
+    if ctx.numbers is None:
+        return state.plan
+    plan = list(state.plan)
+    for (position, _), value in zip(schema.attributes(), ctx.numbers, strict=True):
+        plan[position] = value
+    return plan
+
+
+def _plan(ctx: Any, apply: Any, schema: Schema, inputs: Sequence[Any], outputs: Sequence[Any]) -> Plan | None:
     """Return the plan of a call for which ``Layout.save`` has set ``ctx``, or None if it is unusual."""
     tensors = [x for x in (*inputs, *outputs) if isinstance(x, torch.Tensor)]
     smooth = all(x.is_floating_point() for x in outputs)
@@ -102,7 +115,8 @@ def _plan(ctx: Any, apply: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -
         return None
     kept_inputs = tuple(i for i, entry in enumerate(ctx.plan) if entry is SAVED)
     kept_outputs = tuple(k for k, entry in enumerate(ctx.outputs) if entry is None)
-    return Plan(apply, kept_inputs, kept_outputs, State({}, ctx.vjp, ctx.plan, ctx.outputs))
+    attributes = tuple(position for position, _ in schema.attributes())
+    return Plan(apply, kept_inputs, kept_outputs, attributes, State({}, ctx.vjp, ctx.plan, ctx.outputs))
 
 
 def _step_key(needs: tuple[bool, ...], grads: Sequence[Any]) -> tuple[Any, ...]:

@@ -8,12 +8,13 @@ through ``apply`` itself.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import threading
 from typing import Any, cast
 
 import torch
 import torch.autograd.forward_ad
+import torch.fx
 
 from ...call.bound import BoundOperator
 from ...call.host import map_tensors
@@ -21,8 +22,9 @@ from ...call.operator import Operator
 from ...call.padded import refuse_data_sizes
 from ...call.prepare import normalise
 from ...call.rule import Rule
+from ...core import locks
 from ...core.arguments import bind
-from ...core.errors import GradientError, SchemaError
+from ...core.errors import ArgumentTypeError, GradientError, PolyopError, SchemaError
 from ...core.schema import Schema
 from ...core.sizes import DataSize
 from ...core.spec import Spec
@@ -32,9 +34,9 @@ from . import batch, function, recorded, tensors
 from .compile_cache import definitions
 from .distributed.offer import offer
 from .flops import count_flops, forget
+from .leaving import CALLERS, BusyError, Registration, destroy, is_free, leave, overload_until_left
 from .run import run
 
-_lock = threading.RLock()
 _TRACED = " while it is traced"
 _FRONT = "FuncTorchDynamicLayerFrontMode"
 
@@ -52,10 +54,15 @@ class RefusedError(SchemaError):
 def register(bound: BoundOperator) -> Any:
     """Return the operator's overload, registering it with PyTorch on first use."""
     overload = bound.__dict__.get("torch_overload")
-    if overload is not None:
-        return overload
-    with _lock:
-        return bound.__dict__.get("torch_overload") or _register(bound)
+    while overload is None:
+        overload = overload_until_left(bound.name, bound)  # waits without the lock
+        if overload is not None:
+            break
+        with locks.define:
+            overload = bound.__dict__.get("torch_overload")
+            if overload is None and is_free(bound.name):
+                overload = _register(bound)
+    return overload
 
 
 def _register(bound: BoundOperator) -> Any:
@@ -69,10 +76,17 @@ def _register(bound: BoundOperator) -> Any:
         packet = getattr(getattr(torch.ops, schema.namespace), schema.name)
         overload = getattr(packet, schema.overload or "default")
     except (RuntimeError, IndexError, AttributeError, AssertionError) as problem:
-        library._destroy()
+        destroy(library)
         raise RefusedError(str(schema), problem, bound.operator.origin) from None
     bound.__dict__["torch_library"] = library
-    _implement(bound, library, overload)
+    try:
+        _implement(bound, library, overload)
+    except BaseException as problem:  # the name is free again
+        del bound.__dict__["torch_library"]
+        destroy(library)
+        if isinstance(problem, RuntimeError) and not isinstance(problem, PolyopError):
+            raise RefusedError(str(schema), problem, bound.operator.origin) from None
+        raise
     bound.__dict__["torch_overload"] = overload
     definitions.note(bound)
     offer(bound)
@@ -80,13 +94,14 @@ def _register(bound: BoundOperator) -> Any:
     rule = bound.operator.gradient
     if isinstance(rule, Rule) and "backward" in rule.part_kinds and not schema.name.endswith("__backward"):
         # a backward graph from PyTorch's cache names it, and nothing traces it first
-        register(rule.part("backward"))
+        with contextlib.suppress(BusyError):  # else its first call registers it
+            register(rule.part("backward"))
     return overload
 
 
 def unregister(bound: BoundOperator) -> None:
     """Take an operator out of ``torch.ops``; what was compiled with it cannot run any more."""
-    with _lock:
+    with locks.define:
         definitions.forget(bound)
         overload = bound.__dict__.pop("torch_overload", None)
         if overload is not None:
@@ -95,15 +110,20 @@ def unregister(bound: BoundOperator) -> None:
         bound.__dict__.pop("dtensor_gradient", None)
         bound.divided = None
         library = bound.__dict__.pop("torch_library", None)
-    if library is not None:
-        library._destroy()
+        if library is not None:
+            leave(bound.name, Registration(bound, overload, library))
 
 
 def call_overload(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Call the overload with bound arguments; return its fresh outputs as a tuple."""
     positional, keywords = bound.schema.split(tensors.for_torch(bound.schema, arguments))
     result = register(bound)(*positional, **keywords)
+    if isinstance(result, torch.fx.Proxy) and not bound.schema.returns_list and len(bound.schema.fresh) != 1:
+        return tuple(result[number] for number in range(len(bound.schema.fresh)))
     return tensors.as_outputs(result)
+
+
+CALLERS[call_overload.__code__] = "bound"
 
 
 def _implement(bound: BoundOperator, library: Any, overload: Any) -> None:
@@ -124,7 +144,7 @@ def _implement(bound: BoundOperator, library: Any, overload: Any) -> None:
     torch.library.register_fake(full, fake, lib=library, allow_override=True)
     if schema.mutates:
         _implement_mutation(bound, library, overload, name)
-        batch.register_loop(bound, overload, library, full)
+        batch.register_loop(bound, overload, library, name)
     else:
         make = recorded.make_traced if recorded.recorded(bound) else function.make
         apply, front = make(bound, overload)
@@ -139,7 +159,14 @@ def _implement(bound: BoundOperator, library: Any, overload: Any) -> None:
 def _fake(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
     operator = bound.operator
     where = tensors.device_of(arguments)
-    specs = map_tensors(operator, arguments, lambda name, value, argument: tensors.spec(value))
+
+    def spec(name: str, value: Any, _: Any) -> Spec:
+        if (value.device.type == "meta") != (where.type == "meta"):  # the outputs would never be written
+            rule = f"must be on {where}, as the first tensor is"
+            raise ArgumentTypeError(f"{operator.name}: argument {name}", rule, str(value.device))
+        return tensors.spec(value)
+
+    specs = map_tensors(operator, arguments, spec)
     outputs = operator.infer(normalise(operator, specs))
     sizes: dict[str, Any] = {}  # those that depend on data, by name
     results = tuple(tensors.empty(_with_symbols(operator, spec, sizes), where) for spec in outputs)

@@ -8,19 +8,18 @@ from __future__ import annotations
 import copy
 import functools
 import os
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ...core import locks
 from ...core.dtypes import dtype
 from ...core.errors import (
     ArgumentValueError,
     FallbackWarning,
     InferError,
     ScheduleError,
-    UninitialisedWarning,
 )
 from ...core.origin import place
 from ...core.spec import Spec
@@ -29,14 +28,22 @@ from ...loops.frontend.parse import Outline, outline, parse
 from ...loops.ir.grammar import Buffer, Kernel
 from ...loops.ir.schedule import NOTHING, Schedule
 from ...loops.library import shipped, tuned
-from ...loops.library.library import compiled, origin_and_notes, remarks
-from ...loops.library.options import Options, exported, warn_once
+from ...loops.library.library import (
+    compiled,
+    origin_and_notes,
+    remarks,
+    schedule_or_original,
+    source_text,
+)
+from ...loops.library.options import Options, exported, warn_at_line, warn_once
 from ...loops.library.tuned import Found
 from ...loops.targets import isa
 from ...loops.targets.cuda import CUDA
 from .. import described
-from ..base import Accepts, LoopKernelBase, flatten
+from ..base import Accepts, flatten
 from ..library import LibraryKernel
+from .defined import DefinedOnce
+from .passed import SPECIALIZED, passed
 
 if TYPE_CHECKING:
     from ...loops.dims.derive import Slicing
@@ -46,10 +53,12 @@ if TYPE_CHECKING:
 
 Key = tuple[Any, ...]
 T = TypeVar("T")
+_lock_of_forms = functools.partial(locks.own, "forms of a kernel", locks.Level.DERIVE)
+_lock_of_libraries = functools.partial(locks.own, "libraries of a kernel", locks.Level.COMPILE)
 
 
 @dataclass(eq=False)
-class LoopKernel(LoopKernelBase):
+class LoopKernel(DefinedOnce):
     """The Python loop nest ``function``, compiled to native code.
 
     * ``attributes``: the names of the parameters that are numbers; all others are tensors.
@@ -85,7 +94,8 @@ class LoopKernel(LoopKernelBase):
     _typed: dict[Key, Kernel] = field(default_factory=dict, repr=False)
     _libraries: dict[Any, LibraryKernel] = field(default_factory=dict, repr=False)
     _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
-    _lock: Any = field(default_factory=threading.RLock, repr=False)
+    _lock: Any = field(default_factory=_lock_of_forms, repr=False)
+    _compiling: Any = field(default_factory=_lock_of_libraries, repr=False)
 
     def __post_init__(self) -> None:
         self.outline: Outline = outline(self.function)
@@ -95,10 +105,11 @@ class LoopKernel(LoopKernelBase):
         return f"loop kernel {self.outline.name}{' in CUDA' if self.device == 'cuda' else ''}"
 
     def content(self) -> Iterator[bytes]:
-        """Yield the function's source and its options."""
+        """Yield the function's source, its options, and the meaning of both in this polyop."""
         yield from described.loop_kernel(self.function)
         taped = (self.tape, self.tape_bytes)
-        yield repr((self.attributes, self.precise, self.debug, self.functional, *taped)).encode()
+        options = (self.attributes, self.precise, self.debug, self.functional, *taped)
+        yield repr((shipped.MEANING, *options)).encode()
         if self.schedule or self.derived_schedules:
             yield repr((self.schedule, self.derived_schedules)).encode()
 
@@ -154,6 +165,7 @@ class LoopKernel(LoopKernelBase):
 
     def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
         """Return the IR for the dtypes and ranks of these specs. Raises what the front end's checks raise."""
+        self.warn_of_changes()
         specs = flatten(tuple(inputs))
         numbers = self._numbers(attributes)
         key = (
@@ -180,7 +192,7 @@ class LoopKernel(LoopKernelBase):
 
         kernel = self._typed[key]
         names = self.once(
-            ("to specialize", key),
+            (SPECIALIZED, key),
             lambda: frozenset() if self.is_for_all_values(kernel) else attributes_to_specialize(kernel),
         )
         values = {n: v for n, v in numbers.items() if n in names and type(v) is int and v in VALUES}
@@ -196,6 +208,10 @@ class LoopKernel(LoopKernelBase):
                 return kernel
             self._typed[special] = specialize(kernel, values)
         return self._typed[special]
+
+    def passed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> frozenset[str]:
+        """Return the attributes that the code reads in each call, and that decide neither it nor a size."""
+        return passed(self, self.typed(inputs, attributes))
 
     def is_for_all_values(self, kernel: Kernel) -> bool:
         """Whether one library serves all values of the attributes, as those that packages ship."""
@@ -281,7 +297,7 @@ class LoopKernel(LoopKernelBase):
         return use(self.options, None)
 
     def _built(self, kernel: Kernel, options: Options) -> LibraryKernel:
-        with self._lock:
+        with self._compiling:
             key = (id(kernel), options)
             if key not in self._libraries:
                 path = compiled(kernel, options)
@@ -289,7 +305,7 @@ class LoopKernel(LoopKernelBase):
                     path, exported(kernel), Accepts(self.device), label=str(self)
                 )
                 for text in remarks(path, exported(kernel), "warnings"):
-                    _warn_once(text)
+                    warn_at_line(text)
                 for text in remarks(path, exported(kernel), "fallback"):
                     warnings.warn(FallbackWarning(text), stacklevel=2)
             return self._libraries[key]
@@ -309,17 +325,13 @@ class LoopKernel(LoopKernelBase):
 
     def source(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> str:
         """Return the C that is compiled for these specs; without specs, for those typed last."""
-        from ...loops.library.make import sources
-
         kernel = self._typed_or_last(inputs, attributes)
         if not inputs:
-            return "\n".join(sources(kernel, self.options))
-        return self.with_best_schedule(kernel, inputs, lambda options, _: "\n".join(sources(kernel, options)))
+            return source_text(kernel, self.options)
+        return self.with_best_schedule(kernel, inputs, lambda options, _: source_text(kernel, options))
 
     def scheduled(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> Program:
         """Return the program after all passes for these specs; without specs, for those typed last."""
-        from ...loops.library.make import schedule_or_original
-
         kernel = self._typed_or_last(inputs, attributes)
         if not inputs:
             return schedule_or_original(kernel, self.options)
@@ -424,7 +436,6 @@ class LoopKernel(LoopKernelBase):
         Nothing is said of a kernel for GPUs: how it divides sums depends on the sizes.
         """
         from ...loops.dims.same_bits import describe_bits
-        from ...loops.library.make import schedule_or_original
 
         if self.device == "cuda":
             return ""
@@ -442,7 +453,10 @@ class LoopKernel(LoopKernelBase):
         texts: list[str] = [
             self.once(("bits", id(kernel), one), functools.partial(described, one)) for one in steps
         ]
-        return next((text for text in texts if text.startswith("depend")), texts[0])
+        said = next((text for text in texts if not text.startswith("the same")), texts[0])
+        if said.startswith("the same") and self.tape_bytes is not None:
+            return "may differ with the sizes: for each, tape_bytes decides what a gradient computes again"
+        return said
 
     def _typed_or_last(self, inputs: Sequence[Any], attributes: Mapping[str, Any] | None) -> Kernel:
         if not inputs and not self.is_typed:
@@ -472,17 +486,6 @@ class LoopKernel(LoopKernelBase):
                 rule = f"its definition says {spec} of output {number}, and the kernel writes {ours}"
                 hint = "leave out_shape, out_dtype, infer= and dims= out: the kernel itself says it"
                 raise InferError(str(self), rule, where=kernel.where(buffer.line), hint=hint)
-
-
-_warned: set[str] = set()
-
-
-def _warn_once(text: str) -> None:
-    """Warn of a read before any write, once for each line: it may be compiled for several dtypes."""
-    if text not in _warned:
-        _warned.add(text)
-        file, line = text.split(": ", 1)[0].rsplit(":", 1)
-        warnings.warn_explicit(text.split(": ", 1)[1], UninitialisedWarning, file, int(line))
 
 
 def tensors_of(kernel: Kernel) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ... import _core
+from ...binary.elf import python_modules, read
 from ...binary.open import open_library
 from ...core.errors import LibraryError
 from .signature import ModuleSignature, read_signature
@@ -54,7 +55,7 @@ def read_table(
     library = open_library(path)
     address = _core.find_symbol(library, entry)
     if not address:
-        if entry != ENTRY and _core.find_symbol(library, f"PyInit_{Path(path).name.split('.')[0]}"):
+        if entry != ENTRY and python_modules(read(path)):
             rule = "is a Python module: the functions of a PYBIND11_MODULE have no schema"
             hint = "register them beside it: TORCH_LIBRARY(namespace, m) { m.def(schema, &function); }"
             raise LibraryError(str(path), rule, hint=hint)

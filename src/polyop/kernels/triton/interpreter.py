@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from ...core import locks
 from ...core.dtypes import dtype
 
-_lock = threading.RLock()
+_lock = locks.shared("runs of Triton's interpreter", locks.Level.RUN)
 
 
 def run(function: Any, grid: tuple[int, ...], values: Mapping[str, Any]) -> None:

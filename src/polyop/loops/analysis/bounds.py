@@ -15,6 +15,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..ir.failing import failing_axis, rule_of
 from ..ir.grammar import Expr, Kernel, Load, Store
 from . import affine
 from .conditions import condition_of
@@ -29,7 +30,8 @@ SIMPLE = 4
 class Precondition:
     """A check of the sizes at each call: where ``condition`` holds, the access of the line is out of bounds.
 
-    ``negative``: where it holds, the size of a temporary is negative instead.
+    ``negative``: where it holds, the size of a temporary is negative instead. ``rule``: the rule that is
+    broken instead; "" for the index of an access.
     """
 
     condition: Expr
@@ -38,6 +40,7 @@ class Precondition:
     axis: int
     size: Expr
     negative: bool = False
+    rule: str = ""
 
 
 @dataclass
@@ -123,8 +126,11 @@ def is_inside(model: Model, leaf: Leaf, access: Access) -> bool:
 def _outside(model: Model, access: Access, axis: int) -> str | None:
     """Return the condition, as isl's text, that an index is outside its dimension; None if not affine.
 
-    The half that cannot be violated is left out: isl reads one condition faster than two.
+    The half that cannot be violated is left out: isl reads one condition faster than two. An access that
+    fails (ir/failing.py) is outside one dimension, whatever the size.
     """
+    if rule_of(access.node.index[axis]):
+        return "0 = 0" if axis == failing_axis(access.node.index) else "0 = 1"
     index = access.index[axis]
     size = affine.text(model.kernel.buffers[access.target].shape[axis], model.affine_names(()))
     if index is None or size is None:
@@ -164,7 +170,14 @@ def _decide(model: Model, leaf: Leaf, access: Access, axis: int, bounds: Bounds,
     reported_here.append(failing)
     extent = model.kernel.buffers[node.buffer].shape[axis]
     bounds.preconditions.append(
-        Precondition(condition_of(model, failing), node.line, node.buffer, axis, extent)
+        Precondition(
+            condition_of(model, failing),
+            node.line,
+            node.buffer,
+            axis,
+            extent,
+            rule=rule_of(node.index[axis]) or "",
+        )
     )
 
 

@@ -14,6 +14,7 @@ from ..ir.grammar import (
     If,
     Load,
     Op,
+    OpenEnd,
     Stmt,
     Store,
     Var,
@@ -50,9 +51,12 @@ HEAVY = dict.fromkeys(
         "rsqrt",
         "//",
         "%",
+        "fmod",
     ),
     8.0,
-) | dict.fromkeys(("philox_low", "philox_high", "erfc", "lgamma", "digamma", "trigamma"), 24.0)
+) | dict.fromkeys(
+    ("philox_low", "philox_high", "erfc", "lgamma", "digamma", "trigamma", "cbrt", "gcd", "lcm"), 24.0
+)
 """Operators that cost more than the half unit of an addition."""
 
 
@@ -96,6 +100,8 @@ def slow_chain(body: Sequence[Stmt]) -> int:
     return deepest
 
 
+MANY = 2**20
+"""The cost of a ``while`` is that of so many iterations: enough for several threads around it."""
 Ranges = Mapping[str, tuple[Expr, Expr]]
 """The range (from, below) of each loop around, by variable."""
 
@@ -110,7 +116,8 @@ def total(body: Sequence[Stmt], ranges: Ranges) -> Expr:
     ranges = {s.name: (none, none) for s in statements(tuple(body)) if isinstance(s, Assign)} | dict(ranges)
     for node in body:
         if isinstance(node, For):
-            lo, hi = (middle(e, ranges) for e in (node.lo, node.hi))
+            end = Const(MANY, INT) if isinstance(node.hi, OpenEnd) else node.hi
+            lo, hi = (middle(e, ranges) for e in (node.lo, end))
             trips = Op("cast", (Op("-", (hi, lo), INT),), FLOAT)
             node_cost: Expr = Op("*", (trips, total(node.body, {**ranges, node.var: (lo, hi)})), FLOAT)
         elif isinstance(node, If):

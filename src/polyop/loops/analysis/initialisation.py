@@ -146,7 +146,7 @@ def with_initialisation(kernel: Kernel, session: IslSession) -> Kernel:
     coverage = Coverage(Model(kernel, session))
     buffers = dict(kernel.buffers)
     for name, buffer in kernel.buffers.items():
-        if buffer.role not in ("output", "local"):
+        if buffer.role not in ("output", "local") or buffer.counted:
             continue
         uncovered = list(coverage.uncovered_reads(name))
         condition = coverage.needs_zeros(buffer, [instances for _, instances in uncovered])

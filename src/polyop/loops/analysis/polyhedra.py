@@ -11,12 +11,12 @@ instances, never too few; ``must``, ``definite`` and ``exact`` tell where it is 
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ...core.locks import cached_property
 from ..ir.grammar import (
     Assign,
     Expr,
@@ -190,7 +190,7 @@ class Model:
             instances = instances.intersect_params(sizes).coalesce()
         return bool(instances.is_empty())
 
-    @functools.cached_property
+    @cached_property
     def _assumed_sizes(self) -> tuple[Any, ...]:
         """The sets of sizes that the session assumes, without the parameters that this kernel has not.
 
@@ -233,15 +233,15 @@ class Model:
             cache[self._prefix] = self._isl("Set", f"{self._prefix} -> {{ : }}").get_space()
         return cache[self._prefix]
 
-    @functools.cached_property
+    @cached_property
     def _prefix(self) -> str:
         return f"[{', '.join(map(affine.word, self.parameters))}]"
 
-    @functools.cached_property
+    @cached_property
     def _size_constraints(self) -> tuple[str, ...]:
         return tuple(f"{affine.word(p)} >= 0" for p in self.parameters if p in self._sizes)
 
-    @functools.cached_property
+    @cached_property
     def _sizes(self) -> frozenset[str]:
         return frozenset(
             affine.name_of(Size(name, axis))

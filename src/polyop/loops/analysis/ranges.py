@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..ir.grammar import INT, Const, Expr, Load, Op, Size, Var, walk
+from ..ir.grammar import INT, Const, Expr, Load, Op, OpenEnd, Size, Var, walk
 from ..ir.operate import operate
 from . import affine
 
@@ -19,6 +19,8 @@ def extreme(bound: Expr, ranges: Ranges, *, up: bool) -> Expr | None:
 
     The least such value, or close to it; None where it depends on data, or on products of loops.
     """
+    if isinstance(bound, OpenEnd):
+        return None
     if isinstance(bound, Op) and bound.name in ("max", "min"):
         parts = [extreme(a, ranges, up=up) for a in bound.args]
         known = [p for p in parts if p is not None]

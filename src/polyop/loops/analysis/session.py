@@ -7,10 +7,11 @@ compilation makes a session for itself and passes it to every analysis; nothing 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from ...core.locks import cached_property
 
 MAX_OPERATIONS = 4_000_000
 """Default quota of isl operations, a few hundred milliseconds. Beyond it the author's order is kept."""
@@ -31,7 +32,7 @@ class IslSession:
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     """Sets and maps by the text that they were read from; models of one kernel share most of them."""
 
-    @functools.cached_property
+    @cached_property
     def context(self) -> Any:
         """The ``islpy.Context``."""
         import islpy

@@ -47,6 +47,13 @@ def is_large(kernel: Kernel, specs: Mapping[str, Any], attributes: Mapping[str, 
     return any(isinstance(a, Var) and a.name in wide for e in sums if e.name in _ARITHMETIC for a in e.args)
 
 
+def of_no_size(kernel: Kernel) -> frozenset[str]:
+    """Return the attributes that no size of a tensor is computed with."""
+    sizes = (size for b in kernel.buffers.values() for size in (*b.shape, *b.outer_shape))
+    used = {e.name for size in sizes for e in walk(size) if isinstance(e, Var)}
+    return frozenset(name for name in kernel.attributes if name not in used)
+
+
 def check_sizes(kernel: Kernel, specs: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
     """Raise ``InferError`` for an output or a temporary that is too large for any memory."""
     for buffer in kernel.buffers.values():

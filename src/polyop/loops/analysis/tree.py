@@ -5,11 +5,11 @@ for i, for j: S0          Loop(i, [Loop(j, [StatementNode(S0)])])
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ...core.locks import cached_property
 from ..ir.grammar import INT, Assign, Expr, For, If, Stmt, Store, Var, rewrite, substitute
 from .dependence import Legality, Path, Paths, Step
 from .polyhedra import Leaf, Model
@@ -148,7 +148,7 @@ class Rearrangement:
     def __init__(self, model: Model) -> None:
         self.model, self.tree = model, tree_of(model)
 
-    @functools.cached_property
+    @cached_property
     def legality(self) -> Legality:
         """The order of the kernel's conflicts, which costs isl some time."""
         return Legality(self.model)

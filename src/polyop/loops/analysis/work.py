@@ -154,8 +154,8 @@ class _Count:
         lo, hi = self.value(node.lo), self.value(node.hi)
         self.exact = self.exact and not stop_flags(node)
         trips = math.nan if lo is None or hi is None else max(0.0, hi - lo)
-        if trips > 2**60 or math.isnan(trips):  # only a flag, or data, ends it
-            self.exact, trips = False, math.nan
+        if math.isnan(trips):  # only a flag, or data, ends it
+            self.exact = False
         self.values[node.var] = None if math.isnan(trips) else (lo + hi - 1) / 2
         self.block(node.body, times * trips)
 

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Sequence
 
 from ...core.errors import FallbackWarning
+from ..analysis.session import IslSession
+from ..ir.failing import without_checks
 from ..ir.grammar import Kernel
 from ..ir.note import Note
 from ..ir.types import is_real
@@ -43,9 +45,11 @@ def adjoint(
     passes = CHECKPOINTED if segments else BACKWARD
     begin = start(kernel, present, wanted).with_(required=kept)
     patience = PATIENCE if keeps_residuals else 1
-    derivation, sure = proved(
-        kernel, "gradient", lambda s: run_passes(begin.with_(session=s), passes, watch), patience
-    )
+
+    def derived(session: IslSession) -> Derivation:
+        return run_passes(begin.with_(session=session), passes, watch, is_derivation=True)
+
+    derivation, sure = proved(kernel, "gradient", derived, patience)
     tapes = {n: source for n, source in derivation.tapes.items() if n in derivation.kernel.buffers}
     notes = tuple(sorted(set(derivation.notes)))
     if not sure:
@@ -70,4 +74,5 @@ def start(kernel: Kernel, present: Sequence[bool] = (), wanted: Sequence[bool] =
         for b in kernel.buffers.values()
         if b.role == "input" and is_real(kernel, b.name) and b.name not in unwanted
     )
-    return Derivation(kernel, inputs=inputs, outputs=outputs)
+    # a call that the kernel refuses has no gradient
+    return Derivation(without_checks(kernel), inputs=inputs, outputs=outputs)

@@ -10,11 +10,11 @@ The number of an element tells its place: ``p * 4 + q`` is that of ``x[2 * i + p
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ...core.locks import cached_property
 from ..analysis import affine
 from ..analysis.equality import is_same
 from ..analysis.strides import depends
@@ -37,7 +37,7 @@ class Extreme:
     updates: tuple[Store | If, ...]
     elements: tuple[Load, ...]
 
-    @functools.cached_property
+    @cached_property
     def digits(self) -> tuple[Digit, ...]:
         """What the number of an element consists of, the most significant first."""
         found = []
@@ -49,7 +49,7 @@ class Extreme:
             found.append(Digit(_radix(Const(max(constants) - min(constants) + 1, INT)), values))
         return tuple(found)
 
-    @functools.cached_property
+    @cached_property
     def count(self) -> int | None:
         """How many numbers there are, or None if that depends on sizes."""
         total = 1
@@ -59,7 +59,7 @@ class Extreme:
             total *= int(digit.radix.value)
         return total
 
-    @functools.cached_property
+    @cached_property
     def _offsets(self) -> dict[int, tuple[int, ...]]:
         """By axis in which the elements differ: the constants."""
         found = {}

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...core.errors import GradientError
 from ..analysis.ranges import extreme, length
 from ..ir.grammar import INT, Buffer, Const, Expr, For, If, Kernel, Load, Stmt, Store, Type, Var
 from ..ir.operate import operate
+from ..ir.stops import is_unbounded
 from .activity import active
 from .derivation import Derivation
 from .names import Names
@@ -23,10 +23,7 @@ from .scopes import Scopes
 
 
 def keep_argmax_operands(derivation: Derivation) -> Derivation:
-    """Return the derivation in which every ``max=`` and ``min=`` reads its operand from memory.
-
-    Raises ``GradientError`` with the line where the number of operands depends on data.
-    """
+    """Return the derivation in which ``max=`` and ``min=`` of counted loops read operands from memory."""
     kernel = derivation.kernel
     gradients = active(kernel, derivation.inputs, derivation.outputs)
     rewriter = _Rewriter(kernel, dict(derivation.owners), gradients)
@@ -55,6 +52,9 @@ class _Rewriter:
                     stmts.append(replace(node, body=self.body(then, loops), orelse=self.body(other, loops)))
                 case Store(op="max" | "min", value=value) if self._is_computed_twice(node):
                     store = self._store_of_operand(node, loops)
+                    if store is None:
+                        stmts.append(node)
+                        continue
                     operand = Load(store.buffer, store.index, Type(value.type.dtype), node.line)
                     stmts += [store, replace(node, value=operand)]
                 case _:
@@ -71,8 +71,11 @@ class _Rewriter:
         own, scope = (self.scopes.get(name, ()) for name in (value.buffer, node.buffer))
         return self.kernel.buffers[value.buffer].role == "local" and len(own) > len(scope)
 
-    def _store_of_operand(self, node: Store, loops: Sequence[For]) -> Store:
-        """Return a store of the operand into a new buffer, with one element for each iteration of a scope."""
+    def _store_of_operand(self, node: Store, loops: Sequence[For]) -> Store | None:
+        """Return a store of the operand into a new buffer, with one element for each iteration of a scope.
+
+        None where the number of iterations depends on data: then each step chooses, see recording.py.
+        """
         scope = self.scopes.get(node.buffer, ())
         ranges = {loop.var: (loop.lo, loop.hi) for loop in loops}
         index: list[Expr] = []
@@ -81,13 +84,8 @@ class _Rewriter:
             if loop.var in scope:
                 continue
             low, high = extreme(loop.lo, ranges, up=False), extreme(loop.hi, ranges, up=True)
-            if low is None or high is None:
-                kernel = self.kernel
-                rule = (
-                    f"what the {node.op} compares is needed, and how much that is cannot be told beforehand"
-                )
-                text = kernel.source.get(node.line, "").strip()
-                raise GradientError(kernel.name, rule, text, where=kernel.where(node.line))
+            if low is None or high is None or is_unbounded(loop):
+                return None
             index.append(operate("-", Var(loop.var, INT), low))
             shape.append(length(low, high))
         name = self.names.new(f"{node.buffer}_of")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ...core.locks import cached_property
 from ..analysis.dependence import Conflict, Paths, classify, conflicts, forward, paths
 from ..analysis.polyhedra import Access, Leaf, Model
 from ..analysis.session import IslSession
@@ -41,7 +41,7 @@ class Order:
                     self._visit(node.body, (*around, node))
                     self._visit(node.orelse, (*around, node))
 
-    @functools.cached_property
+    @cached_property
     def independent(self) -> frozenset[str]:
         """The loops whose iterations may be done in any order: at most they add to the same elements."""
         kinds = classify(self.model, conflicts(self.model))

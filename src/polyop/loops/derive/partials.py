@@ -3,8 +3,8 @@
 A contribution is linear in the adjoint, so the rows serve both modes: in reverse mode it is the gradient
 of an argument, in forward mode the tangent of the result for a tangent of that argument.
 
-Ties: ``max(a, b)`` and ``min(a, b)`` of equal values belong to ``a``. ``abs`` has the derivative 0
-at 0. Where a function has none, IEEE arithmetic answers: ``sqrt`` at 0 gives infinity, as in
+Ties: ``max(a, b)`` and ``min(a, b)`` of equal values belong to ``a``. ``abs`` and ``copysign`` have the
+derivative 0 at 0. Where a function has none, IEEE arithmetic answers: ``sqrt`` at 0 gives infinity, as in
 PyTorch and JAX. The adjoint of a conditional value is selected after the product, so that a NaN
 of the branch that was not taken does not spread.
 """
@@ -111,6 +111,22 @@ def _remainder(node: Op, g: Expr) -> Contributions:
     return g, negative(operate("*", g, operate("floor", operate("/", a, b))))
 
 
+def _fmod(node: Op, g: Expr) -> Contributions:
+    a, b = node.args
+    return g, negative(operate("*", g, operate("trunc", operate("/", a, b))))
+
+
+def _copysign(node: Op, g: Expr) -> Contributions:
+    a, b = node.args
+    one = number(1.0, node.type)
+    return operate("*", g, operate("*", operate("sign", a), operate("copysign", one, b))), None
+
+
+def _cbrt(node: Op, g: Expr) -> Contributions:
+    third = number(1 / 3, node.type)
+    return (times(third, operate("/", operate("/", g, node), node)),)  # node squared may overflow
+
+
 def _tanh(node: Op, g: Expr) -> Contributions:
     one = number(1.0, node.type)
     return (operate("*", g, operate("-", one, operate("*", node, node))),)
@@ -174,6 +190,9 @@ PARTIALS: Mapping[str, Rule] = {
     "min": _extreme("<="),
     "atan2": _atan2,
     "hypot": _hypot,
+    "fmod": _fmod,
+    "copysign": _copysign,
+    "cbrt": _cbrt,
     "neg": lambda node, g: (negative(g),),
     "abs": lambda node, g: (operate("*", g, operate("sign", node.args[0])),),
     "exp": lambda node, g: (operate("*", g, node),),

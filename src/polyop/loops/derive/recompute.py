@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...core.errors import GradientError
-from ..analysis.ranges import extreme, length
 from ..analysis.tree import Branch, Loop, Node, StatementNode, statement_nodes
 from ..ir.grammar import (
     INT,
@@ -25,8 +23,8 @@ from ..ir.grammar import (
     substitute,
 )
 from ..ir.operate import operate
-from ..ir.stops import is_unbounded
 from .names import Names
+from .open_loops import OpenLoops, is_counted
 from .order import heads
 from .recorded_values import Read, RecordedValues, Scope, first_leaf
 
@@ -39,6 +37,7 @@ class Values:
         self.kernel: Kernel = recorded.order.kernel
         self.buffers: dict[str, Buffer] = {}
         self._again: dict[str, str] = {}
+        self.open = OpenLoops(names, self.buffers)
         self._tapes: dict[Read, tuple[str, tuple[Expr, ...]]] = {}
         self.tapes: dict[str, str] = {}
         for scope, reads in recorded.tapes.items():
@@ -59,8 +58,9 @@ class Values:
 
     def replay(self, body: Sequence[Node], scope: Scope) -> list[Stmt]:
         """Return the statements that recompute a scope's temporaries; ``body`` is the body of its loops."""
-        chosen = self.recorded.slices.get(scope)
-        return self._replayed(body, scope) if chosen or scope in self.recorded.tapes else []
+        if not self.recorded.slices.get(scope) and scope not in self.recorded.tapes:
+            return []
+        return [*self.open.start(scope), *self._replayed(body, scope)]
 
     def memory(self, buffer: str) -> str:
         """Return the name of the buffer in which a temporary, or an output, is recomputed."""
@@ -84,6 +84,8 @@ class Values:
         if not self.recorded.is_given(read):
             if read in self._tapes and (within is None or not self.recorded.in_order(load, within)):
                 tape, index = self._tapes[read]
+                if within is not None:
+                    index = self.open.forwards(index, within)
                 return Load(tape, index, Type(load.type.dtype), load.line)
             name = self.memory(name)
         index = tuple(self.at(i, leaf, within, depth) for i in load.index)
@@ -106,7 +108,7 @@ class Values:
                     inner = self._replayed(node.body, scope)
                     if inner:
                         lo, hi = (self.at(e, leaf, scope, where) for e in heads(node))
-                        stmts.append(self.loop(head, lo, hi, inner))
+                        stmts += self.open.again(head, (lo, hi), inner, scope, self.loop)
                 case Branch(head_if):
                     then = self._replayed(node.body, scope)
                     other = self._replayed(node.orelse, scope)
@@ -115,8 +117,9 @@ class Values:
                         stmts.append(If(test, tuple(then), tuple(other), head_if.line))
         return stmts
 
-    def loop(self, head: For, lo: Expr, hi: Expr, body: Sequence[Stmt], *, reverse: bool = False) -> For:
+    def loop(self, head: For, ends: tuple[Expr, Expr], body: Sequence[Stmt], *, reverse: bool = False) -> For:
         """Return a copy of a loop with a new name and body. ``reverse``: the last iteration runs first."""
+        lo, hi = ends
         name = self.names.loop(head.var)
         here: Expr = Var(name, INT)
         if reverse:
@@ -153,29 +156,11 @@ class Values:
         """
         around = self.recorded.order.around[read.leaf][: read.depth]
         loops = [x.node for x in around if isinstance(x, Loop)]
-        ranges = {x.var: (x.lo, x.hi) for x in loops}
         line = self.recorded.order.statements[read.leaf].node.line
-        index: list[Expr] = []
-        shape: list[Expr] = []
-        for loop in loops[len(scope) :]:
-            low, high = extreme(loop.lo, ranges, up=False), extreme(loop.hi, ranges, up=True)
-            if low is None or high is None or is_unbounded(loop):
-                raise unbounded(self.kernel, line)
-            index.append(operate("-", Var(loop.var, INT), low))
-            shape.append(length(low, high))
+        index, shape = self.open.place(loops, scope)
         name = self.names.new(f"{read.load.buffer}_kept")
-        whole = tuple(shape) or (Const(1, INT),)
         self.tapes[name] = read.load.buffer
-        self.buffers[name] = Buffer(name, read.load.type.dtype, whole, "local", line)
-        return name, tuple(index) or (Const(0, INT),)
-
-
-def unbounded(kernel: Kernel, line: int) -> GradientError:
-    """Return the error about a loop of which no size and no attribute bounds the iterations."""
-    rule = (
-        "a value that changes has to be kept for each iteration of a loop, and how many "
-        "there are cannot be told beforehand"
-    )
-    text = kernel.source.get(line, "").strip()
-    hint = "bound the loop: for k in range(limit), with a break inside"
-    return GradientError(kernel.name, rule, text, where=kernel.where(line), hint=hint)
+        self.buffers[name] = Buffer(
+            name, read.load.type.dtype, shape, "local", line, counted=is_counted(index)
+        )
+        return name, index

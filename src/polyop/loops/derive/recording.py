@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ..analysis.session import IslSession
 from ..analysis.tree import StatementNode
-from ..ir.grammar import Expr, Kernel, Load, Op, Store, Type, rewrite
+from ..ir.grammar import Const, Expr, Kernel, Load, Op, Store, Type, rewrite
 from ..ir.operate import operate
 from ..ir.types import cast
 from .activity import active
@@ -140,7 +140,8 @@ class Recording:
         if node.op in ("max", "min"):
             for load in loads((node.value,)):
                 self.values.request(Read(leaf, load))
-            if not self.values.request_result(leaf, own):
+            is_kept = isinstance(node.value, (Load, Const))  # by keep_argmax_operands
+            if not is_kept or not self.values.request_result(leaf, own):
                 self._take_stepwise(place)
 
     def _take_stepwise(self, place: StatementNode) -> None:

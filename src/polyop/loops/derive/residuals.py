@@ -90,7 +90,7 @@ def _recorded(derivation: Derivation, session: IslSession) -> Derivation:
     from ..runner import run_passes
     from .pipelines import NORMAL_FORM, RECORD
 
-    return run_passes(derivation.with_(session=session), (*NORMAL_FORM, *RECORD))
+    return run_passes(derivation.with_(session=session), (*NORMAL_FORM, *RECORD), is_derivation=True)
 
 
 def simple_residuals(kernel: Kernel) -> frozenset[str] | None:

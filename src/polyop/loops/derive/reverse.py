@@ -56,7 +56,7 @@ from .derivation import Derivation
 from .names import summed_as
 from .order import heads
 from .partials import number
-from .recompute import Values, unbounded
+from .recompute import Values
 from .recorded_values import Scope, first_leaf
 from .recording import RESULT, Parts, Recording
 from .recover_exp import dividend
@@ -138,11 +138,15 @@ class _Sweep:
         body = self._sweep(node.body, (*loops, node.var))
         if not body:
             return []
-        if is_unbounded(node.node):
-            raise unbounded(self.kernel, node.node.line)
-        lo, hi = (self._head(e, node) for e in heads(node))
-        is_reversed = node.var not in self.order.independent
-        return [self.values.loop(node.node, lo, hi, body, reverse=is_reversed)]
+        head, counts = node.node, self.values.open
+        body = counts.backwards(head, body)
+        is_reversed = node.var not in self.order.independent or node.var in counts.ordered
+        if not is_unbounded(head):
+            lo, hi = (self._head(e, node) for e in heads(node))
+            return [self.values.loop(head, (lo, hi), body, reverse=is_reversed)]
+        trips = counts.trips(head)
+        ends = (Const(0, INT), Var(trips.name, INT))
+        return [trips, self.values.loop(head, ends, body, reverse=True)]
 
     def _branch(self, node: Branch, loops: Scope) -> list[Stmt]:
         then, other = self._backwards(node.body, loops), self._backwards(node.orelse, loops)
@@ -277,6 +281,7 @@ class _Sweep:
             node.buffer not in self.active
             or node.op not in ("max", "min")
             or not fixed
+            or loop.var in self.values.open.ordered
             or leaf in self.recording.stepwise
         ):
             return None
@@ -286,7 +291,7 @@ class _Sweep:
         here = Var(loop.var, INT)
         lo, hi = (self._head(e, loop) for e in heads(loop))
         position = Op("select", (self._is_extreme(node, leaf), operate("-", here, lo), none), INT)
-        search = self.values.loop(loop.node, lo, hi, [Assign(last.name, position, "max", node.line)])
+        search = self.values.loop(loop.node, (lo, hi), [Assign(last.name, position, "max", node.line)])
         body = self._handed_on(node, leaf, parts)
         at = operate("+", last, lo)
         contributions = tuple(substitute(s, {loop.var: at}) for s in body)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ..analysis.session import IslSession
 from ..ir.grammar import Kernel
 from ..runner import Watch, run_passes
 from .adjoint import start
+from .derivation import Derivation
 from .pipelines import SAVING
 from .proved import proved
 
@@ -18,5 +20,9 @@ def saving(
     ``left`` are temporaries that are not returned in any case.
     """
     begin = start(kernel).with_(tape=tape, not_saved=left)
-    derivation, _ = proved(kernel, "gradient", lambda s: run_passes(begin.with_(session=s), SAVING, watch))
+
+    def derived(session: IslSession) -> Derivation:
+        return run_passes(begin.with_(session=session), SAVING, watch, is_derivation=True)
+
+    derivation, _ = proved(kernel, "gradient", derived)
     return derivation.kernel if derivation.saved else None

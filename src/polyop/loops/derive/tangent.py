@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..analysis.session import IslSession
 from ..ir.grammar import Kernel
 from ..ir.types import is_real
 from ..runner import Watch, run_passes
@@ -26,6 +27,10 @@ def tangent(kernel: Kernel, present: Sequence[bool], watch: Watch | None = None)
     inputs = tuple(n for n, flag in rows if flag and is_real(kernel, n))
     outputs = tuple(n for n in kernel.outputs if is_real(kernel, n))
     begin = Derivation(kernel, inputs=inputs, outputs=outputs)
+
+    def derived(session: IslSession) -> Derivation:
+        return run_passes(begin.with_(session=session), TANGENT, watch, is_derivation=True)
+
     # without proofs its temporaries start as zeros, until the schedule proves more, or falls back and warns
-    derivation, _ = proved(kernel, "tangent", lambda s: run_passes(begin.with_(session=s), TANGENT, watch))
+    derivation, _ = proved(kernel, "tangent", derived)
     return derivation.kernel

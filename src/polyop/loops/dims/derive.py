@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ..analysis import affine
 from ..analysis.session import IslSession
+from ..ir.failing import without_checks
 from ..ir.grammar import Buffer, Expr, Kernel, Size, Store, rewrite, statements, walk
 from ..passes.array_privatisation import array_privatisation
 from ..passes.propagate_indices import propagate_indices
@@ -80,7 +81,7 @@ def derive_slicing(
 
 def prepared(kernel: Kernel, sizes: Mapping[Axis, Expr]) -> Kernel:
     """Return the kernel with affine indices, and with one size for all axes of a dimension."""
-    kernel = with_known_sizes(kernel, sizes)
+    kernel = with_known_sizes(without_checks(kernel), sizes)
     kernel = with_one_size_each(kernel, find_dimensions(kernel))
     return run_passes(Program(kernel), PASSES, None).kernel
 

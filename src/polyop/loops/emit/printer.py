@@ -1,6 +1,12 @@
-"""The text of a program for a target: C for an instruction set, CUDA for "cuda"."""
+"""The text of a program for a target: C for an instruction set, CUDA for "cuda".
+
+All printed text comes through here, and is verified: each name is declared around its line.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
 
 from ..analysis.bounds import describe
 from ..ir.grammar import For, statements
@@ -11,41 +17,78 @@ from ..targets.cuda import CUDA
 from ..targets.table import TARGETS
 from .c.program import CFile, print_program
 from .c.rows import rows_checked_once
+from .common.writer import recorded_printers
+from .names import undeclared
+
+Printed = TypeVar("Printed")
 
 
 def source(
     program: Program, target: str, function: str, *, precise: bool = False, checked: bool = False
 ) -> str:
-    """Return the C file for an instruction set, or the CUDA file for "cuda"; ``function`` is exported."""
-    if target == CUDA.name:
-        from .cuda.program import print_cuda
+    """Return the C file for an instruction set, or the CUDA file for "cuda"; ``function`` is exported.
 
-        return print_cuda(
-            program.kernel,
-            program.plan,
-            program.bounds,
-            program.owners,
-            program.kinds,
-            function=function,
-            checked=checked,
-        )
+    Raises ``AssertionError`` if a line names what nothing around it declares, unless it is a fallback.
+    """
+    if target == CUDA.name:
+        return _verified(program, target, lambda: _cuda(program, function, checked=checked), str)
     return c_file(program, target, function, precise=precise, checked=checked).text()
 
 
 def c_file(
     program: Program, target: str, function: str, *, precise: bool = False, checked: bool = False
 ) -> CFile:
-    """Return the C text for an instruction set."""
-    return print_program(
+    """Return the C text for an instruction set. Raises what :func:`source` raises."""
+
+    def printed() -> CFile:
+        return print_program(
+            program.kernel,
+            program.plan,
+            program.bounds,
+            program.owners,
+            target=TARGETS[target],
+            function=function,
+            precise=precise,
+            checked=checked,
+            unfused=program.schedule.is_deterministic,
+        )
+
+    return _verified(program, target, printed, CFile.text)
+
+
+def _cuda(program: Program, function: str, *, checked: bool) -> str:
+    from .cuda.program import print_cuda
+
+    return print_cuda(
         program.kernel,
         program.plan,
         program.bounds,
         program.owners,
-        target=TARGETS[target],
+        program.kinds,
         function=function,
-        precise=precise,
         checked=checked,
     )
+
+
+def _verified(
+    program: Program, target: str, printed: Callable[[], Printed], text: Callable[[Printed], str]
+) -> Printed:
+    """Return what is printed. Raises ``AssertionError`` with the printer of each line that is wrong.
+
+    The text of a fallback is left to the C compiler: there is nothing to fall back to.
+    """
+    file = printed()
+    faults = [] if program.fallback else undeclared(text(file))
+    if faults:
+        with recorded_printers() as printers:
+            printed()  # again: who prints a line is not recorded otherwise
+        shown = "; ".join(
+            f"{name} in {line[:200]!r}, printed by {printers.get(line, 'a text that is no line')}"
+            for name, line in dict.fromkeys(faults)
+        )
+        subject = f"the text of {program.kernel.name} for {target}"
+        raise AssertionError(f"{subject} names what nothing around it declares: {shown}")
+    return file
 
 
 def notes(program: Program, target: str) -> list[Note]:

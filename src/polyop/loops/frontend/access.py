@@ -21,6 +21,7 @@ from .names import Scopes
 from .rows import Row, Value
 from .source import Source
 from .suggestions import suggestion_for_elements
+from .syntax_tree import path_of_names
 
 
 @dataclass
@@ -30,7 +31,11 @@ class Access(ABC):
     ``buffers``: the tensors declared so far; ``variables``: the types of scalars, loop variables
     and attributes; ``bindings``: names that are replaced by an expression; ``tuples``: names of tuples,
     with the expression of each element; ``rows``: names of rows; ``natural``: variables that are at least 0;
-    ``demands``: what each call is checked for, by the two sizes that must be equal;
+    ``ranges``: each loop variable with the least value that it has, and the end below which it stays;
+    ``narrow``: the sizes of slices whose ends are one apart, unless a narrow dtype wraps;
+    ``demands``: what each call is checked for, by a size and a condition on it;
+    ``unequal``: conditions on which rows that are combined have different sizes: the next loops of a row
+    check them;
     ``before``: statements that compute what the current statement needs; ``reduce`` adds those of a sum
     there, and returns the sum.
     """
@@ -44,7 +49,10 @@ class Access(ABC):
     tuples: dict[str, tuple[Expr, ...]] = field(default_factory=dict)
     rows: dict[str, Row] = field(default_factory=dict)
     natural: set[str] = field(default_factory=set)
+    ranges: list[tuple[Expr, Expr, Expr]] = field(default_factory=list)
+    narrow: set[Expr] = field(default_factory=set)
     demands: dict[tuple[Expr, Expr], Demand] = field(default_factory=dict)
+    unequal: list[Expr] = field(default_factory=list)
     before: list[Stmt] = field(default_factory=list)
     reduce: Callable[[ast.Call, str, Row], Expr] | None = None
 
@@ -65,6 +73,8 @@ class Access(ABC):
 
     def constant(self, node: ast.expr, value: Any) -> Expr:
         """Return a number from outside the function as a constant."""
+        if not isinstance(value, (numbers.Complex, np.generic)):
+            self.fail("only numbers can be read from outside the function", node, type(value).__name__)
         constant = number(value)
         allowed = [name for name in DTYPES if name not in FLOAT8]
         if constant.type.dtype not in allowed:
@@ -99,10 +109,7 @@ class Access(ABC):
 
     def outside(self, node: ast.expr) -> Any:
         """Return the value of ``name`` or ``module.name`` from outside the function."""
-        if isinstance(node, ast.Attribute):
-            return getattr(self.outside(node.value), node.attr)
-        assert isinstance(node, ast.Name)
-        return self.source.outer(node.id)
+        return self.source.outer(path_of_names(node))
 
     @abstractmethod
     def is_row(self, node: ast.Subscript) -> bool:

@@ -18,7 +18,7 @@ from .suggestions import (
     suggestion_for_call,
     suggestion_for_constant,
 )
-from .syntax_tree import walk
+from .syntax_tree import is_target, walk
 
 
 class ExpressionChecker:
@@ -114,7 +114,8 @@ class ExpressionChecker:
         if others:
             names = ", ".join(f"{k.arg}=" if k.arg else "**" for k in others)
             rule = f"function [{word.name}] takes no keyword arguments"
-            self.fail(ArgumentTypeError, rule, node, names, "pass its inputs by position")
+            known = f": its inputs are {', '.join(word.parameters)}" if word.parameters else ""
+            self.fail(ArgumentTypeError, rule, node, names, f"pass its inputs by position{known}")
         for item in inputs:
             self.reject(item)
         if not word.takes(len(inputs)):
@@ -124,6 +125,13 @@ class ExpressionChecker:
         if word.kind == "buffer":
             self.expression(inputs[0])
             return word  # the other input is a dtype, not an expression
+        if word.kind == "limit":
+            if len(inputs) == 1:
+                rule = f"{ast.unparse(node)} is no number"
+                self.fail(
+                    ArgumentTypeError, rule, node, hint=f"write {ast.unparse(node)}.max, or another attribute"
+                )
+            return word
         for item in inputs:
             self.expression(item)
         return word
@@ -160,11 +168,6 @@ class ExpressionChecker:
             if isinstance(item, ast.Attribute) and item.attr == "shape" and isinstance(item.value, ast.Name):
                 return item.value.id
         return next(iter(self.source.parameters), "x")
-
-
-def is_target(node: ast.Name) -> bool:
-    """Whether a name is the target of an assignment here."""
-    return isinstance(node.ctx, ast.Store)
 
 
 def called(node: ast.Call) -> str | None:

@@ -9,6 +9,7 @@ import ast
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
 from .check_expressions import ExpressionChecker, called
+from .desugar.nodes import WHILE
 from .language import BUFFERS, LOOPS, WORDS
 from .limits import check_limits
 from .rejected_syntax import STATEMENT_HINTS, STATEMENT_WORDS, STATEMENTS
@@ -104,7 +105,10 @@ class Checker(ExpressionChecker):
         (target, *more) = targets
         if isinstance(target, (ast.Tuple, ast.List)) and not more:
             of_shape = isinstance(value, ast.Attribute) and value.attr == "shape"
-            if of_shape and all(isinstance(item, ast.Name) for item in target.elts):
+            of_row = isinstance(value, (ast.Subscript, ast.Name))
+            if (of_shape or of_row) and all(isinstance(item, ast.Name) for item in target.elts):
+                if of_row:
+                    self.expression(value)
                 return
             more = [target]
         if more:
@@ -139,6 +143,8 @@ class Checker(ExpressionChecker):
             hint = "set a flag before the break, and write an if after the loop"
             self.fail(UnsupportedError, "else after a for is not compiled", node.orelse[0], hint=hint)
         word = called(node.iter) if isinstance(node.iter, ast.Call) else None
+        if word == WHILE:
+            return
         if word not in LOOPS:
             if word is not None and word not in WORDS:
                 self.call(node.iter)  # type: ignore[arg-type]

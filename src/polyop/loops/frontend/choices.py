@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import ast
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import ArgumentValueError
+from .records import defaults_of_fields
 from .source import Source
 from .syntax_tree import walk
 
@@ -26,27 +27,41 @@ NUMBERS = ("int", "float", "bool")
 Choices = Mapping[str, Any]
 """By parameter: True for an optional tensor that is given, None for one that is missing, or a string."""
 
+NO_TEXT = "\0"
+"""The value of a string while its kernel is checked, if only helpers know values of it; no call passes it."""
+
 
 @dataclass(frozen=True)
 class Chosen:
     """The parameters that are decided at compile time.
 
     ``optional``: tensors that may be None. ``strings``: the values of each string that are known; none where
-    the text compares it with nothing. ``closed``: the strings whose annotation lists the values.
+    the text compares it with nothing. ``closed``: the strings whose annotation lists the values. ``usual``:
+    the defaults of the other strings, which are values too.
     """
 
     optional: tuple[str, ...]
     strings: Mapping[str, tuple[str, ...]]
     closed: frozenset[str]
+    usual: Mapping[str, str]
 
     def first(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Return the choices with every tensor, and with the default or first value of each string."""
         texts = {name: self._default(name, values, defaults) for name, values in self.strings.items()}
         return {**dict.fromkeys(self.optional, True), **texts}
 
+    def known(self, name: str, compared: Collection[str]) -> tuple[str, ...]:
+        """Return the values that a string may have, beside those that helpers compare it with; () if any."""
+        values = self.strings[name]
+        if name in self.closed:
+            return values
+        values = (*values, *sorted({*compared} - {*values}))
+        usual = self.usual.get(name)
+        return values if not values or usual is None or usual in values else (usual, *values)
+
     def _default(self, name: str, values: Sequence[str], defaults: Mapping[str, Any]) -> str:
-        default = defaults.get(name)
-        return default if isinstance(default, str) else next(iter(values), "")
+        default = defaults.get(name, self.usual.get(name))
+        return default if isinstance(default, str) else next(iter(values), NO_TEXT)
 
     def variants(self, defaults: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield sets of choices: the first, then each with one other choice, then that with no tensor."""
@@ -69,25 +84,28 @@ def read_choices(source: Source) -> Chosen:
     """
     optional: list[str] = []
     strings: dict[str, tuple[str, ...]] = {}
+    usual: dict[str, str] = {}
     closed: set[str] = set()
     arguments = {a.arg: a for a in (*source.tree.args.posonlyargs, *source.tree.args.args)}
     compared = _compared(source)
+    defaults = {**defaults_of_fields(source.records), **source.defaults}
     for name, argument in arguments.items():
         kind, listed = _annotated(source, argument)
-        default = source.defaults.get(name, ...)
+        default = defaults.get(name, ...)
         found = compared.get(name, {})
         if kind == "str" or (kind == "" and (isinstance(default, str) or any(found))):
             texts = [text for text in found if text is not None]
             extra = [] if listed or not isinstance(default, str) or not texts else [default]
             strings[name] = listed or tuple(dict.fromkeys([*extra, *texts]))
             closed |= {name} if listed else set()
+            usual |= {name: default} if isinstance(default, str) else {}
             unknown = [text for text in texts if listed and text not in listed]
             if unknown:
                 rule = f"{name} is never {unknown[0]!r}: its annotation lists {listed_text(listed)}"
                 raise source.error(ArgumentValueError, rule, found[unknown[0]])
         elif kind == "optional" or (kind == "" and (default is None or None in found)):
             optional.append(name)
-    return Chosen(tuple(optional), strings, frozenset(closed))
+    return Chosen(tuple(optional), strings, frozenset(closed), usual)
 
 
 def _annotated(source: Source, argument: ast.arg) -> tuple[str, tuple[str, ...]]:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import ast
 import functools
-import numbers
-import operator
 from collections.abc import Callable
 
 import numpy as np
 
 from ...core.dtypes import dtype
+from ..ir.compare import COMPARED
 from ..ir.complex_numbers import operate_complex
-from ..ir.grammar import BOOL, COMPLEX, INT, PARTS, Const, Demand, Expr, Op, Type, Var
-from ..ir.operate import as_condition, as_int64, operate, power, select, with_gradient
-from ..ir.types import Refusal, cast, common, join, number_of
+from ..ir.grammar import BOOL, COMPLEX, FLOAT, INT, PARTS, Const, Demand, Expr, Op, Type, Var
+from ..ir.operate import as_condition, as_int64, operate, select, where, with_gradient
+from ..ir.types import Refusal, cast, common, counted, join, kind, number_of
 from .access import count, load, number
+from .composed import COMPOSED
+from .dtype_limits import limit
 from .language import WORDS, Word
+from .powers import checked_power
 from .random_numbers import check, normal, uniform
 from .rejected_syntax import is_dtype_test
 from .row_access import RowAccess
@@ -28,9 +30,6 @@ BINARY = {
     ast.LShift: "<<", ast.RShift: ">>",
 }  # fmt: skip
 COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-
-_OF_NUMBERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
-               "!=": operator.ne}  # fmt: skip
 
 
 class Expressions(RowAccess):
@@ -69,7 +68,7 @@ class Expressions(RowAccess):
             case ast.Call():
                 return self.call(node)
             case ast.BinOp(left=left, op=op, right=right):
-                return self.lift(node, binary(op), self.value(left), self.value(right))
+                return self.lift(node, self.binary(op, node), self.value(left), self.value(right))
             case ast.UnaryOp(op=ast.Not() as sign, operand=operand):
                 return self.unary(sign, self.expression(operand))  # of a row, as of an array, it has no value
             case ast.UnaryOp(op=sign, operand=operand):
@@ -85,6 +84,16 @@ class Expressions(RowAccess):
             case _:
                 hint = "a table has a name: w = [1.0, 2.0], and w[k]; zeros are allocate((3,), x.dtype)"
                 return self.fail(f"a tuple is not a number: {ast.unparse(node)}", node, hint=hint)
+
+    def binary(self, op: ast.operator, node: ast.expr | ast.stmt) -> Callable[..., Expr]:
+        """Return the function that an operator of Python means."""
+        return self.power(node) if isinstance(op, ast.Pow) else functools.partial(operate, BINARY[type(op)])
+
+    def power(self, node: ast.expr | ast.stmt) -> Callable[[Expr, Expr], Expr]:
+        """Return the function of a power in a line."""
+        return lambda base, exponent: checked_power(
+            base, exponent, self.buffers, self.is_natural, node.lineno
+        )
 
     def compared(self, node: ast.Compare) -> Value:
         """Return a comparison: of dtypes a constant, ``a < b < c`` as ``a < b and b < c``."""
@@ -127,6 +136,7 @@ class Expressions(RowAccess):
             return operate("neg", operand)
         if operand.type == BOOL:
             return operate("not", operand)
+        operand = cast(operand, counted(operand.type))
         bits = dtype(operand.type.dtype).numpy
         ones = Const(int(np.iinfo(bits).max), operand.type) if bits.kind == "u" else Const(-1, INT)
         return operate("^", operand, ones)
@@ -158,12 +168,9 @@ class Expressions(RowAccess):
 
     def name(self, node: ast.Name) -> Value:
         """Return a scalar, a loop variable, an attribute, a tensor, a row, or a number from outside."""
-        unique = self.scopes.names.get(node)
+        unique = self.scopes.read_as.get(node) or self.scopes.names.get(node)
         if unique is None:
-            value = self.source.outer(node.id)
-            if not isinstance(value, (numbers.Complex, np.generic)):
-                self.fail("only numbers can be read from outside the function", node, type(value).__name__)
-            return self.constant(node, value)
+            return self.constant(node, self.source.outer(node.id))
         if unique in self.bindings:
             return self.bindings[unique]
         if unique in self.variables:
@@ -203,10 +210,50 @@ class Expressions(RowAccess):
             return self.shape(node.args[0])[0]
         if word.kind == "random":
             return self.drawn(node, word)
+        if word.kind == "limit":
+            return self.limit(node, word)
         inputs = [self.value(item) for item in node.args]
+        if word.name.startswith("math.") and any(isinstance(one, Row) for one in inputs):
+            name = word.name.removeprefix("math.")
+            self.fail(f"{word.name} takes numbers", node, "a row", f"write np.{name}, which takes rows")
         if word.kind == "reduction" or (word.reduces and len(inputs) == 1):
             return self.reduced(node, word, inputs)
-        return self.lift(node, functools.partial(_apply, word), *inputs)
+        apply = self.power(node) if word.operator == "pow" else functools.partial(_apply, word)
+        return self.lift(node, apply, *inputs)
+
+    def unpacked(
+        self, value: Value, number: int, text: ast.expr, node: ast.stmt
+    ) -> tuple[list[Expr], Expr | None]:
+        """Return the elements of a row of one dimension, and on what condition there is another number.
+
+        None stands for a condition that each call checks.
+        """
+        if not isinstance(value, Row) or len(value.sizes) != 1:
+            seen = count(value.sizes, "dimension") if isinstance(value, Row) else "a number"
+            hint = "write the elements: a, b = x[i, 0], x[i, 1]"
+            self.fail(f"several names take a row of one dimension: {ast.unparse(text)}", node, seen, hint)
+        (size,), needed = value.sizes, Const(number, INT)
+        rule = f"{ast.unparse(text)} must have {number} elements, one for each name"
+        if isinstance(size, Const) and size != needed:
+            self.fail(rule, node, size.value)
+        items = [value.element([Const(k, INT)]) for k in range(number)]
+        if isinstance(size, Const):
+            return items, None
+        if not self.is_symbolic(size):
+            return items, operate("!=", size, needed)
+        demand = Demand(operate("==", size, needed), f"line {node.lineno}: {rule}")
+        self.demands.setdefault((size, needed), demand)
+        return items, None
+
+    def limit(self, node: ast.Call, word: Word) -> Expr:
+        """Return ``finfo(x.dtype).max``, of which the second input is the attribute, as a constant."""
+        of, attribute = self.dtype(node.args[0]), ast.literal_eval(node.args[1])
+        value = limit(word.name, of, attribute)
+        if value is None:
+            rule = f"{word.name} of {of} has no number called {attribute}"
+            hint = "finfo is of floats, iinfo of integers: branch by if x.dtype in (float32, float64)"
+            self.fail(rule, node, hint=hint)
+        return number(value)
 
     def drawn(self, node: ast.Call, word: Word) -> Expr:
         """Return a random number; each call of the kernel checks that the key has one or two items."""
@@ -242,19 +289,32 @@ class Expressions(RowAccess):
             rule = f"{word.name} takes a row: {ast.unparse(node.args[0])} is a number"
             self.fail(rule, node, hint="pass a part of a tensor, such as x[i]")
         assert self.reduce is not None
-        return self.reduce(node, word.reduces, row)
+        if word.name in ("any", "all"):  # a sum or a product of zeros and ones
+            row = self.lift(node, as_condition, row)
+            assert isinstance(row, Row)
+        if word.name == "mean":
+            return self.mean(node, row)
+        result = self.reduce(node, word.reduces, row)
+        return as_condition(result) if word.name in ("any", "all") else result
+
+    def mean(self, node: ast.Call, row: Row) -> Expr:
+        """Return the mean of a row: NumPy adds integers in float64, and narrow floats in float32."""
+        assert self.reduce is not None
+        of = row.first.type
+        sums = FLOAT if of.weak else Type("float64") if kind(of) in "iub" else of
+        sums = Type("float32") if dtype(of.dtype).numpy.itemsize == 2 and kind(of) == "f" else sums
+        wide = self.lift(node, lambda element: cast(element, sums), row)
+        assert isinstance(wide, Row)
+        size = functools.reduce(lambda a, b: operate("*", a, b), row.sizes)
+        mean = operate("/", self.reduce(node, "+", wide), size)
+        return cast(mean, of) if kind(of) == "f" else mean
 
 
 def _comparison(name: str, left: Expr, right: Expr) -> Expr:
     """Return a comparison; that of two whole numbers, as in ``x.ndim == 2``, is a constant."""
     if isinstance(left, Const) and isinstance(right, Const) and left.type == right.type == INT:
-        return Const(bool(_OF_NUMBERS[name](left.value, right.value)), BOOL)
+        return Const(bool(COMPARED[name](left.value, right.value)), BOOL)
     return operate(name, left, right)
-
-
-def binary(op: ast.operator) -> Callable[..., Expr]:
-    """Return the function that an operator of Python means."""
-    return power if isinstance(op, ast.Pow) else functools.partial(operate, BINARY[type(op)])
 
 
 def _apply(word: Word, *inputs: Expr) -> Expr:
@@ -263,14 +323,14 @@ def _apply(word: Word, *inputs: Expr) -> Expr:
         assert word.type is not None
         to = word.type
         return cast(_cast(inputs[0], to), number_of(to))
+    if word.kind == "composed" or (word.operator == "round" and len(inputs) == 2):
+        return COMPOSED[word.name](*inputs)
     if word.kind == "complex":
         return _of_parts(word.name, *inputs)
-    if word.operator == "pow":
-        return power(*inputs)
     if word.operator == "with_gradient":
         return with_gradient(*inputs)
     if word.operator == "select":
-        return select(*inputs)
+        return where(*inputs)
     if len(inputs) > 2:
         return functools.reduce(lambda a, b: operate(word.operator, a, b), inputs)
     return operate(word.operator, *inputs)

@@ -9,23 +9,40 @@ import ast
 from abc import ABC, abstractmethod
 
 from ...core.errors import ArgumentValueError
-from ..ir.grammar import INT, Assign, Const, Expr, For, Load, Stmt, Store, Var, statements, walk
+from ..ir.grammar import (
+    INT,
+    Assign,
+    Const,
+    Expr,
+    For,
+    Load,
+    OpenEnd,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    statements,
+    walk,
+)
 from ..ir.operate import operate
 from .access import count
-from .desugar.nodes import Unused
+from .desugar.nodes import WHILE, Unused
 from .expressions import Expressions
 
 
 class Loops(ABC):
     """Translates for statements.
 
-    ``assigned`` are the scalars in order of their first assignment. ``new`` gives a name that is not used.
+    ``values`` are those of each scalar's assignments so far, and ``types`` the types that hold them. The
+    types of ``known`` scalars are given. ``new`` gives a name that is not used.
     """
 
     def __init__(self, state: Expressions) -> None:
         self.state = state
         self.names = state.scopes.names
-        self.assigned: list[str] = []
+        self.values: dict[str, list[Expr]] = {}
+        self.types: dict[str, Type] = {}
+        self.known = frozenset(state.variables)
         self.new = Unused({*state.scopes.kinds, *(n.id for n in state.scopes.names)}).new
 
     @abstractmethod
@@ -40,6 +57,10 @@ class Loops(ABC):
         if word == "grid":
             return self.grid(node, node.iter.args[0])
         assert isinstance(node.target, ast.Name)
+        if word == WHILE:
+            name = self.names[node.target]
+            self.state.variables[name] = INT
+            return self.nest(node, [(name, Const(0, INT), OpenEnd(name))], "")
         ends = [self.bound(item, node) for item in node.iter.args]
         lo, hi, step = (
             (Const(0, INT), ends[0], Const(1, INT)) if len(ends) == 1 else (*ends, Const(1, INT))[:3]
@@ -51,11 +72,16 @@ class Loops(ABC):
         if step == Const(1, INT):
             self.state.variables[name] = INT
             self.state.natural |= {name} if self.state.is_natural(lo) else set()
+            self.state.ranges.append((Var(name, INT), lo, hi))
             return self.nest(node, [(name, lo, hi)], hint)
         before, (lo, hi, step) = self.snapshot(node, [lo, hi, step])
         times = _times(lo, hi, step)
         self.state.natural.add(name)
-        self.state.bindings[name] = operate("+", lo, operate("*", step, Var(name, INT)))
+        value = self.state.bindings[name] = operate("+", lo, operate("*", step, Var(name, INT)))
+        if isinstance(step, Const):
+            one = Const(1, INT)
+            down = (operate("+", hi, one), operate("+", lo, one))
+            self.state.ranges.append((value, *((lo, hi) if step.value > 0 else down)))
         return [*before, *self.nest(node, [(name, Const(0, INT), times)], hint)]
 
     def grid(self, node: ast.For, extents: ast.expr) -> list[Stmt]:
@@ -78,6 +104,7 @@ class Loops(ABC):
         self.state.variables.update(dict.fromkeys(names, INT))
         self.state.natural.update(names)
         zero = Const(0, INT)
+        self.state.ranges += [(Var(name, INT), zero, end) for name, end in zip(names, ends, strict=True)]
         return self.nest(node, [(name, zero, end) for name, end in zip(names, ends, strict=True)], "")
 
     def nest(self, node: ast.For, heads: list[tuple[str, Expr, Expr]], hint: str) -> list[Stmt]:

@@ -23,7 +23,7 @@ from .language import WORDS, is_word
 from .rejected_syntax import is_dtype_test
 from .source import Source
 from .suggestions import ATTRIBUTES, suggestion_for_outside, suggestion_for_text
-from .syntax_tree import walk
+from .syntax_tree import path_of_names, walk
 
 TENSOR_ATTRIBUTES = ("shape", "dtype", "ndim", "size")
 
@@ -36,6 +36,8 @@ class Scopes:
     "output_tensor", "allocate", "loop" or "scalar"; ``once``: scalars with one assignment, outside loops
     and ifs; ``written``: the first store into each tensor; ``tensors``: parameters that are used as
     tensors; ``inner``: tensors declared inside a loop or an if; ``outputs``: the returned tensors.
+    ``webs``: the scalar of each web; ``read``: the webs that are read; ``read_as``: the unique name that a
+    target of ``+=`` reads, where it assigns another.
     """
 
     names: dict[ast.Name, str] = field(default_factory=dict)
@@ -45,6 +47,9 @@ class Scopes:
     tensors: set[str] = field(default_factory=set)
     inner: set[str] = field(default_factory=set)
     outputs: tuple[str, ...] = ()
+    webs: dict[str, str] = field(default_factory=dict)
+    read: frozenset[str] = frozenset()
+    read_as: dict[ast.Name, str] = field(default_factory=dict)
 
 
 class Names:
@@ -178,7 +183,10 @@ class Names:
             rule = f"function call id [{func.id}] is no function of loop kernels"
             self.fail(rule, node, f"{func.id} is a variable here")
         for item in args:
-            self.expression(item)
+            root = root_of(item)
+            of_kernel = root is not None and self.lookup(root.id) is not None
+            if of_kernel or not (isinstance(func, ast.Name) and func.id in ("finfo", "iinfo")):
+                self.expression(item)  # the dtype float32 is no name of the kernel
         if isinstance(func, ast.Name) and (word := WORDS.get(func.id)) is not None:
             for keyword in node.keywords:
                 root = root_of(keyword.value)  # dtype=x.dtype
@@ -215,9 +223,11 @@ class Names:
 
     def module_number(self, node: ast.Attribute, root: ast.Name) -> None:
         """Check that ``module.name`` is a number."""
-        value = self.constant(root)
-        for name in path_of(node):
-            value = getattr(value, name, None)
+        self.constant(root)
+        try:
+            value = self.source.outer(path_of_names(node))
+        except KeyError:
+            value = None
         if not isinstance(value, numbers.Complex):
             rule = "getattr is only supported for a tensor variable after its declaration, not for"
             hint = f"{ast.unparse(node)} is not a number"
@@ -229,8 +239,3 @@ def root_of(node: ast.expr) -> ast.Name | None:
     while isinstance(node, (ast.Subscript, ast.Attribute)):
         node = node.value
     return node if isinstance(node, ast.Name) else None
-
-
-def path_of(node: ast.expr) -> list[str]:
-    """Return the attributes of ``a.b.c``, in order: b, c."""
-    return [*path_of(node.value), node.attr] if isinstance(node, ast.Attribute) else []

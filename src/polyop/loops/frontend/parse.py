@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
 from ...core.dtypes import dtype
-from ...core.errors import ArgumentTypeError, ArgumentValueError
-from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Kernel, Size, Type
+from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError
+from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Kernel, Size, Stmt, Type, Var
+from ..ir.held import holding
 from ..ir.types import fits
 from .access import number
 from .checks import check_syntax
@@ -21,9 +23,12 @@ from .expressions import Expressions
 from .language import DTYPES
 from .limits import check_limits
 from .names import Scopes
+from .narrowing import narrowed
+from .outside import MISSING, Outside, described
 from .scope import resolve
 from .source import Source, read
 from .statements import Statements
+from .webs import grouped, split
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ _checked: weakref.WeakKeyDictionary[FunctionType, dict[Any, tuple[Source, Scopes
 def _check(function: Callable[..., Any], choices: Choices | None = None) -> tuple[Source, Scopes]:
     """Return the source and scopes of a function for some choices; without any, for the first of them."""
     source = read(function)
+    source.fix()
     known = _checked.setdefault(source.function(), {})
     chosen = read_choices(source)
     if choices is None:
@@ -81,8 +87,38 @@ def run_static_checks(function: Callable[..., Any]) -> None:
 def outline(function: Callable[..., Any]) -> Outline:
     """Return the names, outputs and defaults of a kernel, after the static checks.
 
-    Each choice of an optional tensor, or of a string, is checked beside the first choices of the others.
+    Each choice of an optional tensor, or of a string, is checked beside the first choices of the others. The
+    first outline of a function is its definition: what it reads from outside does not change any more.
     """
+    source = read(function)
+    if source.outside.is_fixed:
+        return _outline(function)
+    try:
+        return _outline(function)
+    except PolyopError:  # it is no kernel yet, and the next use reads anew
+        source.outside.release()
+        _checked.pop(source.function(), None)
+        raise
+
+
+def outside_of(function: Callable[..., Any]) -> Outside:
+    """Return what a kernel reads from outside, as it was at its definition."""
+    return read(function).outside
+
+
+def changes(function: Callable[..., Any]) -> Iterator[str]:
+    """Yield what has changed outside of a kernel since its definition, each name once, as warnings say it."""
+    source = read(function)
+    for path, old, new in source.outside.changes():
+        now = "has no value now" if new is MISSING else f"is {described(new)} now"
+        yield (
+            f"loop kernel {source.name}: {path} was {described(old)} when the kernel was defined, and {now}; "
+            f"calls go on with the value of the definition. Define the kernel again to use another one, or "
+            f"make {path.rpartition('.')[2]} a parameter"
+        )
+
+
+def _outline(function: Callable[..., Any]) -> Outline:
     source, scopes = _check(function)
     chosen = read_choices(read(function))
     tensors = {*scopes.tensors, *chosen.optional}
@@ -129,7 +165,7 @@ def parse(
     ``tensors`` are the dtype and the number of dimensions of the first parameters; None for an optional
     tensor that is missing, which is a tensor that the kernel does not read. The others
     are attributes: ``attributes`` has a number for each, or ``int``, ``float`` or ``bool``, or a string; a
-    missing one has the type of its default. Numbers from outside the function are read now. Raises what
+    missing one has the type of its default. Numbers from outside are those of the definition. Raises what
     :func:`run_static_checks` raises, and errors that depend on dtypes and dimensions.
     """
     choices = _choices(read(function), tensors, attributes)
@@ -144,23 +180,18 @@ def parse(
         name: _missing(source, name) if tensor is None else _input(source, scopes, name, *tensor)
         for name, tensor in zip(source.parameters, tensors, strict=False)
     }
-    variables: dict[str, Type] = {}
-    while True:  # the type of a scalar is the join of its assignments; types only grow, so this ends
-        before = dict(variables)
-        state = Expressions(source, scopes, types, dict(inputs), {**variables, **types})
-        state.bindings = {}
-        statements = Statements(state)
-        body = statements.block(source.tree.body)
-        variables = {name: state.variables[name] for name in statements.assigned}
-        if variables == before:
-            break
+    webs = split(source.tree.body, scopes)
+    if webs is not None:
+        apart = grouped(webs, _translated(source, webs, types, inputs)[2])
+        scopes = apart or scopes
+    state, body, _ = _translated(source, scopes, types, inputs)
     kernel = Kernel(
         source.name,
         tuple(name for name in source.parameters if name in inputs or name in types),
         types,
         state.buffers,
         scopes.outputs,
-        body,
+        narrowed(body),
         source.file,
         source.lines,
         demands=tuple(state.demands.values()),
@@ -168,6 +199,27 @@ def parse(
     return as_pairs(kernel)
 
 
+def _translated(
+    source: Source, scopes: Scopes, types: dict[str, Type], inputs: Mapping[str, Buffer]
+) -> tuple[Expressions, tuple[Stmt, ...], dict[str, Type]]:
+    """Return what is known of a function at its end, its statements, and the types of its scalars."""
+    variables: dict[str, Type] = {}
+    for times in itertools.count():  # the type of a scalar holds its values, which may depend on the type
+        before = variables
+        state = Expressions(source, scopes, types, dict(inputs), {**variables, **types})
+        state.bindings = {}
+        statements = Statements(state)
+        body = statements.block(source.tree.body)
+        variables = statements.types
+        if times > ROUNDS:
+            variables = {n: holding((Var(n, before[n]), Var(n, of))) for n, of in variables.items()}
+        if variables == before:
+            return state, body, variables
+    raise AssertionError("unreachable")
+
+
+ROUNDS = 16
+"""Times that a function is read before types of scalars only grow, so that they become known in any case."""
 _PYTHON = {bool: BOOL, int: INT, float: FLOAT}
 
 

@@ -6,7 +6,6 @@ The interpreter of the IR and the compiled code must give the same results.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from types import CellType, FunctionType, ModuleType
 from typing import Any
@@ -14,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import ArgumentTypeError
-from .desugar.spellings import word_of
+from .desugar.makers import MAKERS, made
+from .desugar.spellings import is_module_of_words, word_of
 from .float8 import as_array, as_float8
 from .language import WORDS
 from .records import with_records
@@ -91,7 +91,7 @@ def _seen(value: Any, copies: dict[FunctionType, FunctionType]) -> Any:
     """Return what a kernel sees of a value from outside: helpers and modules have the words' meaning."""
     if isinstance(value, FunctionType) and not hasattr(value, "__wrapped__"):
         return _with_words(value, copies)
-    return _Module(value) if value is np or value is math else as_float8(value)
+    return _Module(value) if is_module_of_words(value) else as_float8(value)
 
 
 class _Module:
@@ -102,4 +102,7 @@ class _Module:
 
     def __getattr__(self, name: str) -> Any:
         word = word_of(self._module, name)
-        return getattr(self._module, name) if word is None else WORDS[word].meaning
+        if word is not None:
+            return WORDS[word].meaning
+        value = getattr(self._module, name)
+        return made(value) if self._module is np and name in MAKERS else value

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from ...core.errors import ArgumentValueError
-from ..ir.grammar import INT, Buffer, Const, Demand, Expr, Op, Size, Var, walk
+from ..ir.grammar import BOOL, INT, Buffer, Const, Demand, Expr, Op, Size, Var, walk
 from ..ir.operate import operate
 from ..ir.printing import expression
 from ..ir.types import Refusal
 from .access import Access, count, load
-from .rows import Index, Row, Value, View, broadcast, difference, lifted, part
+from .rows import Index, Row, Value, View, at_most_one, difference, is_narrow_step, lifted, of_one_place, part
 
 
 class RowAccess(Access):
@@ -26,10 +27,16 @@ class RowAccess(Access):
         return Row(buffer.shape, element, View(buffer.name, tuple))
 
     def base(self, node: ast.expr) -> tuple[Row, list[ast.expr]] | None:
-        """Return the tensor or row that ``a[i][j:k]`` is a part of, and the parts; None for another value."""
+        """Return the tensor or row that ``a[i][j:k]`` is a part of, and the parts; None for another value.
+
+        What follows a slice counts the dimensions that the slice leaves: ``a[1:3][0]`` is ``a[1]``.
+        """
         parts: list[ast.expr] = []
         while isinstance(node, ast.Subscript):
-            parts = [*(node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]), *parts]
+            own = _parts(node)
+            if parts and any(isinstance(one, ast.Slice) for one in own):
+                return None if self.base(node) is None else (self.place(node), parts)
+            parts = [*own, *parts]
             node = node.value
         unique = self.scopes.names.get(node) if isinstance(node, ast.Name) else None
         if unique in self.rows:
@@ -44,7 +51,12 @@ class RowAccess(Access):
         row, parts = found
         sliced = any(isinstance(one, ast.Slice) for one in parts)
         several = any(self.tuple_of(one) is not None for one in parts if not isinstance(one, ast.Slice))
-        return self._is_named(node) or sliced or (len(parts) < len(row.sizes) and not several)
+        return (
+            self._is_named(node)
+            or _is_of_slice(node.value)
+            or sliced
+            or (len(parts) < len(row.sizes) and not several)
+        )
 
     def _is_named(self, node: ast.expr) -> bool:
         while isinstance(node, ast.Subscript):
@@ -97,9 +109,17 @@ class RowAccess(Access):
             return None if one is None else self.integer(self.expression(one), "an end of a slice", one, node)
 
         try:
-            return part(size, (end(text.lower), end(text.upper), end(text.step)), self.is_natural)
+            start, stop, step = end(text.lower), end(text.upper), end(text.step)
+            stride = 1 if step is None else step.value if isinstance(step, Const) else 0
+            one_place = start is not None and of_one_place(size, start, stop, int(stride))
+            if one_place and start is not None and self.is_inside(start, size):
+                return start, Const(1, INT), 1
+            found = part(size, (start, stop, step), self.is_natural)
         except Refusal as refusal:
             self.fail(refusal.rule, node, ast.unparse(node), refusal.hint)
+        if start is not None and stop is not None and step is None and is_narrow_step(start, stop):
+            self.narrow.add(found[1])
+        return found
 
     def is_natural(self, value: Expr) -> bool:
         """Whether a number cannot be negative: a size, a loop variable from 0 or more on, a sum of these."""
@@ -114,30 +134,76 @@ class RowAccess(Access):
                 return all(map(self.is_natural, args))
         return False
 
+    def is_inside(self, place: Expr, size: Expr) -> bool:
+        """Whether a place is in a dimension of this size: a loop variable, or a fixed distance from one."""
+        for variable, least, end in self.ranges:
+            apart = difference(place, variable)
+            if apart is not None:
+                lowest, past = (operate("+", one, Const(apart, INT)) for one in (least, end))
+                if self.is_natural(lowest) and _is_within(past, size):
+                    return True
+        return False
+
     def lift(self, node: ast.expr, function: Callable[..., Expr], *operands: Value) -> Value:
         """Return the function of numbers and rows."""
         return lifted(function, *operands, common=lambda one, other: self.equal(node, one, other))
 
     def equal(self, node: ast.AST, one: Expr, other: Expr) -> Expr:
-        """Return the size of two rows that are combined; raise if their sizes are never equal.
+        """Return the size of two rows that are combined; raise if no call can combine them.
 
-        Sizes that each call has before it runs are compared there. Others give the greater one: then the loop
-        leaves the smaller row, and the index is an error.
+        One that is at most 1 is broadcast to the other. Of two such ones none is: the row is empty if one is.
+        """
+        units = (at_most_one(one), at_most_one(other))
+        if all(units):
+            return operate("min", one, other)
+        if any(units):
+            return self.stretched(node, *((one, other) if units[0] else (other, one)))
+        return self.same(node, one, other)
+
+    def stretched(self, node: ast.AST, unit: Expr, size: Expr) -> Expr:
+        """Return the size of a row to which a slice of one place is broadcast.
+
+        The slice is empty where its place is outside. Each call checks that before it runs; where the place
+        depends on a loop it must be proved inside, by the loop's range.
+        """
+        if not self.is_symbolic(unit):
+            self._fail_of_unit(node)
+        sizes = [Const(1, INT), *([size] if self.is_symbolic(size) else [])]
+        equal = [_compared("==", unit, one) for one in sizes]
+        condition = equal[0] if len(equal) == 1 else Op("or", tuple(equal), BOOL)
+        self._demand(node, unit, condition, " or ".join(map(expression, sizes)))
+        return size
+
+    def _fail_of_unit(self, node: ast.AST) -> NoReturn:
+        rule = f"rows of different sizes are combined: {ast.unparse(node)}"
+        way = "loop over range(x.shape[0]), for x[i : i + 1]; or write the element: x[i]"
+        seen = "a slice of one place that may be outside of its tensor"
+        self.fail(f"{rule}, and only a size that is 1 for certain is broadcast", node, seen, way)
+
+    def same(self, node: ast.AST, one: Expr, other: Expr) -> Expr:
+        """Return the size of two rows whose sizes must be equal; raise if they never are.
+
+        Sizes that each call has before it runs are compared there, others before the loops of the row.
         """
         apart = difference(one, other)
         sizes = [str(size.value) for size in (one, other) if isinstance(size, Const)]
-        rule = f"rows of different sizes are combined: {ast.unparse(node)}"
         if apart is not None:
+            rule = f"rows of different sizes are combined: {ast.unparse(node)}"
             seen = " and ".join(sizes) if len(sizes) == 2 else f"sizes that differ by {apart}"
             self.fail(rule, node, seen, kind=ArgumentValueError)
         if not (self.is_symbolic(one) and self.is_symbolic(other)):
-            return operate("max", one, other)
-        none = Const(0, INT)
-        condition = operate("==", operate("max", one, none), operate("max", other, none))
-        line = getattr(node, "lineno", 0)
-        text = f"line {line}: {rule}, where {expression(one)} must be {expression(other)}"
-        self.demands.setdefault((one, other), Demand(condition, text))
+            narrow = [size in self.narrow for size in (one, other)]
+            if any(narrow) and not all(narrow) and not any(map(at_most_one, (one, other))):
+                self._fail_of_unit(node)
+            self.unequal.append(_compared("!=", one, other))
+            return one
+        self._demand(node, one, _compared("==", one, other), expression(other))
         return one
+
+    def _demand(self, node: ast.AST, size: Expr, condition: Expr, wanted: str) -> None:
+        rule = f"rows of different sizes are combined: {ast.unparse(node)}"
+        text = f"line {getattr(node, 'lineno', 0)}: {rule}, where {expression(size)} must be {wanted}"
+        self.demands.setdefault((size, condition), Demand(condition, text))
 
     def is_symbolic(self, size: Expr) -> bool:
         """Whether a size is computed from sizes of parameters, attributes and constants."""
@@ -151,10 +217,41 @@ class RowAccess(Access):
         if len(value.sizes) > len(sizes):
             rule = f"a row of {count(value.sizes, 'dimension')} does not fit"
             self.fail(rule, node, f"a place of {count(sizes, 'dimension')}", kind=ArgumentValueError)
-        for one, other in zip(reversed(sizes), reversed(value.sizes), strict=False):
-            if one == Const(1, INT) and difference(one, other) != 0:
-                self.equal(node, one, other)
-        return broadcast([tuple(sizes), value.sizes], lambda one, other: self.equal(node, one, other))
+        missing = len(sizes) - len(value.sizes)
+        pairs = zip(sizes[missing:], value.sizes, strict=True)
+        return (*sizes[:missing], *(self._fitting(node, place, size) for place, size in pairs))
+
+    def _fitting(self, node: ast.AST, place: Expr, size: Expr) -> Expr:
+        if size == Const(1, INT) or difference(place, size) == 0:
+            return place
+        if at_most_one(size) and (self.is_symbolic(size) or not at_most_one(place)):
+            return self.stretched(node, size, place)
+        return self.same(node, place, size)
+
+
+def _parts(node: ast.Subscript) -> list[ast.expr]:
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def _is_of_slice(node: ast.expr) -> bool:
+    """Whether an expression has subscripts, and one of them a slice."""
+    if not isinstance(node, ast.Subscript):
+        return False
+    return any(isinstance(one, ast.Slice) for one in _parts(node)) or _is_of_slice(node.value)
+
+
+def _compared(operator: str, one: Expr, other: Expr) -> Expr:
+    """Return whether two sizes are equal, or not; one below 0 is that of a row of no elements."""
+    none = Const(0, INT)
+    return operate(operator, operate("max", one, none), operate("max", other, none))
+
+
+def _is_within(end: Expr, size: Expr) -> bool:
+    """Whether an end is at most a size, whatever the call."""
+    if isinstance(end, Op) and end.name == "min":
+        return any(_is_within(one, size) for one in end.args)
+    apart = difference(end, size)
+    return apart is not None and apart <= 0
 
 
 def _place(position: int, start: Expr, step: int) -> Callable[[Index], Expr]:

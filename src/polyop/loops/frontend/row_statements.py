@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ...core.errors import ArgumentValueError
+from ..ir.failing import EMPTY_ROW, OTHER_SIZE, RULES, failing_index, failing_load
 from ..ir.grammar import (
     FLOAT,
     INT,
@@ -14,6 +15,7 @@ from ..ir.grammar import (
     Const,
     Expr,
     For,
+    If,
     Load,
     Stmt,
     Store,
@@ -22,12 +24,13 @@ from ..ir.grammar import (
     substitute,
     walk,
 )
+from ..ir.held import holding, stored_as
 from ..ir.operate import operate
 from ..ir.reductions import reduction
-from ..ir.types import cast, converted, join, kind
+from ..ir.types import cast, converted, kind
 from .expressions import Expressions
 from .loop_heads import Loops
-from .rows import Index, Row, Value, View, at, reads
+from .rows import Index, Row, Value, View, at, is_empty, reads
 
 FILLED = {"+": 0, "*": 1}
 """The values from which sums and products start."""
@@ -72,13 +75,27 @@ class RowStatements(Loops):
     def over(
         self, sizes: Sequence[Expr], name: str, body: Callable[[Index], Stmt], node: ast.AST
     ) -> list[Stmt]:
-        """Return the loops over all places of a row."""
+        """Return the loops over all places of a row, after the checks of the rows that are combined."""
         line = getattr(node, "lineno", 0)
         loops = [Var(self.new(name), INT) for _ in sizes]
         stmt = body(loops)
+        unequal, self.state.unequal = self.state.unequal, []
+        first = body([Const(0, INT)] * len(sizes)) if unequal else stmt
+        checks = [If(wrong, (self.failing(first, OTHER_SIZE, node),), line=line) for wrong in unequal]
         for loop, size in reversed(list(zip(loops, sizes, strict=True))):
             stmt = For(loop.name, Const(0, INT), size, (stmt,), line)
-        return [stmt]
+        return [*checks, stmt]
+
+    def failing(self, stmt: Stmt, rule: int, node: ast.AST) -> Stmt:
+        """Return a statement that raises a rule in place of a store, or of an assignment to a scalar."""
+        match stmt:
+            case Store(buffer=buffer, index=index, value=value, line=line):
+                return Store(buffer, failing_index(rule, len(index)), value, line=line)
+            case Assign(name=name, value=value, line=line):
+                read = failing_load(rule, [value], self.state.buffers, value.type, line)
+                if read is not None:
+                    return Assign(name, read, line=line)
+        return self.state.fail(RULES[rule], node, hint="write a loop over the elements")
 
     def name_row(self, target: ast.Name, value: Row, node: ast.stmt) -> list[Stmt]:
         """Return the statements of ``name = row``: none for a part of a tensor, a view as in NumPy."""
@@ -112,7 +129,7 @@ class RowStatements(Loops):
         if not all(map(state.is_symbolic, value.sizes)):
             rule = "the size of this row differs between iterations, so it has no memory of its own"
             state.fail(rule, node, hint="write a loop over the elements", kind=ArgumentValueError)
-        of = value.first.type
+        of = stored_as(value.first.type)
         none = Const(0, INT)
         sizes = tuple(s if state.is_natural(s) else operate("max", s, none) for s in value.sizes)
         buffer = Buffer(name, of.dtype, sizes, "local", node.lineno)
@@ -126,9 +143,7 @@ class RowStatements(Loops):
 
     def table(self, target: ast.Name, items: Sequence[Expr], node: ast.stmt) -> list[Stmt]:
         """Return the statements of ``w = [1.0, 2.0, 1.0]``: a temporary, and a store for each item."""
-        of = items[0].type
-        for item in items[1:]:
-            of = join(of, item.type)
+        of = stored_as(holding(items))
         size = Const(len(items), INT)
         unique = self.names[target]
         buffer = Buffer(unique, of.dtype, (size,), "local", node.lineno)
@@ -153,6 +168,9 @@ class RowStatements(Loops):
         start = start if start.type == to else cast(start, to)
         line = node.lineno
         state.before.append(Assign(name, start, line=line))
+        if operator not in FILLED:
+            first = Assign(name, start, line=line)
+            state.before += self.nonempty(node, first, row)
 
         def body(index: Index) -> Stmt:
             value = operate(operator, Var(name, to), cast(row.element(index), to))
@@ -160,6 +178,19 @@ class RowStatements(Loops):
 
         state.before += self.over(row.sizes, "k", body, node)
         return Var(name, to)
+
+    def nonempty(self, node: ast.expr, first: Assign, row: Row) -> list[Stmt]:
+        """Return what fails where a row has no element."""
+        checks: list[Stmt] = []
+        for size in row.sizes:
+            empty = is_empty(size)
+            if empty:
+                rule = f"{ast.unparse(node)} is of a row without elements"
+                self.state.fail(rule, node, kind=ArgumentValueError)
+            if empty is None:
+                condition = operate("<=", size, Const(0, INT))
+                checks.append(If(condition, (self.failing(first, EMPTY_ROW, node),), line=first.line))
+        return checks
 
 
 def _summed(of: Type) -> Type:

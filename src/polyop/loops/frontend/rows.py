@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..ir.grammar import INT, Const, Expr, Load, Op, walk
+from ..ir.grammar import INT, Const, Expr, Load, Op, Size, walk
 from ..ir.operate import operate
-from ..ir.types import Refusal
+from ..ir.types import Refusal, kind
 
 Index = Sequence[Expr]
 
@@ -64,13 +64,29 @@ def at(value: Value, index: Index) -> Expr:
         return value
     own = index[len(index) - len(value.sizes) :]
     pairs = zip(value.sizes, own, strict=True)
-    return value.element([Const(0, INT) if size == Const(1, INT) else place for size, place in pairs])
+    return value.element([Const(0, INT) if at_most_one(size) else place for size, place in pairs])
+
+
+def at_most_one(size: Expr) -> bool:
+    """Whether a size is 1, or that of a slice of one place, which is empty where the place is outside.
+
+    :func:`part` gives such a slice a size that says so: ``min(..., 1)``.
+    """
+    match size:
+        case Const(value=number):
+            return number <= 1
+        case Op(name="min", args=args):
+            return any(map(at_most_one, args))
+        case Op(name="max", args=args):
+            return all(map(at_most_one, args))
+    return False
 
 
 def broadcast(shapes: Sequence[tuple[Expr, ...]], common: Common) -> tuple[Expr, ...]:
     """Return the sizes to which rows of these sizes are broadcast.
 
-    ``common`` returns the size of two that have to be equal, and are not written in the same way.
+    ``common`` returns the size of two that have to be equal, or one of them at most 1, and are not written in
+    the same way.
     """
     rank = max(map(len, shapes))
     result: list[Expr] = []
@@ -131,9 +147,52 @@ def part(
         both = isinstance(stop, Const) and isinstance(size, Const)
         stop = min(stop, size, key=_value) if both else operate("min", stop, size)
     length = operate("-", stop, start)
-    if step > 1:
+    one_place = of_one_place(size, ends[0], ends[1], step)
+    if one_place and not at_most_one(length):
+        length = operate("min", length, Const(1, INT))
+    if step > 1 and not one_place:
         length = operate("//", operate("+", length, Const(step - 1, INT)), Const(step, INT))
     return start, length, step
+
+
+def is_empty(size: Expr) -> bool | None:
+    """Whether a dimension of a row has no element where its first one exists; None where sizes decide."""
+    start = 0
+    if isinstance(size, Op) and size.name == "-":
+        if isinstance(size.args[0], Size):
+            return False  # to the end of the tensor
+        if isinstance(size.args[1], Const):
+            start, size = _value(size.args[1]), size.args[0]
+    if isinstance(size, Op) and size.name == "min":
+        ends = [end for end in size.args if not isinstance(end, Size)]
+        size = ends[0] if len(ends) == 1 else size
+    if isinstance(size, Const):
+        return _value(size) <= start
+    return False if isinstance(size, Size) and not start else None
+
+
+def of_one_place(size: Expr, start: Expr | None, stop: Expr | None, step: int = 1) -> bool:
+    """Whether the ends of a slice are one step apart, as in ``x[i : i + 1]``, ``x[-1:]`` and ``x[1:3:2]``."""
+    if start is None:
+        start = Const(0, INT)
+    elif stop is None and isinstance(start, Const) and start.value < 0:
+        start = operate("+", size, start)
+    apart = difference(size if stop is None else stop, start)
+    return apart is not None and 0 < apart <= step
+
+
+def is_narrow_step(start: Expr, stop: Expr) -> bool:
+    """Whether the ends of a slice are one apart unless a dtype wraps: ``x[i : i + 1]`` where i is an int8."""
+    return difference(_as_written(stop), _as_written(start)) == 1
+
+
+def _as_written(end: Expr) -> Expr:
+    """Return an end as it is before it becomes an int64."""
+    while isinstance(end, Op) and end.name in ("cast", "min") and kind(end.args[0].type) in "iu":
+        if end.name == "min" and end.args[1] != Const(2**63 - 1, end.type):
+            break
+        end = end.args[0]
+    return end
 
 
 def _value(size: Expr) -> int:

@@ -13,13 +13,15 @@ import linecache
 import warnings
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import CodeType, FunctionType
 from typing import Any
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
 from ...core.origin import of_function, place
+from .outside import Outside
 from .records import Record, defaults_of, flattened
+from .syntax_tree import is_target, path_of_names, walk
 from .wrapped import unwrapped
 
 MAX_LINE_SHOWN = 160
@@ -36,6 +38,8 @@ class Source:
     lines: dict[int, str]
     records: tuple[Record, ...] = ()
     """The parameters that are records; the tree has their fields as parameters."""
+    outside: Outside = field(default_factory=Outside)
+    """What the kernel reads from outside, with its helpers."""
 
     def function(self) -> FunctionType:
         """Return the function. The caller must hold a reference to it."""
@@ -78,31 +82,63 @@ class Source:
         where = place(self.file, line) + (f"\n    {text}" if text else "")
         return kind(f"loop kernel {self.name}", rule, seen, where=where, hint=hint)
 
-    def outer(self, name: str) -> Any:
-        """Return the value of a name from outside: of the closure or the module. Raises ``KeyError``."""
-        function = self.function()
-        free, cells = function.__code__.co_freevars, function.__closure__ or ()
-        if name in free:
-            try:
-                return cells[free.index(name)].cell_contents
-            except ValueError:  # the cell is still empty
-                raise KeyError(name) from None
-        return function.__globals__[name]
+    def outer(self, path: str) -> Any:
+        """Return the value of ``name`` or ``module.name`` from outside, as it was at the definition.
+
+        Raises ``KeyError``.
+        """
+        return self.outside.value(self.function(), path)
+
+    def helper(self, function: FunctionType) -> Source:
+        """Return the source of a helper of this function; it reads values of the same time."""
+        return replace(as_written(function), outside=self.outside)
+
+    def fix(self) -> None:
+        """Read all that the kernel and its helpers read from outside: from now on it does not change."""
+        if not self.outside.is_fixed:
+            self.read_outside(set())
+            self.outside.is_fixed = True
+
+    def read_outside(self, seen: set[FunctionType]) -> None:
+        """Read what the text names, and what the helpers name that are not in ``seen``."""
+        seen.add(self.function())
+        bound = {n.id for n in walk(self.tree) if isinstance(n, ast.Name) and is_target(n)}
+        bound |= set(self.parameters)
+        for path in dict.fromkeys(p for one in self.tree.body for n in walk(one) if (p := path_of_names(n))):
+            if path.partition(".")[0] in bound:
+                continue
+            with contextlib.suppress(KeyError):
+                value = self.outer(path)
+                if isinstance(value, FunctionType) and value not in seen:
+                    with contextlib.suppress(PolyopError):  # the call, if there is one, says what is wrong
+                        self.helper(value).read_outside(seen)
 
 
-_sources: weakref.WeakKeyDictionary[Any, Source] = weakref.WeakKeyDictionary()
+_written: weakref.WeakKeyDictionary[Any, Source] = weakref.WeakKeyDictionary()
+_kernels: weakref.WeakKeyDictionary[Any, Source] = weakref.WeakKeyDictionary()
 
 
 def read(function: Callable[..., Any]) -> Source:
-    """Return the source of a function; it is read once.
+    """Return the source of a kernel, which has attributes in place of records; see :func:`as_written`."""
+    original = unwrapped(function) if callable(function) else function
+    if isinstance(original, FunctionType) and original in _kernels:
+        return _kernels[original]
+    source = as_written(function)
+    flat: Source = flattened(source)
+    _kernels[source.function()] = flat
+    return flat
+
+
+def as_written(function: Callable[..., Any]) -> Source:
+    """Return the source of a function with its parameters as they are, as of a helper; it is read once.
 
     Raises ``ArgumentTypeError`` for anything but a function made by ``def``, ``UnsupportedError`` for
     a function that a decorator wraps, and ``ArgumentValueError`` if its source cannot be found, or if
     the file has changed since it was imported.
     """
     original = unwrapped(function) if callable(function) else function
-    if isinstance(original, FunctionType) and original in _sources:
-        return _sources[original]
+    if isinstance(original, FunctionType) and original in _written:
+        return _written[original]
     subject = f"the loop kernel {getattr(function, '__name__', function)}"
     if not isinstance(original, FunctionType) or original.__name__ == "<lambda>":
         seen = "a lambda" if isinstance(original, FunctionType) else type(function).__name__
@@ -129,9 +165,8 @@ def read(function: Callable[..., Any]) -> Source:
     if source is None:
         rule = "the text of its file is not what Python runs: the file has changed since it was imported"
         raise ArgumentValueError(subject, rule, where=of_function(original), hint="import it again")
-    flat: Source = flattened(source)
-    _sources[original] = flat
-    return flat
+    _written[original] = source
+    return source
 
 
 def is_current(function: FunctionType) -> bool:

@@ -4,33 +4,36 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections.abc import Sequence
 
 from ...core.errors import ArgumentValueError
+from ..ir.failing import OTHER_NUMBER
 from ..ir.grammar import (
     BOOL,
     INT,
     Assign,
     Buffer,
     Const,
+    Demand,
     Expr,
     For,
     If,
     Op,
-    Size,
     Stmt,
     Store,
     Type,
     Var,
     walk,
 )
+from ..ir.held import holding
 from ..ir.reductions import reduction
-from ..ir.types import Refusal, cast, converted, join
+from ..ir.types import Refusal, cast, converted
 from .access import count
 from .desugar.nodes import Undefined
 from .desugar.tables import Numbers
-from .expressions import Expressions, binary
 from .language import BUFFERS
 from .loop_heads import size_text
+from .powers import conditions, without_checks
 from .row_statements import RowStatements
 from .rows import Row
 
@@ -44,15 +47,16 @@ class Statements(RowStatements):
 
     def statement(self, node: ast.stmt) -> list[Stmt]:
         """Return the statements of the IR for one of Python: none for a declaration. Errors name the line."""
-        outside, self.state.before = self.state.before, []
+        state = self.state
+        outside, state.before, state.unequal = (state.before, state.unequal), [], []
         try:
             statements = self._statement(node)
         except Refusal as refusal:
-            self.state.fail(refusal.rule, node, refusal.seen, refusal.hint)
+            state.fail(refusal.rule, node, refusal.seen, refusal.hint)
         else:
-            return [*self.state.before, *statements]
+            return [*state.before, *statements]
         finally:
-            self.state.before = outside
+            state.before, state.unequal = outside
 
     def _statement(self, node: ast.stmt) -> list[Stmt]:
         match node:
@@ -79,8 +83,8 @@ class Statements(RowStatements):
         """Return the statements of ``target op= value``."""
         row = self.target_row(target)
         if row is not None:
-            return self.store_row(node, row, self.state.value(value), binary(op))
-        updated = binary(op)(self.state.expression(target), self.state.expression(value))
+            return self.store_row(node, row, self.state.value(value), self.state.binary(op, node))
+        updated = self.state.binary(op, node)(self.state.expression(target), self.state.expression(value))
         return self.store(target, updated, node)
 
     def numbers(self, target: ast.expr, value: Numbers, node: ast.stmt) -> list[Stmt]:
@@ -120,7 +124,9 @@ class Statements(RowStatements):
         if isinstance(value, Undefined):
             assert isinstance(target, ast.Name)
             to = state.variables.get(self.names[target])  # unknown until its other assignments have been seen
-            return [] if to is None else self.store(target, cast(Const(0, INT), to), node)
+            return (
+                [] if to is None else [self.assignment(self.names[target], cast(Const(0, INT), to), to, node)]
+            )
         row = self.target_row(target) if isinstance(target, ast.Subscript) else None
         if row is not None:
             return self.store_row(node, row, state.value(value), None)
@@ -129,6 +135,9 @@ class Statements(RowStatements):
             return self.table(target, items, node)
         if items is None:
             result = state.value(value)
+            if isinstance(target, (ast.Tuple, ast.List)):
+                parts, wrong = state.unpacked(result, len(target.elts), value, node)
+                return self.unpack(target.elts, parts, wrong, node)
             if isinstance(result, Row) and isinstance(target, ast.Name):
                 return self.name_row(target, result, node)
             return self.store(target, state.scalar(result, value), node)
@@ -146,6 +155,25 @@ class Statements(RowStatements):
         )
         return []
 
+    def unpack(
+        self, names: Sequence[ast.expr], items: Sequence[Expr], wrong: Expr | None, node: ast.stmt
+    ) -> list[Stmt]:
+        """Return the assignments of the elements of a row to names, after a check of their number.
+
+        Where an element reads a name, or there is a check, all are kept before the first assignment.
+        """
+        kinds, before = self.state.scopes.kinds, list[Stmt]()
+        read = {e.name for one in items for e in walk(one) if isinstance(e, Var)}
+        if wrong is not None or any(kinds.get(name) == "scalar" for name in read):
+            kept = [Var(self.new("item"), one.type) for one in items]
+            own = [Assign(to.name, one, line=node.lineno) for to, one in zip(kept, items, strict=True)]
+            checks = (
+                [If(wrong, (self.failing(own[0], OTHER_NUMBER, node),), line=node.lineno)] if wrong else []
+            )
+            before, items = [*own, *checks], kept
+        pairs = zip(names, items, strict=True)
+        return [*before, *(stmt for name, item in pairs for stmt in self.store(name, item, node))]
+
     def store(self, target: ast.expr, value: Expr, node: ast.stmt) -> list[Stmt]:
         """Return ``target = value``; a scalar that only names a size or a constant is replaced by it."""
         state = self.state
@@ -157,18 +185,28 @@ class Statements(RowStatements):
         assert isinstance(target, ast.Name)
         unique = self.names[target]
         cheap = isinstance(value, Const) or value.type == INT  # a float is computed once, before the loops
-        if unique in state.scopes.once and cheap and _is_symbolic(value, state):
+        if unique in state.scopes.once and cheap and state.is_symbolic(without_checks(value)):
             state.bindings[unique] = value
             return []
-        before = state.variables.get(unique)
-        to = value.type if before is None else join(before, value.type)
-        if before is not None and before != to and BOOL in (before, value.type):
+        return [self.assigned(target, value, node)]
+
+    def assigned(self, target: ast.Name, value: Expr, node: ast.stmt) -> Stmt:
+        """Return the assignment of a scalar, whose type holds the values of all of its assignments."""
+        unique = self.names[target]
+        values = self.values.setdefault(unique, [])
+        before = values[-1].type if values else value.type
+        values.append(value)
+        if before != value.type and BOOL in (before, value.type):
             rule = f"{target.id} is a bool in one assignment and a number in another"
-            state.fail(rule, node, f"{before} and {value.type}", "use two names")
-        state.variables[unique] = to
-        if unique not in self.assigned:
-            self.assigned.append(unique)
-        return [reduction(Assign(unique, _retyped(value, to), line=node.lineno), to)]
+            self.state.fail(rule, node, f"{before} and {value.type}", "use two names")
+        self.types[unique] = holding(values)
+        if unique not in self.known:
+            self.state.variables[unique] = self.types[unique]
+        return self.assignment(unique, value, self.state.variables[unique], node)
+
+    def assignment(self, unique: str, value: Expr, to: Type, node: ast.stmt) -> Stmt:
+        """Return the assignment of a scalar of a type."""
+        return reduction(Assign(unique, _retyped(value, to), line=node.lineno), to)
 
     def declare(self, name: str, call: ast.Call, node: ast.stmt) -> list[Stmt]:
         """Add the tensor of ``output_tensor`` or ``allocate``.
@@ -179,8 +217,7 @@ class Statements(RowStatements):
         assert isinstance(call.func, ast.Name)
         sizes = state.tuple_of(call.args[0])
         if sizes is None:
-            hint = f"write ({ast.unparse(call.args[0])},)"
-            state.fail("a shape must be a tuple", node, ast.unparse(call.args[0]), hint)
+            sizes = (state.expression(call.args[0]),)  # of one dimension, as in NumPy
         shape = tuple(self.symbolic(size, node, size_text(call.args[0], k)) for k, size in enumerate(sizes))
         role = "output" if call.func.id == "output_tensor" else "local"
         buffer = Buffer(name, state.dtype(call.args[1]), shape, role, node.lineno, zeroed=True)
@@ -197,12 +234,15 @@ class Statements(RowStatements):
     def symbolic(self, size: Expr, node: ast.stmt, text: ast.expr | None) -> Expr:
         """Return a size as an int64; raise unless it is computed from shapes, attributes and constants."""
         size = self.state.integer(size, "a size", text, node)
-        if not _is_symbolic(size, self.state):
+        checks, size = list(conditions(size)), without_checks(size)
+        if not self.state.is_symbolic(size):
             rule = "a shape is computed from shapes of parameters, attributes and constants"
             hint = "a scalar in it must be assigned once, outside loops; it cannot read elements of tensors"
             self.state.fail(rule, node, hint=hint, kind=ArgumentValueError)
         if isinstance(size, Const) and size.value < 0:
             self.state.fail("a size cannot be negative", node, size.value, kind=ArgumentValueError)
+        rule = f"line {node.lineno}: an integer to a negative power is no integer"
+        self.state.demands.update(((check, size), Demand(check, rule)) for check in checks)
         return size
 
 
@@ -213,11 +253,3 @@ def _retyped(value: Expr, to: Type) -> Expr:
     if value.type.dtype != to.dtype or isinstance(value, Const):
         return cast(value, to)
     return Op("cast", (value,), to)
-
-
-def _is_symbolic(value: Expr, state: Expressions) -> bool:
-    """Whether a value reads only sizes, attributes and constants."""
-    return all(
-        isinstance(e, (Const, Size, Op)) or (isinstance(e, Var) and e.name in state.attributes)
-        for e in walk(value)
-    )

@@ -10,18 +10,14 @@ from .language import WORDS
 
 _LOOP = "write a loop over the elements"
 FUNCTIONS = {
-    "mean": "divide the sum of a row: sum(x[i]) / x.shape[1]",
     "cumsum": "add up in a loop: total += x[i], then y[i] = total",
     "matmul": "loop over i and j: c[i, j] = dot(a[i], b[:, j])",
     "amax": "write max(x[i]), of a row",
     "amin": "write min(x[i]), of a row",
     "argmax": "write a loop with an if: if x[i] > x[best]: best = i",
     "argmin": "write a loop with an if: if x[i] < x[best]: best = i",
-    "any": "write a loop: found = found or x[i] > 0",
-    "all": "write a loop: every = every and x[i] > 0",
     "select": "write where(condition, a, b)",
-    "clip": "write min(max(x, low), high)",
-    "clamp": "write min(max(x, low), high)",
+    "clamp": "write clip(x, low, high)",
     "print": "remove it: compiled code prints nothing",
     "enumerate": "write for i in range(x.shape[0]), and x[i] inside",
     "zip": "write for i in range(x.shape[0]), with x[i] and y[i] inside",
@@ -42,13 +38,13 @@ FUNCTIONS = {
     "polygamma": "write trigamma(x)",
     "expit": "write sigmoid(x)",
     "arctan2": "write atan2(y, x)",
-    "square": "write x * x",
     "reciprocal": "write 1 / x",
     "log10": "write log(x) / log(10.0)",
     "relu": "write max(x, 0)",
-    "zeros": "declare it: output_tensor(shape, dtype) is returned, allocate(shape, dtype) is not",
+    "zeros": "make it in a line of its own: t = np.zeros(shape, dtype)",
+    "full": "make it in a line of its own: t = np.full(shape, value, dtype)",
     "fill": "write a loop: y[i] = value",
-    "copy": "copy in a loop: y[i] = x[i]",
+    "copy": "make it in a line of its own: t = x.copy(), of a tensor",
     "item": "write x[i], or x[()] if x has no dimensions",
     "append": "write y[i] = ..., where y has its whole size from the start",
 }
@@ -56,13 +52,11 @@ FUNCTIONS = {
 FUNCTIONS |= {
     "list": "a table of numbers is [1.0, 2.0]; a tensor of its own is allocate(shape, dtype)",
     "str": "remove it: strings are not values of a kernel",
-    "divmod": "write a // b and a % b",
     "sorted": "sort outside of the kernel, or write the loops of a sort",
     "map": "write a loop, and the call in it",
     "type": 'compare the dtype: if x.dtype == "float32"',
     "slice": "write x[a:b]",
     "tqdm": "write its range: for i in range(n)",
-    "prange": "write for i in parallel(n)",
     "ndindex": "write for i, j in grid(x.shape)",
     "issubdtype": 'compare the dtype: if x.dtype == "float32"',
     "breakpoint": "call .python(...) of the kernel, which runs it as Python",
@@ -82,12 +76,11 @@ INDICES: dict[type[ast.AST], str] = {
 INPUTS = {
     "sum": "of a part along an axis write the row: sum(x[i]), sum(x[:, j])",
     "prod": "of a part along an axis write the row: prod(x[i]), prod(x[:, j])",
-    "round": "for two digits write round(x * 100) / 100",
     "pow": "write pow(x, y) % n",
     "dot": "a third tensor is written after it",
 }
 """What to write for a call with too many inputs, by the word."""
-for _name in ("empty", "ones", "full", "zeros_like", "empty_like", "ones_like", "full_like"):
+for _name in ("empty", "ones", "zeros_like", "empty_like", "ones_like", "full_like", "array"):
     FUNCTIONS[_name] = FUNCTIONS["zeros"]
 METHODS = {
     "size": "write x.shape[k], or x.size for the number of elements",
@@ -162,7 +155,7 @@ def suggestion_for_loop(over: ast.expr) -> str:
     """Return what to write for what a for loop runs over."""
     function = over.func if isinstance(over, ast.Call) else None
     name = function.attr if isinstance(function, ast.Attribute) else ""
-    if name in ("prange", "ndindex"):
+    if name == "ndindex":
         return FUNCTIONS[name]
     if isinstance(over, ast.Attribute) and over.attr == "shape":
         shape = ast.unparse(over)

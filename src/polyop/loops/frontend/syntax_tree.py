@@ -28,6 +28,23 @@ def walk(top: ast.AST) -> list[ast.AST]:
     return nodes
 
 
+def is_target(node: ast.Name) -> bool:
+    """Whether a name is the target of an assignment here."""
+    return isinstance(node.ctx, ast.Store)
+
+
+def path_of_names(node: ast.AST) -> str:
+    """Return the text of ``name`` or ``name.name``; of another expression an empty one.
+
+    >>> [path_of_names(ast.parse(text, mode="eval").body) for text in ("cfg.scale", "x[0].real")]
+    ['cfg.scale', '']
+    """
+    if isinstance(node, ast.Attribute):
+        owner = path_of_names(node.value)
+        return f"{owner}.{node.attr}" if owner else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def copied(node: Node) -> Node:
     """Return a copy of a tree, which shares nothing with it that a rewriting changes.
 

@@ -3,11 +3,12 @@
 Kernel  = parameters, attributes, buffers, outputs, body
 Buffer  = a tensor: input, output, inplace (an input that is returned) or local (``allocate``)
 Stmt    = For | If | Store | Assign
-Expr    = Const | Var | Size | Load | Op
+Expr    = Const | Var | Size | Load | Op | OpenEnd
 
-Loops run upwards by one, ``for v in lo .. hi-1``: the front end folds steps into the expressions. A
-reduction ``x = x op e`` is a Store or Assign whose ``op`` is "+", "*", "max" or "min". A variable's
-name is unique in the kernel, and its scope is the body of the loop (or kernel) of its first assignment.
+Loops run upwards by one, ``for v in lo .. hi-1``: the front end folds steps into the expressions. The ``hi``
+of a ``while`` is an OpenEnd, which has no value. A reduction ``x = x op e`` is a Store or Assign whose
+``op`` is "+", "*", "max" or "min". A variable's name is unique in the kernel, and its scope is the body of
+the loop (or kernel) of its first assignment.
 Operators have Python's meaning, as ``//`` and ``%`` of negative numbers; ``OPERATORS`` lists them.
 """
 
@@ -24,11 +25,13 @@ from ...core.origin import place
 class Type:
     """The dtype of a scalar. ``weak``: a Python number, which takes the dtype of the other operand.
 
-    A weak int is "int64", a weak float "float64"; a comparison is "bool".
+    A weak int is "int64", a weak float "float64"; a comparison is "bool". ``counts``: the dtype that
+    it counts as in arithmetic, where the value is held in a wider one; only the front end has such types.
     """
 
     dtype: str
     weak: bool = False
+    counts: str = ""
 
     def __str__(self) -> str:
         """Return the dtype, or the Python type of a weak one."""
@@ -92,12 +95,28 @@ class Op:
     type: Type
 
 
-Expr = Const | Var | Size | Load | Op
+@dataclass(frozen=True, slots=True)
+class OpenEnd:
+    """The end of a ``while``: how often it runs is known only when it has run.
+
+    It stands nowhere but as the ``hi`` of a loop, and has no value: it is not affine, nothing is computed
+    from it, and no printer prints it. Flags alone end such a loop (stops.py). ``name`` is the loop's name at
+    first, so that two ends are equal only if they are of the same ``while``.
+    """
+
+    name: str
+    type: Type = INT
+
+
+Expr = Const | Var | Size | Load | Op | OpenEnd
 
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """``for var in lo .. hi-1``. ``hint`` is the kind of loop that the author wrote: "", "serial", ..."""
+    """``for var in lo .. hi-1``. ``hint`` is the kind of loop that the author wrote: "", "serial", ...
+
+    A ``while`` has an :class:`OpenEnd` as its ``hi``.
+    """
 
     var: str
     lo: Expr
@@ -155,6 +174,7 @@ class Buffer:
     means always. ``first_read`` is the line of a read before any write, or 0.
     ``exact``: its values are compared for equality, so they are never computed a second time.
     ``pairs``: callers see complex numbers; the last dimension, of size 2, is the real and the imaginary part.
+    ``counted``: a tape that a counter indexes. Each element is written before it is read, and most never are.
     """
 
     name: str
@@ -167,6 +187,7 @@ class Buffer:
     first_read: int = 0
     exact: bool = False
     pairs: bool = False
+    counted: bool = False
 
     @property
     def outer_dtype(self) -> str:
@@ -229,7 +250,8 @@ class Operator:
 
     ``result``: "same" as the arguments' common type; "bool"; "float" (an integer becomes a
     float first, by NumPy's rule: int8 float16, int16 float32, wider float64; a Python int float64);
-    "cast", "select": see :class:`Op`. ``kinds`` are the kinds of dtypes that it accepts (b i u f).
+    "cast", "select": see :class:`Op`. ``kinds`` are the kinds of dtypes that it accepts (b i u f);
+    with "f" alone an integer becomes a float too.
     An ``arity`` of 0 means any number.
     """
 
@@ -239,6 +261,12 @@ class Operator:
     kinds: str = "biuf"
 
 
+_OF_FLOATS = (
+    "exp", "exp2", "expm1", "log", "log1p", "log2",
+    "sqrt", "rsqrt", "cbrt", "sinh", "cosh", "tanh", "sigmoid", "erf", "erfc", "lgamma",
+    "digamma", "trigamma", "sin", "cos", "tan", "asin", "acos", "atan",
+)  # fmt: skip
+"""Functions of one float."""
 OPERATORS: dict[str, Operator] = {
     row.name: row
     for row in (
@@ -253,6 +281,10 @@ OPERATORS: dict[str, Operator] = {
         Operator("min", 2),
         Operator("atan2", 2, "float"),
         Operator("hypot", 2, "float"),
+        Operator("copysign", 2, "float"),
+        Operator("fmod", 2, "same", "iuf"),
+        Operator("gcd", 2, "same", "iu"),
+        Operator("lcm", 2, "same", "iu"),
         Operator("ceil_div", 2, "same", "iu"),
         Operator("&", 2, "same", "biu"),
         Operator("|", 2, "same", "biu"),
@@ -277,32 +309,10 @@ OPERATORS: dict[str, Operator] = {
         Operator("ceil", 1, "same", "iuf"),
         Operator("trunc", 1, "same", "iuf"),
         Operator("round", 1, "same", "iuf"),
-        Operator("exp", 1, "float"),
-        Operator("exp2", 1, "float"),
-        Operator("expm1", 1, "float"),
-        Operator("log", 1, "float"),
-        Operator("log1p", 1, "float"),
-        Operator("log2", 1, "float"),
-        Operator("sqrt", 1, "float"),
-        Operator("rsqrt", 1, "float"),
-        Operator("sinh", 1, "float"),
-        Operator("cosh", 1, "float"),
-        Operator("tanh", 1, "float"),
-        Operator("sigmoid", 1, "float"),
-        Operator("erf", 1, "float"),
-        Operator("erfc", 1, "float"),
-        Operator("lgamma", 1, "float"),
-        Operator("digamma", 1, "float"),
-        Operator("trigamma", 1, "float"),
-        Operator("sin", 1, "float"),
-        Operator("cos", 1, "float"),
-        Operator("tan", 1, "float"),
-        Operator("asin", 1, "float"),
-        Operator("acos", 1, "float"),
-        Operator("atan", 1, "float"),
-        Operator("isnan", 1, "bool"),
-        Operator("isinf", 1, "bool"),
-        Operator("isfinite", 1, "bool"),
+        *(Operator(name, 1, "float") for name in _OF_FLOATS),
+        Operator("isnan", 1, "bool", "f"),
+        Operator("isinf", 1, "bool", "f"),
+        Operator("isfinite", 1, "bool", "f"),
         Operator("philox_low", 3, "same", "u"),
         Operator("philox_high", 3, "same", "u"),
         Operator("cast", 1, "cast"),
@@ -334,7 +344,7 @@ def walk(node: Expr | Stmt) -> Iterator[Expr]:
     stack = [node]
     while stack:
         top = stack.pop()
-        if isinstance(top, (Const, Var, Size, Load, Op)):
+        if isinstance(top, (Const, Var, Size, Load, Op, OpenEnd)):
             yield top
         stack.extend(reversed(children(top)))
 
@@ -398,7 +408,7 @@ def rewrite(node: Any, change: Callable[[Expr], Expr]) -> Any:
             return change(replace(node, index=tuple(rewrite(i, change) for i in index)))
         case Op(args=args):
             return change(replace(node, args=tuple(rewrite(a, change) for a in args)))
-        case Const() | Var() | Size():
+        case Const() | Var() | Size() | OpenEnd():
             return change(node)
         case For(lo=lo, hi=hi, body=body):
             inner = tuple(rewrite(s, change) for s in body)

@@ -6,6 +6,7 @@ code, is tested against it. Each expression becomes a Python function of the var
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,8 +15,24 @@ import numpy as np
 
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentValueError
-from .grammar import Assign, Buffer, Const, Expr, For, If, Kernel, Load, Op, Size, Stmt, Store, Type, Var
-from .scalars import FUNCTIONS, numpy_type
+from .grammar import (
+    Assign,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    OpenEnd,
+    Size,
+    Stmt,
+    Store,
+    Type,
+    Var,
+)
+from .scalars import FUNCTIONS, as_type, numpy_type
 from .stops import stop_flags
 from .types import kind
 
@@ -116,12 +133,13 @@ class _Machine:
                 return lambda values: values.__setitem__(name, make(combine(values[name], evaluate(values))))
 
     def loop(self, node: For) -> Callable[[Values], None]:
-        lo, hi, body = self.expression(node.lo), self.expression(node.hi), self.block(node.body)
-
+        lo, body = self.expression(node.lo), self.block(node.body)
+        hi = None if isinstance(node.hi, OpenEnd) else self.expression(node.hi)
         flags = [self.expression(flag) for flag in stop_flags(node)]
 
         def run(values: Values) -> None:
-            for number in range(int(lo(values)), int(hi(values))):
+            first = int(lo(values))
+            for number in itertools.count(first) if hi is None else range(first, int(hi(values))):
                 if any(flag(values) for flag in flags):
                     break
                 values[node.var] = np.int64(number)
@@ -172,6 +190,8 @@ class _Machine:
                 return lambda values: array[index_of(values)]
             case Op():
                 return self.operator(node, make)
+            case OpenEnd(name=name):
+                raise AssertionError(f"the end of the while {name} has no value")
 
     def operator(self, node: Op, make: Callable[[Any], Any]) -> Evaluate:
         args = [self.expression(a) for a in node.args]
@@ -184,7 +204,7 @@ class _Machine:
                 return lambda values: one(values) if test(values) else other(values)
             case "cast", [one]:
                 target = dtype(node.type.dtype).numpy
-                return lambda values: np.asarray(one(values)).astype(target)[()]
+                return lambda values: as_type(one(values), target)
         function = FUNCTIONS[node.name]
         if len(args) == 1:
             (argument,) = args

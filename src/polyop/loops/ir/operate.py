@@ -14,9 +14,11 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from .compare import COMPARED, are_integers, compared
 from .complex_numbers import operate_complex
 from .grammar import BOOL, FLOAT, INT, OPERATORS, PARTS, Const, Expr, Op, Type
-from .types import Refusal, cast, common, converted, fits, floating, is_python_bool, join, kind
+from .held import extreme, holding
+from .types import Refusal, cast, common, converted, counted, fits, floating, is_python_bool, join, kind
 
 
 def as_condition(expression: Expr) -> Expr:
@@ -26,14 +28,16 @@ def as_condition(expression: Expr) -> Expr:
     return operate("!=", expression, Const(0, INT))
 
 
-def select(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
-    """Return ``then if condition else otherwise``, in the common type of the two."""
-    common_type = BOOL if then.type == otherwise.type == BOOL else common((then, otherwise))
-    return Op(
-        "select",
-        (as_condition(condition), cast(then, common_type), cast(otherwise, common_type)),
-        common_type,
-    )
+def select(condition: Expr, then: Expr, otherwise: Expr, of: Type | None = None) -> Expr:
+    """Return ``then if condition else otherwise``, in a type that holds both, or in the type ``of``."""
+    of = of or holding((then, otherwise))
+    return Op("select", (as_condition(condition), cast(then, of), cast(otherwise, of)), of)
+
+
+def where(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
+    """Return NumPy's ``where``, which promotes the two as arithmetic does."""
+    both = BOOL if then.type == otherwise.type == BOOL else common((then, otherwise))
+    return select(condition, then, otherwise, both)
 
 
 _OF_BOOLS = {"+": "|", "*": "&", "max": "|", "min": "&"}
@@ -72,8 +76,14 @@ def operate(name: str, *arguments: Expr) -> Expr:
         return exact(_FOLDED[name](*numbers))
     if any(a.type.dtype in PARTS for a in arguments):
         return operate_complex(name, arguments)
+    if name in COMPARED and are_integers(*arguments):
+        return compared(name, *arguments)
+    if name in ("max", "min") and (held := extreme(name, *arguments)):
+        return held
     row = OPERATORS[name]
     common_type = BOOL if row.kinds == "b" else common(arguments)
+    if name in _KEEP:
+        common_type = arguments[0].type
     if name in ("&", "|", "^") and all(map(is_python_bool, arguments)):
         common_type = BOOL
     if common_type == BOOL and name in _OF_BOOLS:
@@ -82,27 +92,17 @@ def operate(name: str, *arguments: Expr) -> Expr:
         raise Refusal(f"{name} is not defined for bool", hint="write not x, or x ^ y, or cast with int32(x)")
     if common_type == BOOL and row.result == "same" and ("b" not in row.kinds or name in _SMALL):
         common_type = Type("int8")  # NumPy's first type for operators that have none for bool
-    if row.result == "float":
+    if row.result == "float" or row.kinds == "f":
         common_type = _float_of(name, arguments, common_type)
     if kind(common_type) not in row.kinds:
         hint = "cast first, with int32(x) for example"
         raise Refusal(f"{name} takes integers{' and bool' * ('b' in row.kinds)}", common_type, hint)
-    if name in _COMPARED and kind(common_type) in "iu":
-        for argument in arguments:
-            if (
-                isinstance(argument, Const)
-                and argument.type == INT
-                and not fits(int(argument.value), common_type)
-            ):
-                return _fixed_comparison(name, arguments)
-        if any(a.type == INT and not isinstance(a, Const) for a in arguments):
-            common_type = (
-                INT if common_type.dtype != "uint64" else common_type
-            )  # NumPy compares a Python int as it is, not narrowed
     args = tuple(converted(a, common_type) for a in arguments)
     return _folded(Op(name, args, BOOL if row.result == "bool" else common_type))
 
 
+_KEEP = ("stop_gradient", "abs", "sign", "floor", "ceil", "trunc", "round")
+"""What is computed of one number in the type that holds it."""
 _SMALL = ("//", "%", "pow")
 
 
@@ -114,26 +114,7 @@ def _float_of(name: str, arguments: tuple[Expr, ...], common_type: Type) -> Type
         return Type("float64")
     if any(a.type.weak for a in arguments):
         return floating(common_type)
-    return functools.reduce(join, (floating(a.type) for a in arguments))
-
-
-_COMPARED = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
-
-
-def _fixed_comparison(name: str, arguments: tuple[Expr, ...]) -> Const:
-    """Return the result of a comparison with a number that the other operand's type cannot hold.
-
-    NumPy compares exactly, so it is the same for every value of the type: 0 stands for the operand.
-    """
-    left, right = (a.value if isinstance(a, Const) else 0 for a in arguments)
-    return Const(bool(_COMPARED[name](left, right)), BOOL)
+    return functools.reduce(join, (floating(counted(a.type)) for a in arguments))
 
 
 def _folded(expression: Op) -> Expr:
@@ -185,7 +166,7 @@ def with_gradient(value: Expr, *pairs: Expr) -> Expr:
             role = "slope" if position % 2 == 0 else "expression to differentiate by"
             rule = f"the {role if position else 'value'} of with_gradient must be floating"
             raise Refusal(rule, operand.type, "cast it: float32(n)")
-    common_type = common((value, *pairs)) if value.type.weak else value.type
+    common_type = common((value, *pairs)) if value.type.weak else counted(value.type)
     if kind(common_type) != "f":
         common_type = FLOAT
     return Op("with_gradient", tuple(cast(a, common_type) for a in (value, *pairs)), common_type)

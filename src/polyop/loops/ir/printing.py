@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from .grammar import Assign, Const, Expr, For, If, Kernel, Load, Op, Size, Stmt, Store, Var
+from .grammar import Assign, Const, Expr, For, If, Kernel, Load, Op, OpenEnd, Size, Stmt, Store, Var
+from .stops import stop_flags
 
 BINDS: Mapping[str, int] = {
     "or": 1, "and": 2, "<": 4, "<=": 4, ">": 4, ">=": 4, "==": 4, "!=": 4, "|": 5, "^": 6, "&": 7,
@@ -45,6 +46,10 @@ def _block(body: Sequence[Stmt], depth: int) -> Iterator[str]:
         yield f"{space}pass"
     for node in body:
         match node:
+            case For(hi=OpenEnd()):
+                flags = [f"not {_inside(flag, 3)}" for flag in stop_flags(node)]
+                yield f"{space}while {' and '.join(flags) or True}:"
+                yield from _block(node.body, depth + 1)
             case For():
                 yield f"{space}for {node.var} in range({_range(node)}):"
                 yield from _block(node.body, depth + 1)
@@ -99,6 +104,8 @@ def _text(expr: Expr) -> tuple[str, int]:
         case Op(name=name, args=(left, right)) if name in BINDS:
             level = BINDS[name]
             return f"{_inside(left, level)} {name} {_inside(right, level + 1)}", level
+        case OpenEnd(name=name):
+            return f"the end of the while {name}", ATOM
     return f"{expr.name}({', '.join(expression(a) for a in expr.args)})", ATOM
 
 

@@ -35,7 +35,8 @@ def _whole(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide,
     "%": np.remainder, "pow": np.power, "max": np.maximum, "min": np.minimum, "atan2": np.arctan2,
-    "hypot": np.hypot, "ceil_div": _ceil_div, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
+    "hypot": np.hypot, "copysign": np.copysign, "fmod": np.fmod, "gcd": np.gcd, "lcm": np.lcm,
+    "ceil_div": _ceil_div, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
     "<<": np.left_shift, ">>": np.right_shift,
     "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
     "==": np.equal, "!=": np.not_equal, "not": np.logical_not, "neg": np.negative, "abs": np.abs,
@@ -43,7 +44,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "trunc": _whole(np.trunc), "round": _whole(np.rint),
     "exp": np.exp, "expm1": np.expm1, "log": np.log, "sqrt": np.sqrt,
     "stop_gradient": lambda x: x, "with_gradient": lambda value, *_: value,
-    "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x), "tanh": np.tanh,
+    "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x), "tanh": np.tanh, "cbrt": np.cbrt,
     "erf": _by_python(math.erf), "erfc": _by_python(math.erfc), "lgamma": _by_python(gamma.lgamma),
     "digamma": _by_python(gamma.digamma), "trigamma": _by_python(gamma.trigamma),
     "sin": np.sin, "cos": np.cos, "tan": np.tan,
@@ -53,6 +54,25 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "philox_low": low_words, "philox_high": high_words,
 }  # fmt: skip
 """By operator; ``and``, ``or``, ``cast`` and ``select`` are not functions of their values."""
+
+
+def as_type(values: Any, to: np.dtype[Any]) -> Any:
+    """Return a NumPy scalar or array converted as compiled code converts it: whole.h says how.
+
+    NumPy's own result for a float that an integer cannot hold depends on the machine, and on the length.
+
+    >>> as_type(np.float32(-2), np.dtype("uint8")), as_type(np.float64("nan"), np.dtype("int32"))
+    (np.uint8(254), np.int32(-2147483648))
+    """
+    values = np.asarray(values)
+    if to.kind not in "iu" or values.dtype.kind in "biuc":
+        return values.astype(to)[()]
+    whole = np.trunc(values.astype(np.float64))
+    limit = 2.0**31 if to.itemsize < 4 or to == np.int32 else 2.0**63
+    above = (whole >= limit) & (to == np.uint64)
+    whole = np.where(above, whole - limit, whole)
+    numbers = np.where((whole >= -limit) & (whole < limit), whole, -limit).astype(np.int64)
+    return (numbers ^ (above.astype(np.int64) << 63)).astype(to)[()]
 
 
 def numpy_type(to: Type | str) -> Callable[[Any], Any]:

@@ -108,7 +108,10 @@ class Schedule:
         return self._with("vectorize", (loop,))
 
     def deterministic(self) -> Schedule:
-        """Keep each sum in one thread: its bits do not depend on the number of threads."""
+        """Keep each sum in one thread, and let the C compiler fuse nothing.
+
+        So a row has the same bits in a batch of any size, on any number of threads.
+        """
         return self._with("deterministic", ())
 
     @property

@@ -3,14 +3,14 @@
 A flag that is true when an iteration starts stays true, because only the body could change it. So the other
 iterations have no effect, and running none of them is the same. A flag is a scalar, or an element of a tensor
 whose index is the same in all iterations: derived kernels keep it in memory.
+
+A counted loop that lost its flags would run on to its bound without effect. A ``while`` has no bound, so it
+would never end: :func:`polyop.loops.ir.exits.misplaced` finds such a loop.
 """
 
 from __future__ import annotations
 
-from .grammar import Assign, Const, Expr, For, If, Load, Op, Var, statements, walk
-
-UNBOUNDED = 2**62
-"""The bound of a ``while``: such a loop must end by its flag."""
+from .grammar import Assign, Expr, For, If, Load, Op, OpenEnd, Var, statements, walk
 
 
 def stop_flags(loop: For) -> list[Var | Load]:
@@ -21,8 +21,8 @@ def stop_flags(loop: For) -> list[Var | Load]:
 
 
 def is_unbounded(loop: For) -> bool:
-    """Whether only a flag ends a loop."""
-    return isinstance(loop.hi, Const) and loop.hi.value == UNBOUNDED
+    """Whether a loop is a ``while``: only a flag ends it."""
+    return isinstance(loop.hi, OpenEnd)
 
 
 def _conjuncts(condition: Expr) -> list[Expr]:

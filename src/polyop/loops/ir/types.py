@@ -43,6 +43,11 @@ def number_of(of: Type) -> Type:
     return Type("float32") if of.dtype in FLOAT8 else of
 
 
+def counted(of: Type) -> Type:
+    """Return the type that a value counts as in arithmetic."""
+    return Type(of.counts) if of.counts else number_of(of)
+
+
 def is_real(kernel: Kernel, buffer: str) -> bool:
     """Whether a buffer holds floating-point numbers."""
     return kind(Type(kernel.buffers[buffer].dtype)) == "f"
@@ -60,7 +65,7 @@ def join(one: Type, other: Type) -> Type:
     >>> str(join(INT, FLOAT)), str(join(BOOL, INT)), str(join(Type("int8"), FLOAT))
     ('float', 'int64', 'float64')
     """
-    one, other = number_of(one), number_of(other)
+    one, other = counted(one), counted(other)
     if one.weak and other.weak:
         return COMPLEX if COMPLEX in (one, other) else FLOAT if FLOAT in (one, other) else INT
     if one.weak or other.weak:
@@ -96,7 +101,7 @@ def common(arguments: tuple[Expr, ...]) -> Type:
     """Return the common type of all arguments."""
     if all(a.type.weak or is_python_bool(a) for a in arguments):
         return functools.reduce(join, (a.type if a.type.weak else INT for a in arguments))
-    return functools.reduce(join, (number_of(a.type) for a in arguments))
+    return functools.reduce(join, (counted(a.type) for a in arguments))
 
 
 def floating(of: Type) -> Type:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from .exits import misplaced
 from .grammar import (
     OPERATORS,
     REDUCTIONS,
@@ -21,7 +22,6 @@ from .grammar import (
     Var,
     walk,
 )
-from .stops import is_unbounded, stop_flags
 from .types import kind
 
 
@@ -30,7 +30,8 @@ def violations(kernel: Kernel, *, unique_loops: bool = True) -> list[str]:
 
     A variable is bound before it is read, and each loop variable once. An operator's arguments have its own
     type. A stored value has the dtype of its buffer. There is an integer index for each dimension. Conditions
-    are bool. Without ``unique_loops`` two loops that are not nested may have the same name.
+    are bool. A ``while`` ends by its own exits (exits.py). Without ``unique_loops`` two loops that are not
+    nested may have the same name.
     """
     faults = [
         f"{buffer.name}: its shape reads {e}"
@@ -46,7 +47,8 @@ def violations(kernel: Kernel, *, unique_loops: bool = True) -> list[str]:
         if isinstance(e, Load) or (isinstance(e, Var) and e.name not in kernel.attributes)
     ]
     faults += [f"output {name} is not declared" for name in kernel.outputs if name not in kernel.buffers]
-    return [*faults, *_block(kernel, kernel.body, set(kernel.attributes), set() if unique_loops else None)]
+    faults += _block(kernel, kernel.body, set(kernel.attributes), set() if unique_loops else None)
+    return [*faults, *misplaced(kernel)]
 
 
 def unowned(before: Kernel, kernel: Kernel, owners: Mapping[str, tuple[str, ...]]) -> list[str]:
@@ -111,8 +113,6 @@ def _statement(kernel: Kernel, statement: Stmt, bound: set[str]) -> Iterator[str
     match statement:
         case For(lo=lo, hi=hi):
             yield from (f"a bound is {e.type}" for e in (lo, hi) if e.type.dtype != "int64")
-            if is_unbounded(statement) and not stop_flags(statement):
-                yield f"nothing ends loop {statement.var}"
         case If(condition=condition) if condition.type.dtype != "bool":
             yield f"a condition is {condition.type}"
         case Store(buffer=name, value=value, op=op):

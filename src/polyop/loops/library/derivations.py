@@ -32,7 +32,7 @@ def derivation(what: str, kernel: Kernel, *arguments: Any, **options: Any) -> An
     from ...build.paths import cache_folder
 
     request = _request(what, kernel, arguments, options)
-    kept = lookup.look_up(cache_folder(), lookup.identity_of(request), library=False)
+    kept = lookup.look_up(cache_folder(), lookup.identity_of(request), kind="other")
     if kept is not None:
         with open(kept.path, "rb") as file:  # noqa: PTH123 - pathlib is slow to import
             return pickle.load(file)  # noqa: S301 - see the docstring of the module
@@ -68,4 +68,4 @@ def _keep(request: Any, kernel: Kernel, made: Any) -> None:
         file.write_bytes(pickle.dumps(made))
         return BuildOutput(file, [])
 
-    Cache().get(request, [kernel.file], write, library=False)
+    Cache().get(request, [kernel.file], write, kind="other")

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import functools
 import os
+from typing import TYPE_CHECKING, Any
 
-from ...core.errors import BuildError
+from ...core.errors import BuildError, PolyopError
 from .. import debug
 from ..ir.grammar import Kernel
 from ..targets import isa
 from ..targets.cuda import CUDA
 from . import shipped
-from .options import Options, flags_of, language_of, warn_once
+from .options import Options, exported, flags_of, language_of, warn_once
+
+if TYPE_CHECKING:
+    from ...build.compilers import Compiler
+    from ..program import Program
+    from ..runner import Watch
 
 
 def compiled(kernel: Kernel, options: Options) -> str:
@@ -23,7 +29,6 @@ def compiled(kernel: Kernel, options: Options) -> str:
     Gives a ``FallbackWarning``, once, if it is built although libraries of the function were shipped. Raises
     ``BuildError``; if libraries were shipped, it says why none of them fits.
     """
-    from ...binary import hashes
     from ...build import compilers, lookup
 
     search = _search(kernel, options)
@@ -37,25 +42,69 @@ def compiled(kernel: Kernel, options: Options) -> str:
         raise BuildError(f"loop kernel {kernel.name}", rule, where=kernel.file, hint=str(problem)) from None
     if search.why and not search.requested:
         warn_once(f"loop kernel {kernel.name} of {kernel.file} is compiled here: {search.why}")
-    architectures: list[str] = []
-    if language == "cuda":
-        from ...build.cuda import architecture_flags
-
-        architectures = architecture_flags(compiler, None)
-    request = {
-        "loops": hashes.text_digest(repr((kernel, options))),
-        "passes": compiler_digest(),
-        "skipped": debug.skipped_passes(),
-        "compiler": compiler.identity,
-        "flags": flags_of(compiler.family, options),
-        "architectures": architectures,
-    }
+    request = _request(kernel, options, compiler)
     path = lookup.cached_path(request)
     if path is not None:
         return path
     from .make import make
 
     return make(kernel, options, request)
+
+
+def _request(kernel: Kernel, options: Options, compiler: Compiler) -> dict[str, Any]:
+    """Return what the build cache knows a library by."""
+    from ...binary import hashes
+
+    architectures: list[str] = []
+    if language_of(options) == "cuda":
+        from ...build.cuda import architecture_flags
+
+        architectures = architecture_flags(compiler, None)
+    return {
+        "loops": hashes.text_digest(repr((kernel, options))),
+        "passes": compiler_digest(),
+        "skipped": debug.skipped_passes(),
+        "strict": debug.is_strict(),  # no library that is a fallback because of a bug
+        "compiler": compiler.identity,
+        "flags": flags_of(compiler.family, options),
+        "architectures": architectures,
+    }
+
+
+def schedule_or_original(kernel: Kernel, options: Options, watch: Watch | None = None) -> Program:
+    """Return the program that a call runs: scheduled, or in the author's order, with ``fallback``.
+
+    A library that is built already says whether a compiler refused the text of the scheduled program.
+    ``watch`` is given the program after each pass. Raises ``ScheduleError`` for a step that is not legal.
+    """
+    from ..pipeline import original
+    from .make import sources, with_fallback
+
+    def printed(program: Program) -> Program:
+        sources(kernel, options, program)
+        return program
+
+    if why := _recorded_fallback(kernel, options):
+        return original(kernel, why, fallback=why)
+    return with_fallback(kernel, options, printed, watch)
+
+
+def source_text(kernel: Kernel, options: Options) -> str:
+    """Return the text that is compiled for a call."""
+    from .make import sources
+
+    return "\n".join(sources(kernel, options, schedule_or_original(kernel, options)))
+
+
+def _recorded_fallback(kernel: Kernel, options: Options) -> str:
+    """Return why a library in the build cache is in the author's order; "" if it is not, or there is none."""
+    from ...build import compilers, lookup
+
+    try:
+        path = lookup.cached_path(_request(kernel, options, compilers.find(language_of(options))))
+        return "\n".join(remarks(path, exported(kernel), "fallback")) if path else ""
+    except PolyopError:  # no compiler, or a library that cannot be opened here: nothing is known
+        return ""
 
 
 def origin_and_notes(kernel: Kernel, options: Options) -> tuple[list[str], list[tuple[int, str]]]:
@@ -74,7 +123,6 @@ def origin_and_notes(kernel: Kernel, options: Options) -> tuple[list[str], list[
         rows = row["told"].get(options.isa) or next(iter(row["told"].values()))
         return [origin], [(line, text) for line, text in rows]
     from ..emit.printer import notes as notes_of
-    from .make import schedule_or_original
 
     origin = f"compiled here: {search.why}"
     program = schedule_or_original(kernel, options)

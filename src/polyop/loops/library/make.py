@@ -1,13 +1,17 @@
-"""Build the library of a kernel that is not in the build cache: run the passes, print, compile."""
+"""Build the library of a kernel that is not in the build cache: run the passes, print, compile.
+
+If any of these fails, the kernel is built in the author's order: :func:`with_fallback`.
+"""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...core.errors import ScheduleError
+from ...core.errors import BuildError, CacheError, ScheduleError
 from ...core.log import listener
 from .. import debug
 from ..emit.c.choose import choosing
@@ -24,29 +28,58 @@ if TYPE_CHECKING:
     from ..runner import Watch
     from .options import Options
 
+Made = TypeVar("Made")
 
-def schedule_or_original(kernel: Kernel, options: Options) -> Program:
-    """Return the scheduled program of a kernel; if that fails, the author's order, with ``fallback``.
 
-    isl has a quota of operations, and may fail for a large kernel. Any other exception is a bug of the
-    compiler, which POLYOP_STRICT=1 raises. Raises ``ScheduleError`` for a step that is not legal.
+def with_fallback(
+    kernel: Kernel, options: Options, use: Callable[[Program], Made], watch: Watch | None = None
+) -> Made:
+    """Return what ``use`` makes of a kernel's scheduled program; if that fails, of the author's order.
+
+    ``use`` prints the program, and may compile the text. What may fail is a pass or a printer, by any
+    exception, or the compiler, by a ``RefusedError``: then ``Program.fallback`` says why. Each is a bug of
+    polyop, which POLYOP_STRICT=1 raises, but isl's quota of operations, which is a limit.
+
+    Raises ``ScheduleError`` for a step that is not legal, the errors of building that no other text avoids,
+    and what fails in the author's order.
     """
+    if options.checked:
+        return use(original(kernel, "debug: loops stay in the author's order, and every index is checked"))
+    try:
+        return use(schedule(kernel, watch or _logged_passes(kernel.name), steps=options.schedule))
+    except Exception as problem:  # noqa: BLE001 - the next line raises it again if it is final
+        program = fallback_of(kernel, problem)
+    return use(program)
+
+
+def fallback_of(kernel: Kernel, problem: Exception) -> Program:
+    """Return a kernel in the author's order because of a problem; raise the problem if that is no way out."""
     import islpy
 
-    if options.checked:
-        return original(kernel, "debug: loops stay in the author's order, and every index is checked")
-    try:
-        return schedule(kernel, _logged_passes(kernel.name), steps=options.schedule)
-    except ScheduleError:
-        raise
-    except Exception as problem:  # a bug of a pass must not stop a program that can run in order
-        if debug.is_strict() and not isinstance(problem, islpy.Error):
-            raise
-        text = (
-            f"{kernel.name}: loops stay in the author's order, on one thread and with every index checked: "
-            f"{type(problem).__name__}: {problem}"
-        )
-        return original(kernel, text, fallback=text)
+    is_bug = not isinstance(problem, islpy.Error)
+    if _is_final(problem) or (is_bug and debug.is_strict()):
+        raise problem
+    how = "loops stay in the author's order, on one thread and with every index checked"
+    text = f"{kernel.name}: {how}: {_reason(problem)}{'; POLYOP_STRICT=1 raises it' if is_bug else ''}"
+    return original(kernel, text, fallback=text)
+
+
+def _is_final(problem: Exception) -> bool:
+    """Whether another order of the loops does not help."""
+    from ...build.run import RefusedError
+
+    if isinstance(problem, RefusedError):
+        return False
+    return isinstance(problem, (ScheduleError, BuildError, CacheError, OSError))
+
+
+def _reason(problem: Exception) -> str:
+    """Return what failed, on one line."""
+    from ...build.run import RefusedError
+
+    if isinstance(problem, RefusedError):
+        return f"the compiler refuses their text: {problem.said}"
+    return f"{type(problem).__name__}: {' '.join(str(problem).split())}"
 
 
 def _logged_passes(name: str) -> Watch | None:
@@ -57,26 +90,22 @@ def _logged_passes(name: str) -> Watch | None:
     return lambda one, _, seconds: log.debug("loop kernel %s: %s took %.1f ms", name, one.name, 1e3 * seconds)
 
 
-def sources(
-    kernel: Kernel, options: Options, *, divided: bool = False, program: Program | None = None
-) -> list[str]:
+def sources(kernel: Kernel, options: Options, program: Program, *, divided: bool = False) -> list[str]:
     """Return the source texts of a kernel: one, or one for each instruction set and one that chooses.
 
     The language is C, or CUDA for the instruction set "cuda". ``divided``: a long text may be divided
-    into two, which are compiled side by side. ``program``: what :func:`schedule_or_original` returned, for a
-    caller that has it; else it is called here.
+    into two, which are compiled side by side. ``program``: what :func:`with_fallback` hands over.
     """
-    scheduled = program or schedule_or_original(kernel, options)
 
     def files(name: str, function: str) -> list[str]:
-        flags = {"precise": options.precise, "checked": scheduled.checked}
+        flags = {"precise": options.precise, "checked": program.checked}
         if name == CUDA.name or not divided:
-            texts = [source(scheduled, name, function, **flags)]
+            texts = [source(program, name, function, **flags)]
         else:
-            texts = c_file(scheduled, name, function, **flags).files()
-        if scheduled.fallback:
+            texts = c_file(program, name, function, **flags).files()
+        if program.fallback:
             linkage = 'extern "C" ' if name == CUDA.name else ""
-            texts[0] += f"{linkage}const char {function}_fallback[] = {json.dumps(scheduled.fallback)};\n"
+            texts[0] += f"{linkage}const char {function}_fallback[] = {json.dumps(program.fallback)};\n"
         return texts
 
     if options.isa != isa.PORTABLE:
@@ -92,7 +121,8 @@ def make(kernel: Kernel, options: Options, request: Any) -> str:
     """Build the library of a kernel and return its path in the build cache. Raises ``BuildError``."""
     from ...build import compilers
     from ...build.cache import Cache
-    from ...build.make import CompileFailed, make_library
+    from ...build.make import make_library
+    from ...build.objects import CompileFailed
     from ...build.options import BuildOptions
     from ...build.plan import make_plan
     from ...build.run import failed
@@ -104,22 +134,28 @@ def make(kernel: Kernel, options: Options, request: Any) -> str:
 
     def build(work: Path) -> BuildOutput:
         started = time.perf_counter()
-        files = [store_code(text, language) for text in sources(kernel, options, divided=True)]
-        if log := listener("loops"):
-            seconds = time.perf_counter() - started
-            buffers = kernel.buffers.values()
-            shown = ", ".join(f"{one.outer_dtype}[{len(one.outer_shape)}d]" for one in buffers)
-            log.info(
-                "loop kernel %s (%s): passes and %s in %.2f s", kernel.name, shown, language.upper(), seconds
-            )
-        plan = make_plan(gather(files, None, language, ()), BuildOptions.of(flags=flags), kernel.name)
-        try:
-            library = make_library(plan, work, kernel.name, cache)
-        except CompileFailed as error:
-            raise failed(
-                kernel.name, f"is a loop kernel whose {language.upper()} cannot be compiled", error.finished
-            ) from None
-        # the printed texts follow from the request; as inputs they would look like files that may be edited
-        return library._replace(inputs=[path for path in library.inputs if path not in files])
+
+        def compile_text(program: Program) -> BuildOutput:
+            texts = sources(kernel, options, program, divided=True)
+            if log := listener("loops"):
+                seconds = time.perf_counter() - started
+                log.info("loop kernel %s: passes and %s in %.2f s", _shown(kernel), language.upper(), seconds)
+            files = [store_code(text, language) for text in texts]
+            plan = make_plan(gather(files, None, language, ()), BuildOptions.of(flags=flags), kernel.name)
+            try:
+                # all its texts follow from the kernel, so no edit leaves one of them as it was
+                library = make_library(plan, work, kernel.name, cache, keep_objects=False)
+            except CompileFailed as error:
+                rule = f"is a loop kernel whose {language.upper()} cannot be compiled"
+                raise failed(kernel.name, rule, error.finished) from None
+            # texts follow from the request; as inputs they would look like files that may be edited
+            return library._replace(inputs=[path for path in library.inputs if path not in files])
+
+        return with_fallback(kernel, options, compile_text)
 
     return cache.get(request, [kernel.file], build).path
+
+
+def _shown(kernel: Kernel) -> str:
+    tensors = (f"{one.outer_dtype}[{len(one.outer_shape)}d]" for one in kernel.buffers.values())
+    return f"{kernel.name} ({', '.join(tensors)})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import NamedTuple
 
-from ...core.errors import FallbackWarning
+from ...core.errors import FallbackWarning, UninitialisedWarning
 from ..ir.grammar import Kernel
 from ..ir.schedule import NOTHING, Schedule
 from ..targets import isa
@@ -27,6 +27,9 @@ GCC_FLAGS = ("--param=iv-max-considered-uses=50",)
 addresses: convolutions compile in a tenth less time, and run as fast."""
 CUDA_FLAGS = ("-fwrapv",)
 """Flags of nvcc's host compiler."""
+UNFUSED = {"gcc": ("-ffp-contract=off",), "clang": ("-ffp-contract=off",), "nvcc": ("--fmad=false",)}
+"""Where a row has the same bits in any batch, the text alone says what is fused (fused.h of the headers). A
+compiler that may fuse a product and a sum does it in whole vectors, say, and not in their remainder."""
 
 
 class Options(NamedTuple):
@@ -55,15 +58,16 @@ def flags_of(family: str, options: Options) -> tuple[str, ...]:
     >>> flags_of("clang", Options("avx2"))[-1]
     '-mbmi2'
     """
+    unfused = UNFUSED[family] if options.schedule.is_deterministic else ()
     if family == "nvcc":
-        return CUDA_FLAGS
+        return (*CUDA_FLAGS, *unfused)
     if family == "gcc":
-        return (*FLAGS, *GCC_FLAGS)
+        return (*FLAGS, *GCC_FLAGS, *unfused)
     if options.isa == isa.PORTABLE and len(isa.family()) > 1:
         warn_once(
             "clang makes all parts of a portable library of loop kernels for the baseline; gcc does not"
         )
-    return (*FLAGS, *(() if options.isa == isa.PORTABLE else TARGETS[options.isa].flags))
+    return (*FLAGS, *unfused, *(() if options.isa == isa.PORTABLE else TARGETS[options.isa].flags))
 
 
 def exported(kernel: Kernel) -> str:
@@ -79,3 +83,12 @@ def warn_once(text: str) -> None:
     if text not in _given_warnings:
         _given_warnings.add(text)
         warnings.warn(FallbackWarning(text), stacklevel=3)
+
+
+def warn_at_line(text: str) -> None:
+    """Warn of a read before any write, once for each line: it may be compiled for several dtypes."""
+    if text not in _given_warnings:
+        _given_warnings.add(text)
+        place, _, said = text.partition(": ")
+        file, _, line = place.rpartition(":")
+        warnings.warn_explicit(said, UninitialisedWarning, file, int(line))

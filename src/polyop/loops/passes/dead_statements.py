@@ -11,6 +11,7 @@ passes/inline.py      removes the one store it has inlined; the author's other s
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from ..ir.grammar import Assign, Kernel, Load, Stmt, Store, Var, map_body, statements, walk
@@ -22,9 +23,18 @@ def dead_statements(program: AnyProgram) -> AnyProgram:
     return program.with_(kernel=without_dead_statements(program.kernel))
 
 
-def without_dead_statements(kernel: Kernel) -> Kernel:
-    """Return the kernel without the statements and local buffers that no output depends on."""
-    return without_unused_buffers(replace(kernel, body=_live(kernel.body, kernel.outputs)))
+def without_dead_statements(kernel: Kernel, wanted: AbstractSet[str] = frozenset()) -> Kernel:
+    """Return the kernel without statements and local buffers that no output and nothing ``wanted`` needs."""
+    return without_unused_buffers(replace(kernel, body=_live(kernel.body, {*kernel.outputs, *wanted})))
+
+
+def unused_results(kernel: Kernel) -> set[str]:
+    """Return the names that statements write and no output depends on."""
+    return _written(kernel.body) - _written(_live(kernel.body, kernel.outputs))
+
+
+def _written(body: tuple[Stmt, ...]) -> set[str]:
+    return {_target(s) for s in statements(body) if isinstance(s, (Store, Assign))}
 
 
 def without_unused_buffers(kernel: Kernel) -> Kernel:

@@ -44,6 +44,7 @@ from ..analysis.tree import (
 from ..ir.grammar import INT, Expr, For, Load, Store, Var, children, walk
 from ..ir.note import Note
 from ..ir.schedule import Step
+from ..ir.stops import is_unbounded, stop_flags
 from ..program import Program
 
 
@@ -191,8 +192,9 @@ class _Rules:
             deeper = self._into_one(loop, whole)
             if deeper is None:
                 return None
-            whole = _with_body(whole, loop.body, deeper)
-            changed = (*body[:start], *between, Loop(loop.node, deeper), *body[end + 1 :])
+            one_nest = (*body[:start], *between, Loop(loop.node, deeper), *body[end + 1 :])
+            whole = _with_body(whole, changed, one_nest)
+            changed = one_nest  # the next fusion finds this very body in the tree
         text = f"loop {second.var} fused with the one of line {first.node.line}"
         self.notes.append(Note(second.node.line, text, "fuse"))
         self._step(place, "fuse", first.var, second.var)
@@ -341,7 +343,12 @@ def _with_body(tree: tuple[Node, ...], old: tuple[Node, ...], new: tuple[Node, .
 
 
 def same_range(a: For, b: For) -> bool:
-    """Whether two loops have the same iterations, and both or none of them must run in order."""
+    """Whether two loops have the same iterations, and both or none of them must run in order.
+
+    A loop that flags may end has iterations of its own: in one loop each would lose its end.
+    """
+    if stop_flags(a) or stop_flags(b) or is_unbounded(a) or is_unbounded(b):
+        return False
     if "serial" in (a.hint, b.hint) and a.hint != b.hint:
         return False
     return _same(a.lo, b.lo) and _same(a.hi, b.hi)

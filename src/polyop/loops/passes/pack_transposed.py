@@ -103,7 +103,7 @@ def _transpositions(kernel: Kernel, loops: list[For]) -> Iterator[Transposition]
     sums = {v for v in names if not any(depends(i, frozenset({v})) for i in store.index)}
     loads = [e for e in walk(store.value) if isinstance(e, Load)]
     for load in dict.fromkeys(loads):
-        if kernel.buffers[load.buffer].role != "input" or not sums:
+        if kernel.buffers[load.buffer].role != "input" or not load.index or not sums:
             continue
         variables = [{e.name for e in walk(i) if isinstance(e, Var)} & names for i in load.index]
         windows = any(names_ & sums and names_ - sums for names_ in variables)

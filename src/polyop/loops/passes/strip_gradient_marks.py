@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ..ir.grammar import Assign, Const, Expr, Kernel, Op, Stmt, Store, map_body, rewrite, statements, walk
 from ..program import Program
-from .dead_statements import without_dead_statements
+from .dead_statements import unused_results, without_dead_statements
 
 MARKS = ("stop_gradient", "with_gradient")
 
@@ -26,14 +26,16 @@ def strip_gradient_marks(program: Program) -> Program:
 def without_marks(kernel: Kernel) -> Kernel:
     """Return the kernel that computes the same values without the marks: each is its first argument.
 
-    Statements that add a zero with a gradient are removed, and so is what only the slopes have read.
+    Statements that add a zero with a gradient are removed, and so is what only the slopes have read. What no
+    output depends on in the author's text stays: an index out of range in it must still raise its error.
     """
     names = {e.name for s in statements(kernel.body) for e in walk(s) if isinstance(e, Op)}
     if not names & {*MARKS}:
         return kernel
+    unused = unused_results(kernel)
     body = map_body(kernel.body, _without_zero, drop_empty=True)
     kernel = replace(kernel, body=tuple(rewrite(s, _value) for s in body))
-    return without_dead_statements(kernel) if "with_gradient" in names else kernel
+    return without_dead_statements(kernel, unused) if "with_gradient" in names else kernel
 
 
 def _without_zero(node: Store | Assign) -> Sequence[Stmt]:

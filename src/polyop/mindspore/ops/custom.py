@@ -19,6 +19,8 @@ from ..interpose import call_script, plain, wrap_new
 class Custom(_Custom):
     """An operator from a library, a source or a Python function; see ``polyop.Custom``."""
 
+    keeps_first_information = True
+
     def __init__(
         self,
         func: Any,

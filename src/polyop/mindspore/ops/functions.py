@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from ...core.errors import ArgumentTypeError
 from ..dtype import to_torch
-from ..interpose import wrap, wrap_new
+from ..interpose import plain, wrap, wrap_new
 from ..reduce import T, reduce
 from .arguments import Function, as_tensor, axes_of, sizes, wrapped
 
@@ -42,7 +43,7 @@ def extreme(name: str) -> Function:
 
     def call(input: Any, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A002
         if axis is None:  # MindSpore's index is zero then
-            return wrap((function(input), torch.zeros((), dtype=torch.int64, device=input.device)))
+            return wrap((function(input), torch.zeros((), dtype=torch.int64, device=plain(input).device)))
         return wrap(tuple(function(input, axis, keepdims)))
 
     call.__name__, call.__doc__ = name, f"Return ({name} values, their indices)."
@@ -121,13 +122,15 @@ def tile(input: Any, repeats: Any) -> Any:  # noqa: A002
 
 
 def concat(tensors: Sequence[Any], axis: int = 0) -> Any:
-    """Return tensors joined along a dimension."""
+    """Return tensors joined along a dimension; raises ``ArgumentTypeError`` for a single tensor."""
+    if isinstance(tensors, torch.Tensor):
+        raise ArgumentTypeError("concat", "tensors must be a list or a tuple of tensors", "a Tensor")
     return wrap(torch.cat(list(tensors), axis))
 
 
 def stack(tensors: Sequence[Any], axis: int = 0) -> Any:
-    """Return tensors joined along a new dimension."""
-    return wrap(torch.stack(list(tensors), axis))
+    """Return tensors joined along a new dimension; a single tensor is one of them."""
+    return wrap(torch.stack([tensors] if isinstance(tensors, torch.Tensor) else list(tensors), axis))
 
 
 def unstack(input_x: Any, axis: int = 0) -> Any:

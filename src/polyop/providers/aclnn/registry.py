@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from types import FrameType
 from typing import Any
 
+from ...core import locks
 from ...core.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -23,7 +23,7 @@ from ...core.texts import by_small_letters
 from .row import HOW_TO_REGISTER, Function, Row
 from .through_aten import row_of
 
-_lock = threading.Lock()
+_lock = locks.shared("table of aclnn operators", locks.Level.TABLE)
 _registered: dict[str, Row] = {}
 _frames: dict[str, FrameType] = {}
 """Name to frame, for operators that the code of a module or a notebook cell registered."""
@@ -189,10 +189,10 @@ def checked(row: Row) -> Row:
 
 def add(rows: Sequence[Row]) -> None:
     """Register all rows or none; raises ``ArgumentValueError`` for a name that is already registered."""
-    frame = calling_frame()
+    frame, own = calling_frame(), builtin()
     with _lock:
         for row in rows:
-            old = _registered.get(row.name) or builtin().get(row.name)
+            old = _registered.get(row.name) or own.get(row.name)
             if old is not None and not _runs_again(old, row, frame):
                 origin = old.where or "polyop's own operators"
                 rule = f"the name is taken by the one registered at {origin}"

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 
+from ...core import locks
 from ...core.errors import ArgumentValueError, FallbackWarning, HostError
 from . import cann
 
 VARIABLE = "POLYOP_ASCEND"
 REHEARSE = "rehearse"
 
-_lock = threading.Lock()
+_lock = locks.shared("warning of a rehearsal", locks.Level.TABLE)
 _warned = False
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeAlias
 
+from ...core.locks import cached_property
 from ...core.origin import Origin
 from ...core.parse import parse
 from ...core.schema import Schema

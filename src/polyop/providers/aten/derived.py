@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from ...call.operator import Operator
 from ...call.prepare import Prepared, normalise
 from ...call.rule import VJP, Rule
 from ...call.uses import Uses
+from ...core import locks
 from ...core.dtypes import dtype
 from ...core.errors import InferError, UnsupportedError
 from ...core.infer import InferRule
@@ -79,7 +79,6 @@ class Backward(Rule):
     def __init__(self, function: TorchFunction) -> None:
         """Keep the function; the operator is made at its first use."""
         self.function = function
-        self._lock = threading.Lock()
         self._operator: BoundOperator | None = None
 
     def __call__(self, *values: Any) -> tuple[Any, ...]:
@@ -117,7 +116,7 @@ class Backward(Rule):
     @property
     def operator(self) -> BoundOperator:
         """The operator ``polyop_<namespace>::<name>_backward_of``."""
-        with self._lock:
+        with locks.define:
             if self._operator is None:
                 first, doc = self.function, f"The gradient of PyTorch's {self.function.schema}."
                 rules = LikeInputs(first.schema), BatchedBackward(first)
@@ -164,7 +163,6 @@ class Batched(Rule):
     def __init__(self, function: TorchFunction) -> None:
         """Keep the function; the operators are made at their first use."""
         self.function = function
-        self._lock = threading.Lock()
         self._operators: dict[Dims, BoundOperator] = {}
 
     def __call__(self, in_dims: Sequence[Any], inputs: Sequence[Any], call: Any) -> Any:
@@ -179,7 +177,7 @@ class Batched(Rule):
         return result, (0,) * len(result) if isinstance(result, (list, tuple)) else 0
 
     def _operator(self, dims: Dims) -> BoundOperator:
-        with self._lock:
+        with locks.define:
             if dims not in self._operators:
                 doc = f"PyTorch's {self.function.schema} for a batch of samples."
                 self._operators[dims] = derived_operator(batched(self.function, dims), doc)
@@ -194,7 +192,6 @@ class BatchedBackward(Rule):
     def __init__(self, first: TorchFunction) -> None:
         """Keep the function that is differentiated; the operators are made at their first use."""
         self.first = first
-        self._lock = threading.Lock()
         self._rules: dict[Dims, Backward] = {}
         self._takes = functools.lru_cache(maxsize=1024)(self._takes_specs)
 
@@ -231,7 +228,7 @@ class BatchedBackward(Rule):
         return True
 
     def _rule(self, dims: Dims) -> Backward:
-        with self._lock:
+        with locks.define:
             if dims not in self._rules:
                 self._rules[dims] = Backward(batched(self.first, dims))
             return self._rules[dims]

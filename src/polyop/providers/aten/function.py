@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -64,7 +65,20 @@ class TorchFunction:
         return flat
 
     def result(self, arguments: Sequence[Any]) -> Any:
-        """Return what PyTorch's operator returns; an error of PyTorch becomes a ``KernelError``."""
+        """Return what PyTorch's operator returns; an error of PyTorch becomes a ``KernelError``.
+
+        A call that PyTorch refuses because an index has 32 bits is made again with 64: JAX's default mode has
+        no others.
+        """
+        try:
+            return self._result(arguments)
+        except KernelError as problem:
+            wide = _with_int64(self.schema, arguments)
+            if wide is None or not _WANTS_INT64.search(str(problem.__cause__)):
+                raise
+        return self._result(wide)
+
+    def _result(self, arguments: Sequence[Any]) -> Any:
         positional, keywords = self.schema.split(arguments)
         try:
             return self.function(*positional, **keywords)
@@ -72,6 +86,31 @@ class TorchFunction:
             raise
         except Exception as problem:
             raise call_error(self.schema, problem) from problem
+
+
+_WANTS_INT64 = re.compile("int64|long", re.IGNORECASE)
+"""What PyTorch says of a tensor that must be of int64: "expected scalar type Long but found Int"."""
+
+
+def _with_int64(schema: Schema, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Return the arguments with int64 in place of int32 tensors that are only read; None without any."""
+    found = False
+
+    def widen(value: Any) -> Any:
+        nonlocal found
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(widen, value))
+        if not isinstance(value, torch.Tensor) or value.dtype != torch.int32:
+            return value
+        found = True
+        return value.long()
+
+    rows = zip(schema.arguments, arguments, strict=True)
+    wide = tuple(
+        widen(value) if argument.type.is_tensor and not argument.type.writes else value
+        for argument, value in rows
+    )
+    return wide if found else None
 
 
 def call_error(schema: Schema, problem: Exception) -> KernelError:

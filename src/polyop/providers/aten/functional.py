@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...call import registry
+from ...core import locks
 from ...core.errors import ArgumentValueError
 from ...core.schema import MISSING, Argument, Return, Schema, Type
 from .function import TENSOR, TENSORS, TorchFunction
@@ -139,7 +139,6 @@ class Functionals:
         self.function, self._make = function, make
         schema = function.schema
         self.can_write = schema.mutates or (schema.namespace == "aten" and schema.name in _TRAINING)
-        self._lock = threading.RLock()
         self._operators: dict[tuple[int, ...], Any] = {}
 
     def operator(self, arguments: Sequence[Any]) -> Any:
@@ -149,7 +148,7 @@ class Functionals:
 
     def at(self, positions: tuple[int, ...]) -> Any:
         """Return the operator that returns the arguments at these positions."""
-        with self._lock:
+        with locks.define:
             if positions not in self._operators:
                 self._operators[positions] = self._make(functional(self.function, positions), positions)
             return self._operators[positions]

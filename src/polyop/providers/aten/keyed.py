@@ -7,7 +7,6 @@ import dataclasses
 import hashlib
 import math
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ import torch
 
 from ...call import registry
 from ...call.host import Host, host_of
+from ...core import locks
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError, ArgumentValueError
 from ...core.limits import shown
@@ -26,7 +26,7 @@ from .infer import FromMeta
 from .names import derived_namespace
 from .torch_operator import TorchOperator
 
-_state = threading.Lock()
+_state = locks.shared("seeding of PyTorch", locks.Level.RUN)
 
 
 class Keyed(TorchOperator):

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -12,7 +11,8 @@ import torch
 
 from ...call import registry
 from ...call.bound import BoundOperator
-from ...call.host import find_host
+from ...call.host import find_host, need_own
+from ...core import locks
 from ...core.errors import ArgumentTypeError, UnsupportedError
 from ...core.origin import caller
 from ...core.takes import check_takes
@@ -21,7 +21,7 @@ from ...rules.elementwise import ElementwiseBatch
 from . import factory
 from .derived import Batched
 from .function import TorchFunction
-from .functional import Functionals
+from .functional import Functionals, written
 from .infer import FromMeta
 from .keyed import Keyed, check_host, is_key, key_data
 from .names import overload_of, qualified
@@ -42,7 +42,6 @@ _SHAPES_BY_A_RUN = {  # the operators whose ``TorchFunction.shapes_by_a_run`` is
     ("aten", "istft"),
     ("aten", "_native_batch_norm_legit"),
 }
-_lock = threading.RLock()
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -67,7 +66,7 @@ def find(name: Any, batch: Any = None) -> BoundOperator:
         if callable(batch):
             check_takes("batch", batch, ("in_dims", "inputs"), signature(overload._schema).schema, caller())
         return AtenOperator(overload, ElementwiseBatch() if batch == "elementwise" else batch)
-    with _lock:
+    with locks.define:
         operator: BoundOperator | None = registry.named(qualified(overload))
         if isinstance(operator, AtenOperator) and operator.overload is not overload:
             registry.discard(operator)  # its library was registered again
@@ -133,7 +132,7 @@ class AtenOperator(TorchOperator):
         return self._variant(Keyed)
 
     def _variant(self, kind: type[Padded | Keyed]) -> TorchOperator:
-        with _lock:
+        with locks.define:
             if kind not in self._variants:
                 variant = self._variants[kind] = kind(self.function, self._repeats)
                 variant.pickled = _variant_of, (self.name, kind.__name__.lower())
@@ -203,8 +202,10 @@ class AtenOperator(TorchOperator):
         if not self._functionals.can_write or self._is_for_torch(args, kwargs):
             return None, args, kwargs
         arguments = self._arguments(args, kwargs)
-        if find_host(self.operator, arguments).name != "jax":
+        host = find_host(self.operator, arguments)
+        if host.name != "jax":
             return None, args, kwargs
+        need_own(self.operator, host, arguments, written(self.schema, arguments))
         return self._functionals.operator(arguments), *self.schema.split(arguments)
 
     def _has_options(self, kwargs: dict[str, Any]) -> bool:

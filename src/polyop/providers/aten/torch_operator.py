@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from ...call.bound import BoundOperator
 from ...call.host import Host, find_host, host_of
 from ...call.operator import Operator
 from ...call.prepare import Prepared, normalise
+from ...core import locks
 from ...core.arguments import bind
 from ...core.errors import GradientError
 from ...core.infer import InferRule
@@ -26,8 +26,6 @@ from .gradient import check_draws, record
 from .kernel import AtenKernel, keep_results
 from .overloads import as_array, constant, numbers_for_tensors
 from .results import python_values, regroup, values_of
-
-_lock = threading.RLock()
 
 
 class TorchOperator(OnDataOperator):
@@ -110,7 +108,7 @@ class TorchOperator(OnDataOperator):
     @property
     def traceable(self) -> BoundOperator:
         """The same as an operator that ``torch.compile`` does not look into; it is in ``torch.ops``."""
-        with _lock:
+        with locks.define:
             if self._traceable is None:
                 schema = self.schema
                 name = registry.unique(schema.namespace, f"{schema.name}_traceable")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar
 
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
 from ...call.rule import Rule
+from ...core import locks
 from ...core.schema import Argument, Type
 from .parts import Complete, loop_kernels, make_part
 
@@ -19,11 +19,10 @@ class PartCache:
     def __init__(self) -> None:
         """Make nothing yet."""
         self._parts: dict[Hashable, BoundOperator] = {}
-        self.lock = threading.RLock()
 
     def get(self, key: Hashable, make: Callable[[], BoundOperator | None]) -> BoundOperator | None:
         """Return the part for a key, which ``make`` makes if it is missing. None is not remembered."""
-        with self.lock:
+        with locks.define:
             part = self._parts.get(key)
             if part is None:
                 part = make()

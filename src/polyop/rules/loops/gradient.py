@@ -9,6 +9,7 @@ from ...call.bound import BoundOperator
 from ...call.operator import Operator
 from ...call.uses import Uses
 from ...kernels.loop.derived import BackwardKernel
+from ...loops.library.library import source_text
 from .base import LoopRule
 from .parts import Complete, specs
 from .saving import Savings
@@ -124,13 +125,11 @@ class GradientRule(LoopRule):
 
     def source(self, *inputs: Any, **attributes: Any) -> str:
         """Return the gradient's C code for tensors or specs of the operator, or those of the last call."""
-        from ...loops.library.make import sources
-
         kernel = self.kernel
         if not inputs:
             return next((k for k in self.kernels_made() if k.is_typed), kernel).source()
         adjoint = kernel.adjoint_within_limit(specs(inputs), attributes, (True,) * kernel.base.results)
-        return "\n".join(sources(adjoint.kernel, kernel.options))
+        return source_text(adjoint.kernel, kernel.options)
 
 
 def _cache_key(value: Any, is_tensor: bool) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
 from ...call.registry import PARTS
+from ...core import locks
 from ...core.errors import PolyopError
 from ...core.schema import MISSING
 from ...core.spec import Spec
@@ -49,7 +50,7 @@ class Savings:
         if limited:
             key = (*key, _sizes(inputs), *attributes.values())
         if key not in self._by_call:
-            with self._cache.lock:
+            with locks.define:
                 omitted_numbers = self._over_limit(inputs, attributes) if limited else ()
                 self._by_call[key] = self.named(SpecKey.of(inputs), attributes, omitted_numbers)
         return self._by_call[key]
@@ -96,7 +97,7 @@ class Savings:
         With others a kernel may save other temporaries; it is then called as it is.
         """
         types = tuple(map(type, attributes.values()))
-        with self._cache.lock:
+        with locks.define:
             part = self._cache.get(
                 (key, omitted_numbers), lambda: self._make(key, attributes, omitted_numbers)
             )

@@ -10,7 +10,6 @@ Deriving is expensive, so it happens once per signature. Within it, a *plan* is 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast
 
@@ -18,6 +17,7 @@ from ...call.bound import BoundOperator
 from ...call.operator import Operator
 from ...call.uses import Uses
 from ...core.errors import GradientError, PolyopError
+from ...core.locks import cached_property
 from ...core.spec_key import SpecKey
 from ...kernels.loop.derived import BackwardKernel
 from .parts import all_attributes, joined, specs
@@ -55,8 +55,9 @@ class Step(NamedTuple):
     """One backward call as numbers, for a host that can run it without Python; csrc/planned.cc reads it.
 
     ``part`` is called with ``operands``, in which ``sources`` says what takes a place: the tensor with this
-    number among the inputs, outputs and output gradients of the call, or -1. ``results`` has for each
-    argument of the call the number of the part's result; -1 for no gradient; ``-2 - k`` for output gradient
+    number among the inputs, outputs and output gradients of the call; ``-2 - k`` for attribute k of the call,
+    whose value may have been another one when the step was made; or -1. ``results`` has for each argument of
+    the call the number of the part's result; -1 for no gradient; ``-2 - k`` for output gradient
     k, unchanged. ``part`` is None if nothing is computed.
     """
 
@@ -89,12 +90,12 @@ class LoopVJP:
         """The gradient's kernel for the CPU."""
         return cast("BackwardKernel", self._backward().operator.kernels[0])
 
-    @functools.cached_property
+    @cached_property
     def saving(self) -> BoundOperator | None:
         """The operator to call in place of this one where a gradient is requested, or None."""
         return self._savings.of(self.input_specs, self.attributes)
 
-    @functools.cached_property
+    @cached_property
     def uses(self) -> Uses:
         """The arguments and outputs that must be kept for the gradient."""
         schema = self.schema
@@ -157,9 +158,9 @@ class LoopVJP:
         if True not in plan.computed:
             return Step(None, (), (), tuple(results))
         flags = (*plan.read, *plan.present)
-        constants = (plan.key, *self.attributes.values())
-        operands = (*(None,) * len(flags), *constants)
-        sources = (*(k if flag else -1 for k, flag in enumerate(flags)), *(-1,) * len(constants))
+        operands = (*(None,) * len(flags), plan.key, *self.attributes.values())
+        numbers = (-2 - k for k in range(len(self.attributes)))
+        sources = (*(k if flag else -1 for k, flag in enumerate(flags)), -1, *numbers)
         return Step(self._backward(), operands, sources, tuple(results))
 
     def _operands(
@@ -169,7 +170,7 @@ class LoopVJP:
         tensors = [inputs[i] for i in self.positions]
         read = [x if flag else None for x, flag in zip((*tensors, *outputs), plan.read, strict=True)]
         present = [g if there else None for g, there in zip(grads, plan.present, strict=True)]
-        return (*read, *present, plan.key, *self.attributes.values())
+        return (*read, *present, plan.key, *(inputs[i] for i, _ in self.schema.attributes()))
 
     def _cached_plan(self, grads: Sequence[Any], needs_gradient: Flags) -> BackwardPlan | None:
         """Return the plan, or None if no output gradient is present."""

@@ -206,6 +206,7 @@ def test_operators_that_were_called_before_dtensors_are_imported():
     assert (code, text) == (0, "[2.0, 2.0] (Shard(dim=0),)\n"), errors
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("compiled", ["eager", "compiled"])
 def test_four_processes(compiled, tmp_path):
     ranks = [programs.start(PROCESSES, rank, 4, tmp_path / "store", compiled) for rank in range(4)]

@@ -11,7 +11,7 @@ from torch.distributed.tensor import Replicate, distribute_tensor, init_device_m
 from torch.distributed.tensor.debug import CommDebugMode
 
 from dtensor_layouts import as_tuple, laid_out, placements_of, whole
-from parts import every_pair
+from pairs import every_pair
 from polyop.call.prepare import normalise
 from polyop.core.arguments import bind
 from polyop.hosts.torch import tensors
@@ -50,10 +50,11 @@ def blocks():
                 mesh,
                 rows[start : start + BLOCK],
                 id=f"{name}-{mesh}-{start}",
-                marks=pytest.mark.exhaustive,
+                marks=pytest.mark.slow,
             )
 
 
+@pytest.mark.slow(10)
 @pytest.mark.parametrize(("name", "mesh", "rows"), [*blocks()])
 def test_dtensors_give_what_plain_tensors_give(devices, name, mesh, rows):
     sample = SAMPLES[name]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from ....call.bound import BoundOperator
 from ....call.foreign import flatten
 from ....call.host import map_tensors
 from ....call.prepare import normalise
+from ....core.locks import cached_property
 from ....core.schema import Schema
 from ....sharding.of_call import sharding_rule
 from ....sharding.placement import REPLICATE, Placements
@@ -59,7 +59,7 @@ class Division:
             return wrapped
         return wrapped[0] if len(wrapped) == 1 else tuple(wrapped) or None
 
-    @functools.cached_property
+    @cached_property
     def stays(self) -> bool:
         """Whether the local tensors are what the kernel takes, and its outputs what belongs to the device."""
         alone = self.mesh.get_coordinate() is None

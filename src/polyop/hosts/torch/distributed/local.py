@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -10,6 +9,7 @@ from typing import Any, TypeVar
 import torch
 
 from ....call.bound import BoundOperator
+from ....core.locks import cached_property
 from ....core.schema import Schema
 from ....core.spec import Spec
 from ....sharding.local import local_call
@@ -74,7 +74,7 @@ class LocalCall:
         outputs = plan.outputs[: len(fresh)]
         return cls(bound, overload, plan.strategies, plan.inputs, outputs, tuple(fresh), normal, pieces)
 
-    @functools.cached_property
+    @cached_property
     def split(self) -> tuple[tuple[int, int], ...]:
         """The inputs that are split, by number, each with the dimension."""
         rows = enumerate(self.inputs)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-import threading
 import warnings
 from typing import Any
 
@@ -16,11 +15,11 @@ import torch
 
 from ....call.arrival import Arrival
 from ....call.bound import BoundOperator
+from ....core import locks
 from ....core.errors import FallbackWarning
 from ....rules.module.recorded import Recorded
 
 _MODULE = "torch.distributed.tensor"
-_lock = threading.Lock()
 
 
 def offer(bound: BoundOperator) -> None:
@@ -37,7 +36,7 @@ def _offer(bound: BoundOperator) -> None:
         _warn(str(problem))
         return
     tensor: Any = importlib.import_module(_MODULE).DTensor
-    with _lock:
+    with locks.define:
         overload, library = (bound.__dict__.get(name) for name in ("torch_overload", "torch_library"))
         if overload is None or library is None or bound.__dict__.get("dtensor_overload") is overload:
             return  # not in torch.ops, PyTorch's own operator, or done

@@ -13,6 +13,7 @@ from ...ir.plan import Plan
 from ...ir.stops import stop_flags
 from ..common.copies import LANE, Copies, Copy, differing, lanes_for, width_of
 from ..common.ctypes import SIZES, computed, identifier, identity, memory
+from ..common.ends import end_of
 from ..common.expressions import Expressions, Scope
 from ..common.statements import Statements, combined
 from . import prefetch, register_transpose
@@ -58,8 +59,8 @@ class Loops:
         self.stops = Stops(self.out, expressions, plan.vector)
         self.enter: Callable[[For, Copies], bool] = lambda node, copies: False
         self.around: Around | None = None
-        self.after: Mapping[str, Sequence[str]] = {}
-        """Lines at the end of a loop's body, by its variable."""
+        self.after: Mapping[str, Sequence[Callable[[Copies], None]]] = {}
+        """What prints the end of a loop's body, from the copies that the body is printed for, by variable."""
         self.cached: frozenset[str] = frozenset()
         """Tensors that are in the caches already: they are not prefetched."""
         self.strips = 0
@@ -72,7 +73,7 @@ class Loops:
         if self.enter(node, copies):
             return
         first = copies.items[0].scope
-        lo, hi = self.expressions.scalar(node.lo, first), self.expressions.scalar(node.hi, first)
+        lo, hi = self.expressions.scalar(node.lo, first), end_of(node, self.expressions, first)
         inside = first.lanes is not None or len(copies.items) > 1
         if node.var in self.plan.vector and not inside:
             self.vector(node, first, lo, hi)
@@ -134,8 +135,8 @@ class Loops:
             self.statements.body(node.body, copies)
             self.around = before
             end()
-            for line in self.after.get(node.var, ()):
-                self.out.line(line)
+            for print_end in self.after.get(node.var, ()):
+                print_end(copies)
 
     def vector(self, node: For, scope: Scope, lo: str, hi: str) -> None:
         """Print a loop whose iterations are lanes: whole vectors, then the remainder."""

@@ -16,7 +16,16 @@ from ..common.writer import Writer
 from .regions import PARAMETERS, Functions
 from .tile import Shape
 
-HEADERS = ("vector.h", "math.h", "philox.h", "transpose.h", "streaming_store.h", "run.h", "bands.h")
+HEADERS = (
+    "vector.h",
+    "fused.h",
+    "math.h",
+    "philox.h",
+    "transpose.h",
+    "streaming_store.h",
+    "run.h",
+    "bands.h",
+)
 """Of include/polyop/loops, in the order in which they are included."""
 LONG = 20_000
 """Characters that a compiler takes about half a second for."""
@@ -68,9 +77,14 @@ def print_program(
     function: str,
     precise: bool = False,
     checked: bool = False,
+    unfused: bool = False,
 ) -> CFile:
-    """Return the C text; ``function`` is the exported name, with the signature of a kernel."""
+    """Return the C text; ``function`` is the exported name, with the signature of a kernel.
+
+    ``unfused``: the compiler is told to fuse nothing.
+    """
     expressions = Expressions(kernel, bounds, precise=precise, checked=checked)
+    expressions.unfused = unfused
     functions = Functions(kernel, plan, expressions, owners, Shape(*target.tile))
     run = functions.print()
     entry = Entry(kernel, bounds, expressions, function, functions.owned)
@@ -93,6 +107,8 @@ def _head(kernel: Kernel, target: Target, function: str, expressions: Expression
         for pragma in target.pragmas:
             out.line(f'#pragma GCC target("{pragma}")')
         out.line("#endif")
+    if expressions.unfused:
+        out.line("#define POLYOP_UNFUSED 1")
     used = expressions.used
     widths = {f"W{width}" for width in used.widths or {1}}
     for name in sorted({name.upper() for name in used.functions} | widths):

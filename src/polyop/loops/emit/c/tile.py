@@ -7,6 +7,7 @@ The panel is padded with zeros, so that the sums need no special case at the edg
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +16,8 @@ from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, Var, rewrite
 from ...ir.plan import Tile
 from ..common.copies import LANE, ROW, Copies, Copy, dependence, differing, lanes_for
 from ..common.ctypes import computed, identifier, memory
-from ..common.expressions import Scope, Value
+from ..common.expressions import Scope
+from ..common.values import Value
 from . import prefetch_rows, register_transpose
 from .loops import Loops
 from .register_transpose import COLUMNS
@@ -353,7 +355,7 @@ class TilePrinter:
             self.out.line(f"const {elem}* {panel.name} = {panel.name}_panel;")
         self.packer.point(scope, i)
         before, live = self.loops.after, self.loops.statements.live
-        self.loops.after = self._after(tile_copies)
+        self.loops.after = self._after(rows - 1)
         self.expressions.accessed_once = {
             s.buffer for s in statements(self.lane.body) if isinstance(s, Store)
         }
@@ -361,28 +363,32 @@ class TilePrinter:
         self.loops.after, self.expressions.accessed_once = before, set()
         self.loops.statements.live = live
 
-    def _after(self, tile_copies: Sequence[Copy]) -> dict[str, list[str]]:
-        """Return the lines at the end of each loop's body: panels advance, rows are prefetched."""
+    def _after(self, last: int) -> dict[str, list[Callable[[Copies], None]]]:
+        """Return what prints the end of each loop's body: panels advance, rows are prefetched.
+
+        ``last`` is the last row. The text is printed in the scope of the copies where it stands: the loop may
+        be printed several times, as when it is collapsed with the loop around it, which then has no variable.
+        """
+        printers: dict[str, list[Callable[[Copies], None]]] = {}
         step = f"{self.shape.units} * {self.lanes}"
-        lines: dict[str, list[str]] = {}
-        for panel in self.panels:
-            lines.setdefault(panel.loops[-1].var, []).append(f"{panel.name} += {step};")
-        for var, line in self.packer.after(tile_copies[-1].row):
-            lines.setdefault(var, []).append(line)
+        lines = [(panel.loops[-1].var, f"{panel.name} += {step};") for panel in self.panels]
+        for var, line in (*lines, *self.packer.after(last)):
+            printers.setdefault(var, []).append(functools.partial(self._line, line))
         own = {p.load for p in self.packer.panels}
         for loop, load in prefetch_rows.across(self.lane, self.row.var):
-            if load in own:
-                continue
-            ends = (
-                [tile_copies[0], tile_copies[-1]]
-                if tile_copies[0].row != tile_copies[-1].row
-                else tile_copies[:1]
-            )
-            prefetches = [
-                prefetch_rows.line(load, loop, self.expressions, replace(c.scope, lanes=None)) for c in ends
-            ]
-            lines.setdefault(loop.var, []).extend(prefetches)
-        return lines
+            if load not in own:
+                printers.setdefault(loop.var, []).append(functools.partial(self._prefetch, load, loop))
+        return printers
+
+    def _line(self, line: str, _: Copies) -> None:
+        self.out.line(line)
+
+    def _prefetch(self, load: Load, loop: For, copies: Copies) -> None:
+        """Print the prefetches of the first and the last row of the copies."""
+        first, last = copies.items[0], copies.items[-1]
+        for copy in (first, last) if first.row != last.row else (first,):
+            scope = replace(copy.scope, lanes=None)
+            self.out.line(prefetch_rows.line(load, loop, self.expressions, scope))
 
     def _limits(self, scope: Scope, at: str) -> tuple[str | None, str]:
         j = identifier(self.lane.var)

@@ -50,9 +50,14 @@ static_cast template this thread_local throw true try typeid typename using virt
 xor_eq threadIdx blockIdx blockDim gridDim warpSize call given partials scalars state wrong
 """
 _KEYWORDS = frozenset(_WORDS.split())
+HEADERS = (
+    r"(?:polyop|plp?_|load_|store_|gatherx?_|scatter_|bcast_|iota_|sel_|max_|min_|reduce_|tobool_|frombool_|any_"
+    r"|stream_|cvt_|whole_|floordiv_|mod_|shl_|shr_|wrap_|_).*"
+)
+"""Names of functions and macros of include/polyop/loops, and of the compiler."""
 _OURS = re.compile(
-    r"(polyop|plp?_|load_|store_|gatherx?_|scatter_|bcast_|iota_|sel_|max_|min_|reduce_|tobool_|frombool_|any_|stream_"
-    r"|cvt_|floordiv_|mod_|shl_|shr_|own_|at_|_).*|(q|part|[mb]\d+_)\d*(_\d+)*|found\d+|(row|next)\d+_\d+|.*_|.*_(n|v|r|u|stream|row)\d+(_next)?|.*_(end|lo|hi|panel|part|check|rows|last|from|to|steps?|q|n)"
+    rf"{HEADERS}|(own_|at_).*|(q|part|[mb]\d+_)\d*(_\d+)*|found\d+|(row|next)\d+_\d+|.*_"
+    r"|.*_(n|v|r|u|stream|row)\d+(_next)?|.*_(end|lo|hi|panel|part|check|rows|last|from|to|steps?|q|n)"
 )
 """Names that the printed text uses itself. A name that ends with "_" in addition is free."""
 

@@ -86,11 +86,15 @@ class Entry:
         for demand in self.kernel.demands:
             condition = self.expressions.scalar(demand.condition, Scope())
             self.out.line(f"if (!({condition})) return polyop_fail(extra, {json.dumps(demand.text)});")
-        for wrong in self.bounds.preconditions:
+        for wrong in sorted(self.bounds.preconditions, key=lambda one: not one.rule):  # a rule says more
             place = f'(struct polyop_place){{{wrong.line}, {wrong.axis}, "{wrong.buffer}"}}'
             size = self.expressions.scalar(wrong.size, Scope())
             function = "polyop_negative" if wrong.negative else "polyop_misfit"
             condition = self.expressions.scalar(wrong.condition, Scope())
+            if wrong.rule:
+                text = json.dumps(f"line {wrong.line}: {wrong.rule}")
+                self.out.line(f"if ({condition}) return polyop_fail(extra, {text});")
+                continue
             self.out.line(f"if ({condition}) return {function}(extra, {place}, {size});")
 
     def needs_zeros(self, buffer: Buffer) -> str:

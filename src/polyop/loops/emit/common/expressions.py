@@ -5,24 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ...analysis import affine
 from ...analysis.bounds import Bounds, key
 from ...analysis.strides import BACK, STRIDED, UNIFORM, UNIT, depends, is_counted, stride
-from ...ir.grammar import Const, Expr, Kernel, Load, Op, Size, Store, Type, Var, walk
-from .c_operators import COMPARE, EXACT, INFIX, OF_NO_LIBM, SHIFTS
+from ...ir.failing import rule_of
+from ...ir.grammar import Const, Expr, Kernel, Load, Op, OpenEnd, Size, Store, Type, Var, walk
+from .c_operators import COMPARE, EXACT, INFIX, OF_INTEGERS, OF_NO_LIBM, SHIFTS
 from .ctypes import NARROW, SIZES, computed, extent, identifier, memory, signed, size_name, word
-
-
-@dataclass(frozen=True)
-class Value:
-    """C text and its element type. ``truth``: a condition; as a vector, a mask with elements ``elem``."""
-
-    text: str
-    elem: str
-    vec: bool = False
-    truth: bool = False
+from .values import Value, constant
 
 
 @dataclass(frozen=True)
@@ -85,8 +76,9 @@ class Expressions:
     def __init__(
         self, kernel: Kernel, bounds: Bounds, *, precise: bool = False, checked: bool = False
     ) -> None:
-        self.kernel, self.bounds = kernel, bounds
-        self.precise, self.checked = precise, checked
+        self.kernel, self.bounds, self.precise, self.checked = kernel, bounds, precise, checked
+        self.unfused = False
+        """Whether the C compiler fuses nothing: the text says where a product is added with one rounding."""
         self.used = Used()
         self.prechecked: dict[Load | Store, tuple[str, Mapping[int, str]]] = {}
         """Accesses that are checked before the current loop: C text of the result, and of indices by axis."""
@@ -103,7 +95,7 @@ class Expressions:
         """Return the C text of an expression."""
         match expr:
             case Const():
-                return _constant(expr)
+                return constant(expr)
             case Size():
                 return Value(self.size(expr.buffer, expr.axis), "i64")
             case Var():
@@ -122,6 +114,8 @@ class Expressions:
                 return self._logic(expr, scope)
             case Op():
                 return self._operator(expr, scope)
+            case OpenEnd(name=name):
+                raise AssertionError(f"the end of the while {name} has no value")
 
     def scalar(self, expr: Expr, scope: Scope) -> str:
         """Return the C text of an expression that has the same value in all lanes."""
@@ -179,7 +173,7 @@ class Expressions:
         return value.text if same else f"polyop_cvt({self.vector(wanted, scope)}, {value.text})"
 
     def convert(self, value: Value, kind: Type, scope: Scope) -> Value:
-        """Return a value of another type, as C (and NumPy) converts."""
+        """Return a value of another type, as NumPy converts: of floats to integers whole.h says how."""
         elem = computed(kind)
         if elem == "bool":
             if value.truth:
@@ -193,6 +187,9 @@ class Expressions:
             return Value(one, elem, True)
         if value.elem == elem:
             return value
+        if value.elem[0] == "f" and elem[0] != "f":
+            to, of = (self.vector(e, scope) if value.vec else e for e in (elem, value.elem))
+            return Value(f"whole_{to}_{of}({value.text})", elem, value.vec)
         if value.vec:
             return Value(f"polyop_cvt({self.vector(elem, scope)}, {value.text})", elem, True)
         return Value(f"({elem})({value.text})", elem)
@@ -250,7 +247,8 @@ class Expressions:
             return "", known[0], tuple(known[1].get(axis, i) for axis, i in enumerate(index))
         declared, tests, names = "", [], list(index)
         for axis in sorted(self.axes(node)):
-            self.places.append((node.line, node.buffer, axis))
+            rule = rule_of(node.index[axis])
+            self.places.append((node.line, rule, -1) if rule else (node.line, node.buffer, axis))
             names[axis] = f"q{axis}"
             declared += f"int64_t q{axis} = {index[axis]}; "
             tests.append(f"polyop_inside(k, &q{axis}, {self.size(node.buffer, axis)}, {len(self.places)})")
@@ -358,9 +356,8 @@ class Expressions:
         once = '_Pragma("GCC unroll 1") ' if isinstance(expr, Load) and self.axes(expr) else ""
         body = f"{once}for (int l = 0; l < {lanes.number} && l < {limit}; ++l) {inside}t[l] = {text};"
         vector = self.vector(elem, scope)
-        return Value(
-            f"({{ {elem} t[{lanes.number}] = {{0}}; {body} load_{vector}(t); }})", elem, True, one.truth
-        )
+        text = f"({{ {elem} t[{lanes.number}] = {{0}}; {body} load_{vector}(t); }})"
+        return Value(text, elem, True, one.truth)
 
     # operators
 
@@ -369,9 +366,8 @@ class Expressions:
 
     def _select(self, expr: Op, scope: Scope) -> Value:
         condition = self.value(expr.args[0], scope)
-        if condition.vec and any(
-            isinstance(e, Load) and self._guarded(e) for a in expr.args[1:] for e in walk(a)
-        ):
+        loads = [e for a in expr.args[1:] for e in walk(a) if isinstance(e, Load)]
+        if condition.vec and any(map(self._guarded, loads)):
             return self._lane_by_lane(expr, scope)
         then, other = self._same_shape([self.value(a, scope) for a in expr.args[1:]], scope)
         if not condition.vec:
@@ -382,9 +378,8 @@ class Expressions:
             a, b = self.mask(then, elem, scope), self.mask(other, elem, scope)
             return Value(f"(({m} & {a}) | (~{m} & {b}))", elem, True, True)
         mask = self.mask(condition, then.elem, scope)
-        return Value(
-            f"sel_{self.vector(then.elem, scope)}({mask}, {then.text}, {other.text})", then.elem, True
-        )
+        chosen = f"sel_{self.vector(then.elem, scope)}({mask}, {then.text}, {other.text})"
+        return Value(chosen, then.elem, True)
 
     def _guarded(self, load: Load) -> bool:
         return key(load) in self.bounds.guarded or bool(self.axes(load))
@@ -454,8 +449,8 @@ class Expressions:
             return f"floordiv_{kind}({texts[0]} + {texts[1]} - 1, {texts[1]})"
         if elem[0] != "f":
             return self._integer_function(name, texts, elem, kind, vec)
-        self.used.functions.add(name)
-        precise = self.precise and name not in EXACT and name not in OF_NO_LIBM
+        self.used.functions.add("mod" if name == "fmod" else name)
+        precise = self.precise and name not in (*EXACT, *OF_NO_LIBM)
         if precise:
             self.used.functions.add("precise")
         return f"{'plp' if precise else 'pl'}_{name}_{kind}({', '.join(texts)})"
@@ -472,29 +467,9 @@ class Expressions:
             if vec:
                 return f"(({kind})(({x} > {zero}) & 1) - ({kind})(({x} < {zero}) & 1))"
             return f"({elem})(({x} > 0) - ({x} < 0))"
-        if name == "pow":
-            self.used.functions.add("ipow")
-            return f"polyop_ipow_{kind}({', '.join(texts)})"
+        if name in OF_INTEGERS:
+            self.used.functions.add(OF_INTEGERS[name])
+            return f"polyop_{OF_INTEGERS[name]}_{kind}({', '.join(texts)})"
         assert name in ("philox_low", "philox_high"), f"{name} of {elem}"
         self.used.headers.add("philox.h")
         return f"pl_{name}_{kind}({', '.join(texts)})"
-
-
-_SPECIAL = {"nan": '__builtin_nan("")', "inf": "__builtin_inf()", "-inf": "(-__builtin_inf())"}
-
-
-def _constant(expr: Const) -> Value:
-    elem = computed(expr.type)
-    value: Any = expr.value
-    if elem == "bool":
-        return Value(str(int(bool(value))), "bool", truth=True)
-    if elem[0] == "f":
-        number = float(value)
-        text = _SPECIAL.get(repr(number), repr(number))
-        return Value(f"(({elem}){text})" if text[0] in "-_(" else text + "f" * (elem == "f32"), elem)
-    text = f"{int(value)}{'ll' if abs(int(value)) > 2**31 - 1 else ''}"
-    if int(value) == -(2**63):
-        text = "(-9223372036854775807ll - 1)"
-    if elem[0] == "u" and int(value) > 2**31 - 1:
-        text = f"{int(value)}ull"
-    return Value(f"({elem}){text}" if elem != "i64" or value < 0 else text, elem)

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from ...analysis.strides import BACK, STRIDED, UNIT, stride
 from ...ir.grammar import Assign, Expr, For, If, Kernel, Op, Stmt, Store, children
+from ...ir.types import WIDE
 from .copies import LANE, ROW, Copies, Copy, dependence
 from .ctypes import NARROW, computed, identity, memory, word
-from .expressions import Expressions, Scope, Value
+from .expressions import Expressions, Scope
+from .values import Value
 from .writer import Writer
 
 LoopPrinter = Callable[[For, Copies], None]
@@ -140,6 +142,11 @@ class Statements:
         kind = self.expressions.vector(elem, scope) if vec else elem
         counted = node.name in self.reducing
         active = self.active(copy, elem, counted=counted) if vec else None
+        fused = self._fused(node, scope, name, kind) if self.expressions.unfused else None
+        if fused:
+            text = f"sel_{kind}({active}, {fused}, {name})" if active else fused
+            self.out.line(f"{name} = {text};")
+            return
         if node.op and active:
             start = f"bcast_{kind}({identity(node.op, elem)})"
             text = f"sel_{kind}({active}, {text}, {start})"
@@ -148,6 +155,22 @@ class Statements:
         elif active:
             text = f"sel_{kind}({active}, {text}, {name})"
         self.out.line(f"{name} = {text};")
+
+    def _fused(self, node: Assign, scope: Scope, name: str, kind: str) -> str | None:
+        """Return the sum of a scalar and a product, rounded once, in C; None for any other assignment."""
+        product = node.value
+        if (
+            node.op != "+"
+            or node.type.dtype not in WIDE
+            or not isinstance(product, Op)
+            or product.name != "*"
+        ):
+            return None
+        factors = [self.expressions.value(factor, scope) for factor in product.args]
+        if kind not in ("f32", "f64"):
+            factors = [self.expressions.spread(factor, scope) for factor in factors]
+        self.expressions.used.headers.add("fused.h")
+        return f"polyop_madd_{kind}({', '.join(factor.text for factor in factors)}, {name})"
 
     def _store(self, node: Store, copy: Copy) -> None:
         scope, lanes = copy.scope, copy.scope.lanes

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 from ...analysis.bounds import Bounds
 from ...ir.grammar import Assign, For, Kernel, Op, Store, Type
 from ...ir.stops import stop_flags
 from ..common.copies import Copies, Copy
 from ..common.ctypes import NARROW, computed, identifier, memory
-from ..common.expressions import Expressions, Scope, Value
+from ..common.ends import end_of
+from ..common.expressions import Expressions, Scope
 from ..common.statements import Statements
+from ..common.values import Value
 from ..common.writer import Writer
 
 OPERATORS = {"+": "polyop_plus", "*": "polyop_times", "max": "polyop_greatest", "min": "polyop_least"}
@@ -60,12 +63,18 @@ class Body(Statements):
     def plain_loop(self, node: For, copies: Copies) -> None:
         """Print a loop of one thread."""
         scope = copies.items[0].scope
-        lo, hi = self.expressions.scalar(node.lo, scope), self.expressions.scalar(node.hi, scope)
+        with self.iterations(node, scope):
+            self.body(node.body, copies)
+
+    @contextlib.contextmanager
+    def iterations(self, node: For, scope: Scope) -> Iterator[None]:
+        """Context that prints a loop around its text, and the flags that end it."""
+        lo, hi = self.expressions.scalar(node.lo, scope), end_of(node, self.expressions, scope)
         var = identifier(node.var)
         with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
             for flag in stop_flags(node):
                 self.out.line(f"if ({self.expressions.scalar(flag, scope)}) break;")
-            self.body(node.body, copies)
+            yield
 
     def _assign(self, node: Assign, copies: Copies, copy: Copy) -> None:
         if not node.op:

@@ -81,9 +81,7 @@ class Shared(Body):
             self.out.line(f"{c} = polyop_broadcast({c}, width_);")
 
     def _uniform_loop(self, node: For, scope: Scope) -> None:
-        lo, hi = self.expressions.scalar(node.lo, scope), self.expressions.scalar(node.hi, scope)
-        var = identifier(node.var)
-        with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
+        with self.iterations(node, scope):
             self.group(node.body, scope)
         self.synced = False
 

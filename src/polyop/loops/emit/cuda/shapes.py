@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from ...analysis.dependence import Kind
 from ...analysis.strides import depends
-from ...ir.grammar import Assign, Expr, For, If, Kernel, Load, Stmt, Store, Var, statements, walk
+from ...ir.grammar import Assign, Expr, For, If, Kernel, Load, OpenEnd, Stmt, Store, Var, statements, walk
 from ...ir.note import Note
 from ...ir.plan import Plan
 from .contractions import fits, stageable
@@ -90,7 +90,8 @@ class Mapper:
         """Whether the host can compute an expression."""
         names = known | self.kernel.attributes.keys()
         return all(
-            not isinstance(e, Load) and (not isinstance(e, Var) or e.name in names) for e in walk(expr)
+            not isinstance(e, (Load, OpenEnd)) and (not isinstance(e, Var) or e.name in names)
+            for e in walk(expr)
         )
 
     def _piece(self, node: Stmt, known: frozenset[str], depth: int) -> Piece:

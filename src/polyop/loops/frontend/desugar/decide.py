@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ....core.errors import ArgumentTypeError, ArgumentValueError
-from ..choices import Choices, Chosen, is_none, listed_text
+from ..choices import NO_TEXT, Choices, Chosen, is_none, listed_text
 from ..source import Source
 from ..syntax_tree import walk
 
@@ -146,11 +146,9 @@ class Decide(ast.NodeTransformer):
 
     def check(self, nodes: Sequence[ast.stmt]) -> None:
         """Raise for an unknown string, and for a choice that is used as a value in what is left."""
-        for name, values in self.chosen.strings.items():
-            known = (
-                (*values, *sorted(self.seen[name] - {*values})) if name not in self.chosen.closed else values
-            )
-            if known and self.choices[name] not in known:
+        for name in self.chosen.strings:
+            known = self.chosen.known(name, self.seen[name])
+            if known and self.choices[name] not in (*known, NO_TEXT):
                 rule = f"{name} is one of {listed_text(known)}"
                 raise self.source.error(ArgumentValueError, rule, None, repr(self.choices[name]))
         for node in (n for one in nodes for n in walk(one) if isinstance(n, ast.Name)):

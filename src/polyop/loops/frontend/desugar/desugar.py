@@ -17,6 +17,7 @@ from .decide import Decide
 from .exits import Exits, leaves_all
 from .helpers import Helpers
 from .iterators import Iterators
+from .makers import declared
 from .nodes import Unused, all_names, assigned_names, unshared
 from .spellings import Spellings
 from .tables import Tables
@@ -36,11 +37,11 @@ def desugar(source: Source, chosen: Chosen, choices: Choices) -> Source:
     decide = Decide(source, chosen, choices)
     tables = Tables(source, names)
     tree.body = Helpers(source, names, lines, decide, tables).body(decide.body(tree.body))
-    check_whole(source, tree.body)
+    tree.body = check_whole(source, tree.body)
     decide.check(tree.body)
     tree.body = tables.replaced(tree.body)
     bound = assigned_names(tree.body) | set(source.parameters)
-    tree.body = [Spellings(source, bound).visit(node) for node in tree.body]
+    tree.body = declared([Spellings(source, bound).visit(node) for node in tree.body])
     tree.body = _without_exits(source, tree.body, names)
     tree.body = _Statements(source, names).body(tree.body)
     return replace(source, tree=unshared(tree), lines=lines)

@@ -9,7 +9,7 @@
                                                 total += x[i]
 
 The loop ends where its flag is set: see ``ir/stops.py``. So all later passes see conditions only, as if the
-loop ran on without effect. A ``while`` is such a loop without a bound.
+loop ran on without effect. A ``while`` is such a loop, and has no bound: its ``hi`` is an ``OpenEnd``.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ....core.errors import ArgumentValueError, UnsupportedError
-from ...ir.stops import UNBOUNDED
 from ..source import Source
 from ..syntax_tree import walk
-from .nodes import Guard, Unused, assign, at, call, load, negated, target
+from .nodes import WHILE, Guard, Unused, assign, at, call, load, negated, target
 
 Results = Callable[[ast.Return], list[ast.stmt]]
 
@@ -69,7 +68,7 @@ class Exits:
             rest = body[k + 1 :]
             if not own or not rest:
                 continue
-            if leaves(node):
+            if leaves(node) and not isinstance(node, ast.While):
                 rule = "a line after a break, continue or return never runs"
                 raise self.source.error(ArgumentValueError, rule, rest[0], hint="remove it")
             after, more = self.block(rest, loops)
@@ -130,8 +129,7 @@ class Exits:
         body = _without(body, skip, self.tested)
         start = [assign(loop.flags["stop"], ast.Constant(False), node)] if "stop" in loop.flags else []
         if isinstance(node, ast.While):
-            count = call("range", ast.Constant(UNBOUNDED))
-            head: ast.stmt = ast.For(target(self.names.new("step")), count, body, [])
+            head: ast.stmt = ast.For(target(self.names.new("step")), call(WHILE), body, [])
         else:
             head = ast.For(node.target, node.iter, body, node.orelse)
         return [*start, at(node, head)], flags & {self.flag}
@@ -189,10 +187,23 @@ def leaves_loop(body: Sequence[ast.stmt]) -> bool:
     return False
 
 
+def _breaks(body: Sequence[ast.stmt]) -> bool:
+    """Whether a body may break out of the loop that it belongs to."""
+    for node in body:
+        if isinstance(node, ast.Break):
+            return True
+        inner = [*getattr(node, "body", ()), *getattr(node, "orelse", ())]
+        if not isinstance(node, (ast.For, ast.While)) and _breaks(inner):
+            return True
+    return False
+
+
 def leaves(node: ast.stmt) -> bool:
     """Whether nothing runs after a statement."""
     if isinstance(node, ast.If):
         return bool(node.orelse) and leaves_all(node.body) and leaves_all(node.orelse)
+    if isinstance(node, ast.While):
+        return _is_true(node.test) and not _breaks(node.body)  # a return ends it, or nothing
     return isinstance(node, (ast.Break, ast.Continue, ast.Return))
 
 

@@ -9,7 +9,9 @@ A call is replaced by the helper's statements, with names of their own, and by i
                                         result = v
     y[i] = clamp(x[i], 255)         y[i] = result
 
-A helper that is one ``return`` becomes an expression, where its arguments are names and numbers.
+A helper that is one ``return`` becomes an expression, where its arguments are names and numbers. What an
+expression has computed before it calls a helper that writes into tensors is kept in variables, as in Python:
+``y[0] + push(y, v)`` adds what was in y before.
 """
 
 from __future__ import annotations
@@ -25,12 +27,23 @@ import numpy as np
 from ....core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
 from ..access import count
 from ..language import WORDS, is_word
-from ..records import with_attributes
-from ..source import Source, read
-from ..syntax_tree import copied, walk
+from ..records import has_record, is_record, may_be_record, record_of_item, records_of, with_attributes
+from ..source import Source
+from ..syntax_tree import copied, path_of_names, walk
 from .decide import Decide
 from .exits import Exits, leaves_all
-from .nodes import Undefined, Unused, assign, assigned_names, at, load, substituted
+from .nodes import (
+    Place,
+    Undefined,
+    Unused,
+    assign,
+    assigned_names,
+    at,
+    load,
+    places,
+    places_of_target,
+    substituted,
+)
 from .spellings import Spellings
 from .tables import Tables
 
@@ -52,6 +65,10 @@ class Helpers:
     open: tuple[Source, ...] = ()
     before: list[ast.stmt] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self._bound = assigned_names(self.source.tree.body) | {*self.source.parameters}
+        self._bound |= {record.name for record in self.source.records}
+
     def body(self, nodes: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Return a body without calls of helpers."""
         return [one for node in nodes for one in self.statement(node)]
@@ -61,21 +78,59 @@ class Helpers:
         outside, self.before = self.before, []
         if isinstance(node, ast.Expr) and (found := self.helper(node.value)) is not None:
             assert isinstance(node.value, ast.Call)
+            self._in_order(places(node.value))
             self.inline(node.value, found)
             lowered = self.before
         elif isinstance(node, ast.While):
             lowered = self._while(node)
+        elif isinstance(node, ast.AugAssign):
+            lowered = self._update(node)
         else:
-            alone = node.value if isinstance(node, ast.Assign) else None  # nothing is computed beside it
-            for name, value in ast.iter_fields(node):
-                if isinstance(value, ast.expr):
-                    setattr(node, name, self.expression(value, alone=value is alone))
+            self._in_order(places(node))
             lowered = [*self.before, node]
             for name in ("body", "orelse"):
                 if isinstance(inner := getattr(node, name, None), list):
                     setattr(node, name, self.body(inner))
         self.before = outside
         return lowered
+
+    def _update(self, node: ast.AugAssign) -> list[ast.stmt]:
+        """Return ``target op= value``; the target is read before helpers in the value write into it."""
+        index = places_of_target(node.target)
+        self._in_order(index)
+        before, self.before = self.before, []
+        node.value = self.expression(node.value)
+        value, self.before = self.before, before
+        if not isinstance(node.target, ast.Subscript) or not _stores(value):
+            return [*before, *value, node]
+        for place in index:
+            place.put(self._kept(place.get()))
+        old = self.names.new("old")
+        read = ast.Subscript(copied(node.target.value), copied(node.target.slice), ast.Load())
+        updated = at(node, ast.Assign([node.target], ast.BinOp(load(old), node.op, node.value)))
+        return [*before, assign(old, at(node, read), node), *value, updated]
+
+    def _in_order(self, parts: Sequence[Place]) -> None:
+        """Take the helpers out of the parts of an expression, which are computed one after the other."""
+        for k, part in enumerate(parts):
+            before, self.before = self.before, []
+            part.put(self.expression(part.get()))
+            later, self.before = self.before, before
+            for earlier in parts[:k] if _stores(later) else ():
+                earlier.put(self._kept(earlier.get()))
+            self.before += later
+
+    def _kept(self, node: ast.expr) -> ast.expr:
+        """Return what has the value of an expression also after tensors have been written."""
+        if isinstance(node, (ast.Tuple, ast.List, ast.Slice)):
+            for place in places(node):
+                place.put(self._kept(place.get()))
+            return node
+        if _is_plain(node):
+            return node
+        name = self.names.new("kept")
+        self.before.append(assign(name, node, node))
+        return at(node, load(name))
 
     def _while(self, node: ast.While) -> list[ast.stmt]:
         """Return a while; if its condition calls helpers, they run at the start of each iteration."""
@@ -89,35 +144,33 @@ class Helpers:
         node.body = body
         return [node]
 
-    def expression(self, node: ast.expr, *, alone: bool = False) -> ast.expr:
-        """Return the expression without calls of helpers; ``before`` gets the statements of these.
-
-        ``alone``: the expression is all that its statement computes, so a helper may write into tensors.
-        """
+    def expression(self, node: ast.expr) -> ast.expr:
+        """Return the expression without calls of helpers; ``before`` gets the statements of these."""
         match node:
             case ast.IfExp():
                 return self._choice(node)
             case ast.BoolOp(values=[first, *_]) if any(map(self._calls, node.values[1:])):
                 return self._logic(node, first)
-        for name, value in ast.iter_fields(node):
-            if isinstance(value, ast.expr):
-                setattr(node, name, self.expression(value))
-            elif isinstance(value, list):
-                setattr(node, name, [self.expression(v) if isinstance(v, ast.expr) else v for v in value])
-            for inner in value if isinstance(value, list) else ():
-                if isinstance(inner, ast.keyword):
-                    inner.value = self.expression(inner.value)
+            case ast.Compare() if any(map(self._calls, node.comparators[1:])):
+                return self._chain(node)
+        self._in_order(places(node))
         found = self.helper(node)
         if found is None:
             return node
         assert isinstance(node, ast.Call)
-        if not alone and _writes(found):
-            rule = f"the helper {found.name} writes into a tensor, so it is called in a line of its own"
-            self._fail(node, rule, f"write result = {ast.unparse(node)} in the line before")
         result = self.inline(node, found)
         if result is None:
             self._fail(node, f"the helper {found.name} returns nothing", "call it in a line of its own")
         return result
+
+    def _chain(self, node: ast.Compare) -> ast.expr:
+        """Return ``a < b and b < c`` for ``a < b < c``, where c is computed only if it is needed."""
+        self._in_order([Place(node, "left"), Place(node.comparators, 0)])
+        middle = self.names.new("middle")
+        first = ast.Compare(node.left, node.ops[:1], [load(middle)])
+        rest = ast.Compare(load(middle), node.ops[1:], node.comparators[1:])
+        self.before.append(assign(middle, node.comparators[0], node))
+        return self.expression(at(node, ast.BoolOp(ast.And(), [first, rest])))
 
     def _calls(self, node: ast.expr) -> bool:
         return any(isinstance(n, ast.Call) and self.helper(n) is not None for n in walk(node))
@@ -156,10 +209,10 @@ class Helpers:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             return None
         function = getattr(node.func, "function", None) or self._function(node.func.id)
-        return None if function is None else read(function)
+        return None if function is None else self.source.helper(function)
 
     def _function(self, name: str) -> FunctionType | None:
-        if is_word(name) or name in assigned_names(self.source.tree.body):
+        if is_word(name) or name in self._bound:
             return None
         try:
             value = self.source.outer(name)
@@ -169,7 +222,7 @@ class Helpers:
 
     def inline(self, node: ast.Call, helper: Source) -> ast.expr | None:
         """Add the helper's statements to ``before``; return its result, None if it has none."""
-        if any(one.tree is helper.tree for one in (self.source, *self.open)):
+        if any(one.function() is helper.function() for one in (self.source, *self.open)):
             hint = "write a loop, with an array that holds what is still to be done"
             self._fail(node, f"{helper.name} calls itself, and recursion is not compiled", hint)
         body = self._own(helper, node)
@@ -222,14 +275,43 @@ class Helpers:
         if missing:
             self._fail(node, f"the helper {helper.name} needs {', '.join(missing)}")
         changed = assigned_names(body)
+        records = {record.name: record.cls for record in records_of(helper.function())}
         values: dict[str, ast.expr] = {}
-        for name, value in given.items():
-            if name in changed or not _is_plain(value):
-                unique = self.names.new(f"{helper.name}_{name}")
-                self.before.append(assign(unique, value, node))
-                value = load(unique)  # noqa: PLW2901  (the parameter is this variable)
-            values[name] = value
+        for name, argument in given.items():
+            value = self._record(argument)
+            if name in records and not may_be_record(value):
+                rule = f"{name} of the helper {helper.name} must be a {records[name].__name__}"
+                hint = "pass a record that is a parameter of the kernel, a part of one, or one of the module"
+                self._fail(node, rule, hint, ast.unparse(argument))
+            plain = name not in changed and _is_plain(value)
+            values[name] = value if plain else self._variable(value, f"{helper.name}_{name}", name in changed)
         return values
+
+    def _variable(self, value: ast.expr, name: str, whole: bool) -> ast.expr:
+        """Return a variable with the value of an argument; of a tuple a tuple of such, unless ``whole``."""
+        if isinstance(value, ast.Tuple) and not whole:
+            items = [one if _is_plain(one) else self._variable(one, name, False) for one in value.elts]
+            return ast.copy_location(ast.Tuple(items, ast.Load()), value)
+        unique = self.names.new(name)
+        self.before.append(assign(unique, value, value))
+        return at(value, load(unique))
+
+    def _record(self, node: ast.expr) -> ast.expr:
+        """Return a record of the kernel's module, which an argument names, as a constant; also in a tuple."""
+        if isinstance(node, ast.Tuple):
+            return ast.copy_location(ast.Tuple([self._record(one) for one in node.elts], node.ctx), node)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            items = self._record(node.value)
+            return node if items is node.value else record_of_item(ast.Subscript(items, node.slice, node.ctx))
+        path = path_of_names(node)
+        root = path.partition(".")[0]
+        if not path or root in self.names.made or root in self._bound or root in WORDS:
+            return node
+        try:
+            value = self.source.outer(path)
+        except KeyError:
+            return node
+        return ast.copy_location(_constant(value, self.source, node), node) if has_record(value) else node
 
     def _single_exit(
         self, helper: Source, body: list[ast.stmt], results: list[str], node: ast.Call
@@ -290,16 +372,16 @@ class _Outside(ast.NodeTransformer):
         return ast.copy_location(_constant(value, self.source, node), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        root = node.value
-        outside = isinstance(root, ast.Name) and root.id not in self.bound and root.id not in WORDS
-        if not outside or not isinstance(root, ast.Name):
+        path = path_of_names(node)
+        root = path.partition(".")[0]
+        if not path or root in self.bound or root in WORDS:
             return self.generic_visit(node)  # type: ignore[return-value]
         try:
-            value = self.source.outer(root.id)
+            owner, value = self.source.outer(path.rpartition(".")[0]), self.source.outer(path)
         except KeyError:
             return self.generic_visit(node)  # type: ignore[return-value]
-        if isinstance(value, ModuleType) and not isinstance(getattr(value, node.attr, None), type):
-            return ast.copy_location(_constant(getattr(value, node.attr, None), self.source, node), node)
+        if isinstance(owner, ModuleType) and not isinstance(value, (type, ModuleType)):
+            return ast.copy_location(_constant(value, self.source, node), node)
         return self.generic_visit(node)  # type: ignore[return-value]
 
 
@@ -309,6 +391,8 @@ def _constant(value: Any, source: Source, place: ast.AST | str) -> ast.expr:
         return ast.Constant(value)  # type: ignore[arg-type]  # also a NumPy scalar, which has a dtype
     if isinstance(place, str) and (value is None or isinstance(value, str)):
         return ast.Constant(value)  # a default, with which the helper compares
+    if is_record(value):
+        return ast.Constant(value)  # its fields are read, or it goes on to another helper
     if isinstance(value, tuple):
         return ast.Tuple([_constant(one, source, place) for one in value], ast.Load())
     node = None if isinstance(place, str) else place
@@ -317,9 +401,11 @@ def _constant(value: Any, source: Source, place: ast.AST | str) -> ast.expr:
     raise source.error(ArgumentTypeError, rule, node, f"{shown} is of type {type(value).__name__}")
 
 
-def _writes(helper: Source) -> bool:
-    """Whether a helper writes into a tensor that it gets."""
-    return any(isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) for n in walk(helper.tree))
+def _stores(nodes: Sequence[ast.stmt]) -> bool:
+    """Whether statements write into a tensor."""
+    return any(
+        isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) for one in nodes for n in walk(one)
+    )
 
 
 def _is_plain(value: ast.expr) -> bool:
@@ -329,8 +415,8 @@ def _is_plain(value: ast.expr) -> bool:
             return True
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
             return True
-        case ast.Attribute(value=ast.Name()):
-            return True
+        case ast.Attribute():
+            return bool(path_of_names(value))
         case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant()):
             return True
         case ast.Tuple(elts=items):

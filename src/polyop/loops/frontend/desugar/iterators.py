@@ -13,11 +13,11 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ....core.errors import ArgumentValueError, UnsupportedError
+from ....core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
 from ..language import LOOPS
 from ..source import Source
 from ..syntax_tree import copied, walk
-from .nodes import Unused, assign, assigned_names, at, call, load, substituted, target
+from .nodes import WHILE, Unused, assign, assigned_names, at, call, load, substituted, target
 
 ZERO = 0
 
@@ -41,8 +41,9 @@ class Iterators:
     def loop(self, node: ast.For) -> list[ast.stmt]:
         """Return what a for statement becomes; one over ``range`` or another word of loops is kept."""
         word = _word(node.iter)
-        if node.orelse or (word in LOOPS):
+        if node.orelse or word in (*LOOPS, WHILE):
             return [node]
+        self._check_reversed(node.iter)
         literal = self._literal(node.iter)
         if literal is not None:
             return [copied for item in literal for copied in self._copy(node, item)]
@@ -78,6 +79,23 @@ class Iterators:
             raise self.source.error(ArgumentValueError, rule, node, f"{len(names.elts)} names")
         pairs = zip(names.elts, value.elts, strict=True)
         return [pair for name, one in pairs for pair in self._pairs(name, one, node)]
+
+    def _check_reversed(self, node: ast.expr) -> None:
+        """Raise for what Python cannot reverse: an enumerate and a zip have no last item."""
+        for one in (n for n in walk(node) if _word(n) == "reversed" and n.args):  # type: ignore[attr-defined]
+            (inner, *_) = one.args  # type: ignore[attr-defined]
+            word = _word(inner)
+            if word not in ("enumerate", "zip", "reversed"):
+                continue
+            items = [ast.unparse(item) for item in inner.args]
+            first = items[0] if items else "x"
+            way = f"write for k in reversed(range(len({first}))), with {first}[k] in the loop"
+            if word == "zip" and items:
+                way = f"write zip({', '.join(f'reversed({item})' for item in items)}), if both are as long"
+            elif word == "reversed":
+                way = f"write {first} alone"
+            rule = f"reversed takes a range, a tensor or a tuple, as in Python: {word} has no last item"
+            raise self.source.error(ArgumentTypeError, rule, one, ast.unparse(one), way)
 
     def items(self, node: ast.expr, place: ast.For, before: list[ast.stmt]) -> _Items | None:
         """Return the items of what a loop runs over, or None; ``before`` gets what is computed ahead."""
@@ -182,7 +200,7 @@ class Iterators:
         return [at(node, ast.For(target(self.names.new("k")), once, body, []))]
 
 
-def _word(node: ast.expr) -> str | None:
+def _word(node: ast.AST) -> str | None:
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..syntax_tree import walk
 
 Node = TypeVar("Node", bound=ast.AST)
+WHILE = "while"
+"""The head of a loop that only its flags end, ``for step in while():``; no author can write that."""
 
 
 class Guard(ast.If):
@@ -27,10 +29,11 @@ class Undefined(ast.Constant):
 
 
 class Unused:
-    """The names of a function; :meth:`new` returns another one."""
+    """The names of a function; :meth:`new` returns another one, and ``made`` has all of those."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self.taken = set(taken)
+        self.made: set[str] = set()
 
     def new(self, base: str) -> str:
         """Return ``base``, or ``base`` with the first number that makes it a new name."""
@@ -39,7 +42,64 @@ class Unused:
             number += 1
             name = f"{base}_{number}"
         self.taken.add(name)
+        self.made.add(name)
         return name
+
+
+class Place(NamedTuple):
+    """Where an expression stands: a node and the name of a field, or a list and a number."""
+
+    owner: Any
+    key: Any
+
+    def get(self) -> ast.expr:
+        """Return the expression."""
+        listed = isinstance(self.owner, list)
+        found: ast.expr = self.owner[self.key] if listed else getattr(self.owner, self.key)
+        return found
+
+    def put(self, node: ast.expr) -> None:
+        """Put another expression there."""
+        if isinstance(self.owner, list):
+            self.owner[self.key] = node
+        else:
+            setattr(self.owner, self.key, node)
+
+
+def places(node: ast.AST) -> list[Place]:
+    """Return where the parts of a node stand that are computed, in Python's order.
+
+    Of a statement with targets these are also their indices, after the value. Statements inside are left out.
+    """
+    found: list[Place] = []
+    targets: list[Place] = []
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, ast.expr) and _is_written(value):
+            targets += places_of_target(value)
+        elif isinstance(value, ast.expr):
+            found.append(Place(node, name))
+        for k, one in enumerate(value if isinstance(value, list) else ()):
+            if isinstance(one, ast.keyword):
+                found.append(Place(one, "value"))
+            elif isinstance(one, ast.expr) and _is_written(one):
+                targets += places_of_target(one)
+            elif isinstance(one, ast.expr):
+                found.append(Place(value, k))
+    return found + targets
+
+
+def places_of_target(node: ast.expr) -> list[Place]:
+    """Return where the indices of a target stand, in Python's order."""
+    match node:
+        case ast.Subscript(value=value):
+            return [*places_of_target(value), Place(node, "slice")]
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return [place for item in items for place in places_of_target(item)]
+    return []
+
+
+def _is_written(node: ast.expr) -> bool:
+    return isinstance(getattr(node, "ctx", None), ast.Store)
 
 
 def at(place: ast.AST, node: Node) -> Node:

@@ -18,12 +18,10 @@ import numpy as np
 from ....core.errors import ArgumentTypeError, ArgumentValueError
 from ..language import DTYPES, is_word
 from ..names import root_of
+from ..outside import MAX_NUMBERS, is_frozen
 from ..source import Source
 from ..syntax_tree import walk
 from .nodes import Unused, assign, assigned_names, at, call, load
-
-MAX_NUMBERS = 256
-"""A larger table is a tensor: each number is a statement of the compiled code."""
 
 
 class Numbers(ast.List):
@@ -73,20 +71,11 @@ def _check(value: Any, node: ast.Name, source: Source) -> None:
     if not 0 < value.size <= MAX_NUMBERS:
         rule = f"an array from outside the function has at most {MAX_NUMBERS} numbers, and at least one"
         raise source.error(ArgumentValueError, rule, node, f"{node.id} with {value.size}", parameter)
-    if not _is_frozen(value):
+    if not is_frozen(value):
         rule = f"the array {node.id} from outside the function may change after it was read"
         view = f"{node.id} = {node.id}.copy(), " if value.base is not None else ""
         hint = f"write {view}{node.id}.setflags(write=False) in the module; or {parameter}"
         raise source.error(ArgumentValueError, rule, node, hint=hint)
-
-
-def _is_frozen(value: Any) -> bool:
-    """Whether no name leads to memory of an array that may be written."""
-    while isinstance(value, np.ndarray):
-        if value.flags.writeable:
-            return False
-        value = value.base
-    return value is None or isinstance(value, bytes)
 
 
 def _filled(name: str, value: Any, node: ast.AST) -> list[ast.stmt]:

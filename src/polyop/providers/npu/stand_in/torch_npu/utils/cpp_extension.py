@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
-from torch.utils.cpp_extension import CppExtension
+from torch.utils.cpp_extension import BuildExtension, CppExtension
 
+from polyop.build.left_out import left_out
 from polyop.build.paths import include_folder
 
 __all__ = ["NpuExtension"]
@@ -30,4 +33,52 @@ def NpuExtension(name: str, sources: Sequence[str], *args: Any, **kwargs: Any) -
     else:
         kwargs["extra_compile_args"] = [*first, *flags]
     kwargs["include_dirs"] = [*kwargs.get("include_dirs", ()), str(headers.parent), str(headers)]
-    return CppExtension(name, list(sources), *args, **kwargs)
+    extension = CppExtension(name, list(sources), *args, **kwargs)
+    _extensions.append(extension)
+    return extension
+
+
+_extensions: list[Any] = []
+_LEFT_OUT = {
+    "os": "import os",
+    "PYTORCH_NPU_INSTALL_PATH": (
+        "PYTORCH_NPU_INSTALL_PATH = os.path.dirname(os.path.abspath(torch_npu.__file__))"
+    ),
+}
+"""Names of the printed setup.py, and the lines that the document leaves out."""
+
+
+def _explain_failed_builds() -> None:
+    """Make PyTorch's build, where it fails, name what the printed sources lack."""
+    build = BuildExtension.build_extensions
+
+    def build_extensions(self: Any) -> None:
+        try:
+            build(self)
+        except Exception:
+            for extension in _extensions:
+                for source in extension.sources:
+                    for note in left_out(source, extension.include_dirs):
+                        sys.stderr.write(f"note: {note}\n")
+            raise
+
+    BuildExtension.build_extensions = build_extensions
+
+
+def _explain_missing_names() -> None:
+    """Make the end of a program by a name that the printed setup.py does not define show the line."""
+    show = sys.excepthook
+
+    def excepthook(
+        kind: type[BaseException], problem: BaseException, traceback: TracebackType | None
+    ) -> None:
+        show(kind, problem, traceback)
+        line = _LEFT_OUT.get(getattr(problem, "name", "") or "") if isinstance(problem, NameError) else None
+        if line:
+            sys.stderr.write(f"note: the printed setup.py leaves out {line}\n")
+
+    sys.excepthook = excepthook
+
+
+_explain_failed_builds()
+_explain_missing_names()

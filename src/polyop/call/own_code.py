@@ -1,0 +1,28 @@
+"""The function that ``torch.compile(op)`` compiles for an operator: one with code of its own.
+
+PyTorch's compiler counts recompilations by code object, and gives up after eight. For an object that is no
+function it would compile a wrapper of its own, whose code all objects share.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+_NAMES = ("__module__", "__name__", "__qualname__", "__doc__")
+
+
+def function_of(bound: Any) -> Callable[..., Any]:
+    """Return a function that calls an operator; all functions of one operator have the same code.
+
+    The code alone is kept, because the function keeps the operator alive.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return bound(*args, **kwargs)
+
+    kept = vars(bound)
+    code = kept.get("_own_code") or kept.setdefault("_own_code", call.__code__.replace(co_name=bound.name))
+    call.__code__ = code
+    return functools.update_wrapper(call, bound, _NAMES, ())
