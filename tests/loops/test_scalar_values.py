@@ -7,9 +7,11 @@ vector lanes and one by one, and for CUDA, which runs in an emulation.
 
 import platform
 
+import ml_dtypes
 import numpy as np
 import pytest
 
+import polyop
 from instruction_sets import EACH
 from loop_samples.emulate import function_of
 from polyop.core.dtypes import dtype
@@ -410,3 +412,23 @@ def test_a_scalar_of_one_type_stays_one_variable():
 """
     kernel = typed(function_of(text, "same"), (np.ones(3, np.float32),))
     assert {node.name for node in statements(kernel.body) if hasattr(node, "name")} == {"v"}
+
+
+@polyop.kernel
+def chosen_of_two(x, y):
+    chosen = output_tensor((2,), "float64")
+    chosen[0] = where(x[0] > 1, x[0], y[0])
+    chosen[1] = where(x[1] > 1, x[1], y[1])
+    row = where(1, x[0:2], y[0:2])
+    chosen[0] += row[0]
+    return chosen
+
+
+@pytest.mark.parametrize("other", ["float16", "bfloat16", "uint64", "int8", "bool"])
+def test_where_takes_bfloat16_beside_any_dtype(other):
+    """``np.where`` has no common dtype for bfloat16 and float16; sums of them have."""
+    x = np.array([1.0, 3.0], ml_dtypes.bfloat16)
+    y = np.array([1, 0]).astype(ml_dtypes.bfloat16 if other == "bfloat16" else other)
+    for function in (chosen_of_two, chosen_of_two.python):
+        assert function(x, y).tolist() == [2.0, 3.0]
+        assert function(y, x).tolist() == [2.0, 3.0]

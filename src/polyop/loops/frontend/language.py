@@ -182,7 +182,11 @@ def _extreme(function: Callable[[Any, Any], Any], of_row: Callable[[Any], Any]) 
 
 
 def _where(condition: Any, then: Any, otherwise: Any) -> Any:
-    return np.where(condition, then, otherwise)[()]
+    try:
+        return np.where(condition, then, otherwise)[()]
+    except TypeError:  # it has no dtype for bfloat16 beside float16 or an integer; np.maximum has
+        of = np.maximum(then, otherwise).dtype
+        return np.where(condition, np.asarray(then).astype(of), np.asarray(otherwise).astype(of))[()]
 
 
 def _cast(name: str) -> Callable[[Any], Any]:
