@@ -81,6 +81,12 @@ class Traced:
     def conj(self):
         return apply("conj", np.conj, self)
 
+    def __divmod__(self, other):
+        return self // other, self % other
+
+    def __rdivmod__(self, other):
+        return other // self, other % self
+
     def __len__(self):
         return len(self.value)
 
