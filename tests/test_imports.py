@@ -57,3 +57,29 @@ def test_a_decorated_kernel_loads_no_compiler():
     compiler = ("parse", "pipeline", "loops.schedule", "emit", "derive", "library", "polyop.rules")
     assert done.stdout.startswith("<polyop operator main::f(x)>")
     assert [word for word in compiler if word in done.stdout] == []
+
+
+def test_operators_without_loops_load_no_compiler(tmp_path):
+    (tmp_path / "twice.cc").write_text(
+        "#include <cstdint>\n"
+        'extern "C" int twice(int, void **data, int *, int64_t **shapes, const char **, void *, void *) {\n'
+        "  for (int64_t i = 0; i < shapes[0][0]; i++) ((double *)data[1])[i] = 2 * ((double *)data[0])[i];\n"
+        "  return 0;\n}\n"
+    )
+    program = (
+        "import sys, numpy as np, polyop\n"
+        "def loaded():\n    return [n for n in sys.modules if n.startswith('polyop.loops')]\n"
+        "print(loaded())\n"
+        f"op = polyop.operator('imports::twice(Tensor x) -> Tensor', '{tmp_path}/twice.cc:twice', dims='n -> n',\n"
+        "                     parallel='n', gradient=lambda x, out, dout: (2 * dout,))\n"
+        "print(op(np.ones(1)), loaded())\n"
+        "custom = polyop.Custom(lambda x: x + 1, lambda x: x, lambda x: x, 'pyfunc')\n"
+        "print(custom(np.ones(1)), loaded())\n"
+        "import torch\n"
+        "x = torch.ones(1, dtype=torch.float64, requires_grad=True)\n"
+        "op(x).sum().backward()\n"
+        "print(x.grad.item(), torch.vmap(op)(x.detach()[None]).item(), loaded())\n"
+        "polyop.Schedule, print(len(loaded()) > 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "[2.] []", "[2.] []", "2.0 2.0 []", "True"]

@@ -152,8 +152,8 @@ def bound_operator(operator: Operator) -> BoundOperator:
         from .data_sized import DataSizedOperator
 
         return DataSizedOperator(operator)
-    from ..rules.dims import with_dims_batch
-    from ..rules.loops.rules import with_derived  # here, as it loads the loop compiler's front end
+    from ..rules.dims import with_dims_batch  # here: to decorate a kernel loads no rules
+    from ..rules.loops.rules import with_derived
 
     return BoundOperator(with_dims_batch(with_derived(operator)))
 

@@ -13,7 +13,6 @@ from ...core.information.parts import AttributeInfo, TensorInfo
 from ...core.origin import place
 from ...core.schema import MISSING, Schema
 from ...kernels.base import KernelBase, LoopKernelBase
-from ..kernel_options import options
 
 NUMBERS = ("int", "float", "bool", "all")
 """The value types of attributes that a loop kernel can have."""
@@ -31,6 +30,7 @@ def loop_kernel(
     """
     from ...kernels.loop.kernel import LoopKernel
     from ...loops.frontend.parse import outline
+    from ..kernel_options import options
 
     signature = outline(func)
     where = place(signature.file, signature.line)
@@ -99,6 +99,7 @@ def for_schema(kernel: Any, schema: Schema, where: Any) -> Any:
     if callable(kernel) and hasattr(kernel, "compile_attrs"):
         from ...kernels.loop.kernel import LoopKernel
         from ...loops.frontend.parse import outline
+        from ..kernel_options import options
 
         signature = outline(kernel)
         schema_names = {argument.name for _, argument in schema.attributes()}

@@ -18,9 +18,7 @@ from ...call.rule import Rule, apply_rule, check_gradient, check_real, may_save
 from ...call.uses import Uses
 from ...core.arguments import bind
 from ...core.untraced import untraced
-from ...rules.loops.gradient import GradientRule
 from ...rules.module.recorded import Recorded
-from . import planned
 from .autograd import DIFFERENTIABLE, INHERITED
 from .layout import UNREAD, Layout
 from .recorded import make_direct
@@ -37,7 +35,9 @@ def attach(bound: BoundOperator) -> None:
     if schema.mutates or schema.returns_list or layout.has_lists or not schema.tensor_positions:
         bound.differentiate = None  # through torch.ops
         return
-    if isinstance(bound.operator.gradient, GradientRule):
+    if _is_of_loops(bound.operator.gradient):
+        from . import planned  # here, as it loads the loop compiler
+
         apply = planned.make(bound, layout)
         bound.differentiate = _saving(bound, apply) if may_save(bound.operator) else apply
         bound.forget()  # a plan has the function that was just replaced
@@ -51,6 +51,11 @@ def attach(bound: BoundOperator) -> None:
     kind._backward_cls.apply = body["backward"].__func__
     apply = super(torch.autograd.Function, kind).apply
     bound.differentiate = apply
+
+
+def _is_of_loops(rule: Any) -> bool:
+    """Whether a gradient is derived from the loops of a kernel."""
+    return isinstance(rule, Rule) and "saving" in rule.part_kinds
 
 
 def _saving(bound: BoundOperator, apply: Any) -> Any:

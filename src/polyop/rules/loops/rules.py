@@ -8,10 +8,6 @@ from typing import Any
 from ...call.operator import Operator
 from ...call.rule import Rule
 from ...kernels.base import LoopKernelBase
-from .batch import BatchRule
-from .gradient import GradientRule
-from .placed import PlacedRule
-from .tangent import TangentRule
 
 
 def with_derived(operator: Operator) -> Operator:
@@ -23,6 +19,11 @@ def with_derived(operator: Operator) -> Operator:
     loops = operator.kernels and all(isinstance(k, LoopKernelBase) for k in operator.kernels)
     if not loops or operator.schema.mutates:
         return operator
+    from .batch import BatchRule  # here: an operator without loops does not load the compiler
+    from .gradient import GradientRule
+    from .placed import PlacedRule
+    from .tangent import TangentRule
+
     operator = dataclasses.replace(operator, placed=operator.placed or PlacedRule(operator, with_derived))
     if operator.gradient is not None:
         alone = operator.batch is None and operator.jvp is None
