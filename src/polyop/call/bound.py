@@ -301,6 +301,7 @@ class BoundOperator(_core.Call, metaclass=_Definition):
 
     def await_first_use(self) -> None:
         """Prepare an object that is bound later: calls find it, and read ``operator`` before all else."""
+        start_early()  # a framework that is imported finds it by its name
         self._key = str(id(self))
         registry.note(self)
         self.configure("", (), (), 0, MISSING, False, PLAIN, PLAIN, False)

@@ -189,7 +189,7 @@ def transforming_host(tensors: Iterable[Any]) -> TransformingHost | None:
 
 
 def _start(framework: str) -> None:
-    if registry.operators():  # else the definition of the first operator loads it
+    if registry.objects():  # else the definition of the first operator loads it
         load(framework)
 
 

@@ -20,7 +20,7 @@ from ...core.spec import Spec
 from ...core.untraced import exclude_with
 from ...rules.module.recorded import Recorded
 from ...sharding.of_call import is_splittable
-from . import direct, register, tensors
+from . import direct, on_demand, register, tensors
 from .compile_cache import definitions
 from .compiling import adapt
 from .layout import Layout
@@ -49,7 +49,8 @@ class TorchHost:
             _core.note_inference_mode()
 
     def start(self) -> None:
-        """Take in the operators that were defined before PyTorch was imported."""
+        """Take in the operators that were defined before PyTorch was imported, and watch for look-ups."""
+        on_demand.watch()
         for bound in BoundOperator.alive():
             self.attach(bound)
             if _has_name(bound):
