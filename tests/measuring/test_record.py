@@ -240,3 +240,25 @@ def test_the_check_of_the_path_leaves_nothing(tmp_path):
     subprocess.run([sys.executable, "-c", "import polyop"], env=env, check=True)
     assert [path.name for path in tmp_path.iterdir()] == ["calls.json"]
     assert (tmp_path / "calls.json").read_text() == "an older file"
+
+
+def test_what_happens_once_is_not_in_the_times(tmp_path):
+    text = """
+import time, numpy as np, polyop
+
+def spec(x):
+    time.sleep(0.5 * (x.shape == (2, 2)))  # as a compile does
+    return x
+
+def double(x):
+    time.sleep(0.03 * (x.size > 4))
+    return x * 2
+
+op = polyop.operator("recorded::double(Tensor x) -> Tensor", double, infer=spec)
+op(np.ones((2, 2)))
+for _ in range(4):
+    op(np.ones(8))
+"""
+    run(tmp_path, text, POLYOP_RECORD="calls.json")
+    rows = json.loads((tmp_path / "calls.json").read_text())["calls"]
+    assert [(r["tensors"]["x"]["shape"], r["count"]) for r in rows] == [([8], 4), ([2, 2], 1)]

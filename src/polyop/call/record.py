@@ -29,24 +29,31 @@ KEPT = 1001
 
 
 class _Row:
-    """The calls of one operator with the same specs and attributes."""
+    """The calls of one operator with the same specs and attributes.
 
-    __slots__ = ("count", "described", "last", "total")
+    The first call does what is done once: it derives a gradient, or has JAX trace the operator. So its time
+    is taken to be the median of the others. Without others it is that of the launch in it, if Python saw it.
+    """
+
+    __slots__ = ("count", "described", "first", "last", "total")
 
     def __init__(self, described: dict[str, Any]) -> None:
-        self.described, self.count, self.total = described, 0, 0.0
+        self.described, self.count, self.total, self.first = described, 0, 0.0, 0.0
         self.last: deque[float] = deque(maxlen=KEPT)
 
-    def add(self, seconds: float) -> None:
+    def add(self, seconds: float, launched: float | None) -> None:
         self.count += 1
+        if self.count == 1:
+            self.first = seconds if launched is None else launched
+            return
         self.total += seconds
         self.last.append(seconds)
 
     def as_data(self) -> dict[str, Any]:
         import statistics
 
-        median = statistics.median(self.last)
-        return {**self.described, "count": self.count, "seconds": self.total, "median": median}
+        median = statistics.median(self.last) if self.last else self.first
+        return {**self.described, "count": self.count, "seconds": self.total + median, "median": median}
 
 
 _rows: dict[Any, _Row] = {}
@@ -79,6 +86,7 @@ def start(kind: type) -> None:
 
     methods: dict[str, Any] = {"__call__": __call__, "plan_gradient": _no_plan}
     methods |= {name: _method(getattr(_core.Call, name)) for name in ("launch", "fast")}
+    methods["_prepare"] = _not_timed(kind._prepare)  # type: ignore[attr-defined]  # noqa: SLF001
     for name, method in methods.items():
         setattr(kind, name, method)
     atexit.register(write)
@@ -111,6 +119,25 @@ def _no_plan(self: Any, *ignored: Any) -> None:
     del self, ignored
 
 
+def _not_timed(prepare: Any) -> Any:
+    """Return a method whose seconds are not those of the call that it is in: a compile happens once."""
+
+    def prepared(*args: Any) -> Any:
+        started = time.perf_counter()
+        try:
+            return prepare(*args)
+        finally:
+            _state.aside = _aside() + time.perf_counter() - started
+
+    return prepared
+
+
+def _aside() -> float:
+    """Return the seconds that preparing calls has taken in this thread."""
+    aside: float = _state.__dict__.get("aside", 0.0)
+    return aside
+
+
 def _method(native: Any) -> Callable[..., Any]:
     def method(self: Any, /, *args: Any) -> Any:
         return _called(self, native, args, {})
@@ -122,23 +149,31 @@ def _called(bound: Any, native: Any, args: tuple[Any, ...], kwargs: dict[str, An
     """Make a call and record it, unless it is inside a call of the same operator."""
     inside: list[Any] = _state.__dict__.setdefault("inside", [])
     if any(one is bound for one in inside):
-        return native(bound, *args, **kwargs)
+        result, _state.launched = _timed(native, bound, args, kwargs)
+        return result
+    _ = bound.operator  # a loop kernel is read by the compiler at its first use
     inside.append(bound)
-    started = time.perf_counter()
+    _state.launched = None
     try:
-        result = native(bound, *args, **kwargs)
+        result, seconds = _timed(native, bound, args, kwargs)
     finally:
-        seconds = time.perf_counter() - started
         inside.pop()
     if result is not NotImplemented:
         try:
-            _note(bound, args, kwargs, seconds)
+            _note(bound, args, kwargs, seconds, _state.launched)
         except Exception as problem:  # noqa: BLE001 - whatever it is, the call has succeeded
             _failed[f"{bound.name}: {type(problem).__name__}: {problem}"] += 1
     return result
 
 
-def _note(bound: Any, args: tuple[Any, ...], kwargs: dict[str, Any], seconds: float) -> None:
+def _timed(native: Any, bound: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, float]:
+    """Return the result of a native call, and its seconds without those in which a kernel was prepared."""
+    aside, started = _aside(), time.perf_counter()
+    result = native(bound, *args, **kwargs)
+    return result, time.perf_counter() - started - (_aside() - aside)
+
+
+def _note(bound: Any, args: tuple[Any, ...], kwargs: dict[str, Any], seconds: float, launched: Any) -> None:
     from ..core.arguments import bind
     from .host import host_of
 
@@ -164,7 +199,7 @@ def _note(bound: Any, args: tuple[Any, ...], kwargs: dict[str, Any], seconds: fl
                     "attributes": {a.name: value for a, value in rows if not a.type.is_tensor},
                 }
             )
-        _rows[key].add(seconds)
+        _rows[key].add(seconds, launched)
 
 
 def _describe(host: Any, value: Any) -> Any:
