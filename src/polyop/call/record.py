@@ -32,7 +32,7 @@ class _Row:
     """The calls of one operator with the same specs and attributes.
 
     The first call does what is done once: it derives a gradient, or has JAX trace the operator. So its time
-    is taken to be the median of the others. Without others it is that of the launch in it, if Python saw it.
+    is taken to be the median of the others. Without others it is that of the launch in it, ``alone``.
     """
 
     __slots__ = ("count", "described", "first", "last", "total")
@@ -41,10 +41,10 @@ class _Row:
         self.described, self.count, self.total, self.first = described, 0, 0.0, 0.0
         self.last: deque[float] = deque(maxlen=KEPT)
 
-    def add(self, seconds: float, launched: float | None) -> None:
+    def add(self, seconds: float, alone: float) -> None:
         self.count += 1
         if self.count == 1:
-            self.first = seconds if launched is None else launched
+            self.first = alone
             return
         self.total += seconds
         self.last.append(seconds)
@@ -86,7 +86,7 @@ def start(kind: type) -> None:
 
     methods: dict[str, Any] = {"__call__": __call__, "plan_gradient": _no_plan}
     methods |= {name: _method(getattr(_core.Call, name)) for name in ("launch", "fast")}
-    methods["_prepare"] = _not_timed(kind._prepare)  # type: ignore[attr-defined]  # noqa: SLF001
+    methods |= {name: _timed_apart(getattr(kind, name)) for name in ("prepare", "_prepare")}
     for name, method in methods.items():
         setattr(kind, name, method)
     atexit.register(write)
@@ -119,23 +119,23 @@ def _no_plan(self: Any, *ignored: Any) -> None:
     del self, ignored
 
 
-def _not_timed(prepare: Any) -> Any:
-    """Return a method whose seconds are not those of the call that it is in: a compile happens once."""
+def _timed_apart(prepare: Any) -> Any:
+    """Return a method that infers the outputs, chooses a kernel or compiles it; its seconds are summed up."""
 
     def prepared(*args: Any) -> Any:
-        started = time.perf_counter()
+        before, started = _prepared(), time.perf_counter()
         try:
             return prepare(*args)
         finally:
-            _state.aside = _aside() + time.perf_counter() - started
+            _state.prepared = before + time.perf_counter() - started  # with those that it called
 
     return prepared
 
 
-def _aside() -> float:
+def _prepared() -> float:
     """Return the seconds that preparing calls has taken in this thread."""
-    aside: float = _state.__dict__.get("aside", 0.0)
-    return aside
+    seconds: float = _state.__dict__.get("prepared", 0.0)
+    return seconds
 
 
 def _method(native: Any) -> Callable[..., Any]:
@@ -149,31 +149,34 @@ def _called(bound: Any, native: Any, args: tuple[Any, ...], kwargs: dict[str, An
     """Make a call and record it, unless it is inside a call of the same operator."""
     inside: list[Any] = _state.__dict__.setdefault("inside", [])
     if any(one is bound for one in inside):
-        result, _state.launched = _timed(native, bound, args, kwargs)
+        result, _, _state.launched = _timed(native, bound, args, kwargs)
         return result
     _ = bound.operator  # a loop kernel is read by the compiler at its first use
     inside.append(bound)
     _state.launched = None
     try:
-        result, seconds = _timed(native, bound, args, kwargs)
+        result, seconds, alone = _timed(native, bound, args, kwargs)
     finally:
         inside.pop()
     if result is not NotImplemented:
         try:
-            _note(bound, args, kwargs, seconds, _state.launched)
+            _note(bound, args, kwargs, seconds, alone if _state.launched is None else _state.launched)
         except Exception as problem:  # noqa: BLE001 - whatever it is, the call has succeeded
             _failed[f"{bound.name}: {type(problem).__name__}: {problem}"] += 1
     return result
 
 
-def _timed(native: Any, bound: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, float]:
-    """Return the result of a native call, and its seconds without those in which a kernel was prepared."""
-    aside, started = _aside(), time.perf_counter()
+def _timed(
+    native: Any, bound: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, float, float]:
+    """Return the result of a native call, its seconds, and those without what prepared it."""
+    before, started = _prepared(), time.perf_counter()
     result = native(bound, *args, **kwargs)
-    return result, time.perf_counter() - started - (_aside() - aside)
+    seconds = time.perf_counter() - started
+    return result, seconds, seconds - (_prepared() - before)
 
 
-def _note(bound: Any, args: tuple[Any, ...], kwargs: dict[str, Any], seconds: float, launched: Any) -> None:
+def _note(bound: Any, args: tuple[Any, ...], kwargs: dict[str, Any], seconds: float, alone: float) -> None:
     from ..core.arguments import bind
     from .host import host_of
 
@@ -199,7 +202,7 @@ def _note(bound: Any, args: tuple[Any, ...], kwargs: dict[str, Any], seconds: fl
                     "attributes": {a.name: value for a, value in rows if not a.type.is_tensor},
                 }
             )
-        _rows[key].add(seconds, launched)
+        _rows[key].add(seconds, alone)
 
 
 def _describe(host: Any, value: Any) -> Any:
