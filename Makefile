@@ -33,7 +33,7 @@ INSTALL := install --quiet --no-compile
 # Tests start hundreds of programs that import polyop: without byte code each would compile all of it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo wheel test test-main test-mindspore test-all sweep sweep-aten sweep-tests fuzz packages lint \
+.PHONY: setup demo wheel release test test-main test-mindspore test-all sweep sweep-aten sweep-tests fuzz packages lint \
   coverage docs bench compare clang sanitize sanitize-address sanitize-thread mutants format golden chromium aarch64 clean
 
 demo: $(VENV)/ready
@@ -139,6 +139,10 @@ coverage: $(VENV)/test-tools $(NPU)/ready
 docs: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet -r docs/requirements.txt
 	$(BIN)/python tools/documentation/build.py build/site
+
+# The sdist, the wheels, and each framework in an empty environment: docs/internals/releasing.md.
+release: $(VENV)/ready
+	$(BIN)/python tools/release.py
 
 wheel: $(VENV)/ready
 	$(BIN)/python tools/wheel.py
