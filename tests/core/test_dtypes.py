@@ -39,9 +39,20 @@ def test_python_types_and_aliases(spelling, name):
     assert dtype(spelling).name == name
 
 
-@pytest.mark.parametrize("wrong", ["float33", object(), np.dtype("U3"), None, 3])
-def test_anything_else_is_an_error_that_lists_the_names(wrong):
-    with pytest.raises(ArgumentTypeError, match="must be one of bool, int8"):
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("float33", "must be a known name, but got 'float33'\n  did you mean 'float32'"),
+        ("flaot32", "must be a known name, but got 'flaot32'\n  did you mean 'float32'"),
+        ("quad", "must be one of bool, int8, .*float8_e8m0fnu, but got 'quad'$"),
+        (object(), "must be one that kernels take: bool, integers, float8 to float64, .*but got <object"),
+        (np.dtype("U3"), "must be one that kernels take: .*but got dtype"),
+        (None, "must be one that kernels take: .*but got None"),
+        (3, "must be one that kernels take: .*but got 3"),
+    ],
+)
+def test_anything_else_is_an_error_that_says_what_there_is(wrong, words):
+    with pytest.raises(ArgumentTypeError, match=f"^dtype: {words}"):
         dtype(wrong)
 
 

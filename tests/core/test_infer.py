@@ -58,7 +58,7 @@ def test_constants_and_several_outputs(shape, kind, outputs, expected):
     (lambda x: [True], F32, "at least 0, but got True"),
     (lambda x: (x, x), F32, "must give 1 shapes"),
     ((2,), (F32, F32), "must give 1 dtypes"),
-    ((2,), "float31", "must be one of bool"),
+    ((2,), "float31", "must be a known name, but got 'float31'"),
     (lambda x: x[7], F32, "raised IndexError"),
 ])  # fmt: skip
 def test_wrong_shapes_and_dtypes_are_refused(shape, kind, message):

@@ -40,7 +40,7 @@ def test_text_round_trips(text):
         ("f(Foo x) -> Tensor", "does not know the type 'Foo'"),
         (
             "f(Tensor x, double a) -> Tensor",
-            "does not know the type 'double', which is float here; the types are",
+            "does not know the type 'double', which is float here",
         ),
         ("f(float a=inf) -> Tensor", "needs a default value"),
         ("f(Tensor x) -> int", "returns tensors"),

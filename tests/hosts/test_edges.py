@@ -89,7 +89,9 @@ def test_masked_arrays_are_refused(plain):
 
 
 def test_a_dtype_error_names_the_operator_and_the_argument(plain):
-    with pytest.raises(TypeError, match="host_tests::plain: argument x: .*must be one of bool"):
+    with pytest.raises(
+        TypeError, match="host_tests::plain: argument x: dtype: must be one that kernels take"
+    ):
         plain(X.astype(object))
 
 

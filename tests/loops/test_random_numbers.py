@@ -272,8 +272,8 @@ def wrong(expression):
 ERRORS = [
     ("random(x, 1)", "a key must be uint32, int32, uint64 or int64.*float32.*np.array"),
     ("random(key, 0.5)", "a counter must be an integer.*int"),
-    ("random(key)", r"two to five inputs, but get 1.*write random\(key, i\)"),
-    ("random(key, 1, 2, 3, 4, 5)", "two to five inputs, but get 6.*one to four integers"),
+    ("random(key)", r"two to five inputs, but got 1.*write random\(key, i\)"),
+    ("random(key, 1, 2, 3, 4, 5)", "two to five inputs, but got 6.*one to four integers"),
     ("random(key[0], 1)", "a key of one dimension.*a number.*np.array"),
     ("random(key, 1, seed=3)", "takes no keyword arguments.*seed"),
     ('random(key, 1, dtype="float16")', r"float32 or float64.*float16\(random\(key, i\)\)"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,10 +87,23 @@ def need(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...])
     if choice.kernel is not None:
         return choice.kernel
     seen = ", ".join("None" if spec is None else str(spec) for spec in flatten(inputs))
-    reasons = "\n  ".join(map(str, choice.refusals)) or "the operator has no kernels"
-    raise NoKernelError(
-        operator.name, "no kernel takes these inputs", seen, where=operator.origin, hint=reasons
-    )
+    reasons = list(map(str, choice.refusals)) or ["the operator has no kernels"]
+    hint = "\n  ".join([*reasons, *_conversion(operator, inputs)])
+    raise NoKernelError(operator.name, "no kernel takes these inputs", seen, where=operator.origin, hint=hint)
+
+
+def _conversion(operator: Operator, inputs: tuple[Any, ...]) -> Iterator[str]:
+    """Yield what to do about the first argument whose dtype is declared for no kernel."""
+    declared = [row for kernel in operator.kernels for row in kernel.declared_dtypes]
+    names = [argument.name for argument in operator.schema.tensor_arguments]
+    for name, value in zip(names, inputs, strict=True):
+        wrong = next((x for x in flatten([value]) if x is not None and x.dtype not in declared), None)
+        if declared and wrong is not None:
+            to = next((row for row in declared if row.kind == wrong.dtype.kind), declared[0])
+            word = "bool_" if to.name == "bool" else to.name
+            yield f"convert it first: {name}.astype(np.{word}), a tensor of PyTorch {name}.to(torch.{to})"
+            yield f'or add "{wrong.dtype}" to dtypes= of the operator, if the kernel is written for it'
+            return
 
 
 def takes(operator: Operator, kernel: Kernel, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> bool:

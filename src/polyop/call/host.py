@@ -17,6 +17,7 @@ from ..core.schema import Argument
 from ..core.spec import Spec
 from . import registry
 from .arrival import Arrival
+from .conversion import way_to_array
 from .operator import Operator
 
 
@@ -105,7 +106,6 @@ _rows: dict[str, _Row] = {}  # by framework, in the order of registration
 _loaded: dict[str, Host] = {}
 _starting: dict[str, Host] = {}  # those whose start() has not ended yet
 _by_protocol: dict[str, Host] = {}  # of libraries without a row whose arrays speak DLPack, by their name
-_ARRAY_HINT = "make an array of it first, numpy.asarray(value, numpy.float32) or as your framework has it"
 
 
 def register(
@@ -338,7 +338,8 @@ def _no_tensor(operator: Operator, name: str, value: Any) -> ArgumentTypeError:
     """Return the error for a value in place of a tensor."""
     rule = f"must be a tensor of {' or '.join(_rows)}, or an array with __dlpack__"
     seen = f"{type(value).__module__}.{type(value).__qualname__}"
-    hint = _ARRAY_HINT if isinstance(value, (list, tuple, int, float, complex)) else None
+    way = way_to_array(name.partition("[")[0] if name.endswith("]") else name, value)
+    hint = f"make an array of it first: {way}, or as your framework has it" if way else None
     return ArgumentTypeError(
         f"{operator.name}: argument {name}", rule, seen, where=operator.origin, hint=hint
     )
@@ -387,18 +388,27 @@ def map_tensors(operator: Operator, arguments: Sequence[Any], function: Any) -> 
     return tuple(mapped)
 
 
-def specs(host: Host, operator: Operator, arguments: Sequence[Any]) -> tuple[Any, ...]:
+class Reader(Protocol):
+    """What reads the specs of a framework's tensors: a host, or a module of one."""
+
+    def spec(self, tensor: Any, /) -> Spec:
+        """Return the spec; raises ``ArgumentTypeError`` about ``"tensor"`` or a part of it."""
+
+
+def specs(reader: Reader, operator: Operator, arguments: Sequence[Any]) -> tuple[Any, ...]:
     """Return the arguments with each tensor replaced by its spec."""
+    return map_tensors(
+        operator, arguments, lambda name, value, argument: spec_of(reader, operator, name, value)
+    )
 
-    def spec(name: str, value: Any, argument: Argument) -> Spec:
-        del argument
-        try:
-            return host.spec(value)
-        except ArgumentTypeError as problem:
-            subject = f"{operator.name}: argument {name}"
-            raise ArgumentTypeError(subject, str(problem), where=operator.origin) from None
 
-    return map_tensors(operator, arguments, spec)
+def spec_of(reader: Reader, operator: Operator, name: str, value: Any) -> Spec:
+    """Return the spec of an argument; an error of the reader gets its operator and its name."""
+    try:
+        return reader.spec(value)
+    except ArgumentTypeError as problem:
+        part = "" if problem.subject == "tensor" else f": {problem.subject}"
+        raise problem.about(f"{operator.name}: argument {name}{part}", operator.origin) from None
 
 
 def with_aliases(operator: Operator, arguments: Sequence[Any], fresh: Sequence[Any]) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from .errors import ArgumentTypeError
 from .limits import shown
+from .nearest import did_you_mean
 
 DTypeLike: TypeAlias = Any
 """A :class:`DType`, its name, a NumPy dtype or type, or a framework's dtype object."""
@@ -80,6 +81,9 @@ ALIASES = {  # another spelling, in lower case -> the name of a row
     "byte": "uint8", "char": "int8", "bool_": "bool", "cfloat": "complex64", "cdouble": "complex128",
 }  # fmt: skip
 
+TAKEN = "bool, integers, float8 to float64, bfloat16, complex64, complex128"
+"""The dtypes in few words."""
+
 _BY_NAME = {row.name: row for row in DTYPES}
 _BY_NUMPY = {row.numpy: row for row in DTYPES}
 _BY_TYPE_ID = {row.type_id: row for row in DTYPES if row.type_id}
@@ -111,8 +115,17 @@ def dtype(value: DTypeLike) -> DType:
     name = name.rsplit(".", 1)[-1].lower()
     row = _BY_NAME.get(ALIASES.get(name, name))
     if row is None:
-        raise ArgumentTypeError("dtype", f"must be one of {', '.join(_BY_NAME)}", shown(value))
+        raise _unknown(value, name)
     return row
+
+
+def _unknown(value: Any, name: str) -> ArgumentTypeError:
+    """Return the error for a value that names no dtype of kernels."""
+    if not isinstance(value, str):
+        return ArgumentTypeError("dtype", f"must be one that kernels take: {TAKEN}", shown(value))
+    near = did_you_mean(name, [*_BY_NAME, *ALIASES], cutoff=0.7)
+    rule = "must be a known name" if near else f"must be one of {', '.join(_BY_NAME)}"
+    return ArgumentTypeError("dtype", rule, shown(value), hint=near)
 
 
 def dtype_of_type_id(number: int) -> DType | None:

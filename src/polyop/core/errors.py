@@ -12,6 +12,10 @@ demo::f: argument x: must be a tensor, but got int
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _adapters: list[Callable[[PolyopError], None]] = []
 
@@ -46,8 +50,13 @@ class PolyopError(Exception):
         if hint:
             text += f"\n  {hint}"
         super().__init__(printable(text))
+        self.subject, self.rule, self.seen, self.hint = subject, rule, seen, hint
         for adapt in _adapters:
             adapt(self)
+
+    def about(self, subject: object, where: object = None) -> Self:
+        """Return the same error about another subject, such as the argument of a call."""
+        return type(self)(subject, self.rule, self.seen, where=where, hint=self.hint)
 
 
 def printable(text: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from .caret import with_caret
 from .errors import ArgumentTypeError, SchemaError
 from .limits import is_text, shown
+from .nearest import did_you_mean
 from .schema import BASES, MISSING, Argument, Return, Schema, Type, alias_names
 
 _MAX_SCHEMA = 200_000
@@ -185,10 +186,9 @@ class _Parser:
         start = self.token.start
         base = self.name("a type")
         if base not in BASES:
-            near = f", which is {_OF_CPP[base]} here" if base in _OF_CPP else ""
-            self.fail(
-                f"does not know the type {base!r}{near}; the types are {', '.join(sorted(BASES))}", start
-            )
+            near = f"which is {_OF_CPP[base]} here" if base in _OF_CPP else did_you_mean(base, BASES)
+            known = near or f"the types are {', '.join(sorted(BASES))}"
+            self.fail(f"does not know the type {base!r}, {known}", start)
         alias = self.alias() if base == "Tensor" and self.take("(") else ""
         if base == "Tensor" and not alias and self.take("!"):  # written, and no result is this argument
             words = {token.text for token in self.tokens}

@@ -134,8 +134,11 @@ def _kernels(
         raise ArgumentTypeError(
             schema.qualified_name, "dtypes must be a list", repr(dtypes), where=origin, hint=hint
         )
-    listed = _listed(kernels)
-    given = tuple(as_kernel_of(schema, item, dtypes, origin, attributes) for item in listed)
+    try:
+        rows = None if dtypes is None else list(map(dtype, dtypes))
+    except ArgumentTypeError as problem:
+        raise problem.about(f"{schema.qualified_name}: dtypes", origin) from None
+    given = tuple(as_kernel_of(schema, item, rows, origin, attributes) for item in _listed(kernels))
     return (*given, *_for_gpus(given))
 
 

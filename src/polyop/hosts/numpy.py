@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from .. import _core
+from ..call.conversion import way_to_numbers
 from ..call.host import map_tensors, specs, with_aliases
 from ..call.operator import Operator
 from ..call.overlap import check_overlap
@@ -19,6 +20,9 @@ from ..core.schema import Argument
 from ..core.spec import Spec
 from ..kernels.python import PythonKernel
 from ..kernels.tensors import TensorKernel
+
+_PLAIN: Final = ("C", "A", "E")
+"""What np.require makes: dense, aligned, of no subclass: ``x * x`` of an ``np.matrix`` is another product."""
 
 
 class NumpyHost:
@@ -42,8 +46,13 @@ class NumpyHost:
         """Return shape and dtype; raises ``ArgumentTypeError`` for masked arrays and unknown dtypes."""
         masked = sys.modules.get("numpy.ma")  # NumPy imports it when it is first used, which takes a while
         if masked is not None and isinstance(tensor, masked.MaskedArray):
-            raise ArgumentTypeError("array", "must have no mask, which a kernel cannot see", "a masked array")
-        return Spec(tuple(tensor.shape), dtype(tensor.dtype))
+            rule, hint = "must have no mask, which a kernel cannot see", "convert it: .filled(0)"
+            raise ArgumentTypeError("tensor", rule, "a masked array", hint=hint)
+        try:
+            return Spec(tuple(tensor.shape), dtype(tensor.dtype))
+        except ArgumentTypeError as problem:
+            way = way_to_numbers(tensor.dtype)
+            raise ArgumentTypeError("dtype", problem.rule, tensor.dtype, hint=way) from None
 
     def call(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run the operator on arrays of any layout, alignment and byte order.
@@ -60,7 +69,7 @@ class NumpyHost:
         specs(self, operator, arguments)  # raises for a value without a spec
 
         def dense(name: str, value: Any, argument: Argument) -> Any:
-            array = np.require(value, dtype(value.dtype).numpy, ["C", "A"])
+            array = np.require(value, dtype(value.dtype).numpy, _PLAIN)
             if argument.type.writes:
                 _check_writeable(operator, name, value)
                 if array is not value:
@@ -94,10 +103,11 @@ class NumpyHost:
         if isinstance(operator.gradient, Rule) and operator.gradient.is_recorded:
             return self._recorded(bound, arguments)
         outputs = self.call(bound, arguments)
+        plain = map_tensors(operator, arguments, _without_subclass)
 
         def pullback(grads: tuple[Any, ...]) -> tuple[Any, ...]:
-            input_grads = apply_rule(operator, arguments, outputs, grads)
-            check_gradients(operator, arguments, input_grads)
+            input_grads = apply_rule(operator, plain, outputs, grads)
+            check_gradients(operator, plain, input_grads)
             return input_grads
 
         return outputs, pullback
@@ -144,9 +154,14 @@ class NumpyHost:
         return array_api_compat.numpy
 
 
+def _without_subclass(name: str, value: Any, argument: Argument) -> Any:
+    del name, argument
+    return np.asarray(value) if isinstance(value, np.ndarray) else value
+
+
 def _in_native_byte_order(name: str, value: Any, argument: Argument) -> Any:
     del name, argument
-    return np.require(value, dtype(value.dtype).numpy, ["A"])
+    return np.require(value, dtype(value.dtype).numpy, ["A", "E"])
 
 
 def _check_writeable(operator: Operator, name: str, value: Any) -> None:

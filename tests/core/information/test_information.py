@@ -98,7 +98,7 @@ def test_a_broken_text_is_refused(text):
     ({"dtype_format": 3}, "dtype_format: must be a list of rows"),
     ({"inputs": [{}], "dtype_format": [[F, F]]}, "row 0 must have one cell per input and output, 1, but got 2"),
     ({"inputs": [{}], "dtype_format": [[["float32"]]]}, "row 0: a cell must be two or three texts"),
-    ({"inputs": [{}], "dtype_format": [[F], [("float31", "")]]}, "row 1: dtype: must be one of bool, .*'float31'"),
+    ({"inputs": [{}], "dtype_format": [[F], [("float31", "")]]}, "row 1: dtype: must be a known name, .*'float31'"),
     ({"inputs": [{}], "dtype_format": [[(*F, "set")]]}, "third text of a cell must be 'tuple' or 'list'"),
     ({"inputs": [{}], "dtype_format": [[(*F, "list")], [F]]}, "rows disagree whether column 0 is one tensor or a list"),
     ({"attr": [{"type": "int"}]}, "attr\\[0\\]: an attribute must have a name"),

@@ -134,7 +134,8 @@ def test_no_kernel_for_a_dtype(sources, define, mode):
 @modes
 def test_random_keys_and_small_integers(square, mode):
     with pytest.raises(
-        ArgumentTypeError, match=r"(?s)host_tests::square: argument x: .*must be one of bool, int8.*key<"
+        ArgumentTypeError,
+        match=r"(?s)host_tests::square: argument x: .*must be one that kernels take: .*key<",
     ):
         mode(square)(jax.random.key(0))
     with pytest.raises(ArgumentTypeError, match="(?s)host_tests::square: argument x: .*but got .*int4"):

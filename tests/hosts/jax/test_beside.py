@@ -189,7 +189,13 @@ def test_what_stays_an_error(mode):
         ArgumentTypeError, r"argument y: must be a tensor of .*, but got builtins.list", add_rows, X, [1.0]
     )
     refused(ArgumentTypeError, "argument y: .* no mask", add_rows, X, np.ma.array(N))
-    refused(ArgumentTypeError, "argument y: dtype: must be one of", add_rows, X, np.array(list("abcd")))
+    refused(
+        ArgumentTypeError,
+        "argument y: dtype: must be one that kernels take",
+        add_rows,
+        X,
+        np.array(list("abcd")),
+    )
     refused(ArgumentValueError, "argument factor: must fit into the integers", times, X, 2**64)
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     refused(HostError, "y is a tensor of torch, and x one of jax", add_rows, X, torch.from_numpy(N))

@@ -167,7 +167,7 @@ def two(x):
 
 @pytest.mark.parametrize(("function", "count"), [(four, 4), (two, 2)])
 def test_pairs_are_pairs(function, count):
-    rule = rf"with_gradient\] expects three inputs, and two for each further pair, but get {count}"
+    rule = rf"with_gradient takes three inputs, and two for each further pair, but got {count}"
     with pytest.raises(ArgumentTypeError, match=rule) as caught:
         Custom(function, func_type="hybrid")
     assert "write with_gradient(value, x, slope): the derivative by x is slope" in str(caught.value)

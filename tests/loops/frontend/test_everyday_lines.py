@@ -156,7 +156,7 @@ REFUSED = [  # a line, words of the error
     ("w = [v * 2 for v in x]", "write for loops over the elements"),
     ("y[0] = any(v > 0 for v in x)", "write for loops over the elements"),
     ("y[0] = pow(2, 3, 5)", r"write pow\(x, y\) % n"),
-    ("y[0] = x[i][j]", "undeclared variable"),
+    ("y[0] = x[i][j]", "there is no variable"),
     ("y[0] = math.remainder(x[0], 2.0)", "words of the language"),
     ("y[0] = np.sum(x, axis=0)", "takes no keyword arguments"),
     ("y[0] = np.zeros(3)[0]", r"make it in a line of its own: t = np.zeros\(shape, dtype\)"),

@@ -61,7 +61,7 @@ class DaskHost:
         if host is None or host is self:
             kind = type(meta)
             rule = "the blocks of a dask array must be arrays that operators take"
-            raise ArgumentTypeError("array", rule, f"{kind.__module__}.{kind.__qualname__}")
+            raise ArgumentTypeError("tensor", rule, f"{kind.__module__}.{kind.__qualname__}")
         block = host.spec(meta)
         return Spec(tuple(tensor.shape), block.dtype, block.device)
 

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...call.foreign import flatten
-from ...call.host import load, map_tensors
+from ...call.host import load, map_tensors, spec_of
 from ...call.operator import Operator
 from ...core.dtypes import dtype
-from ...core.errors import ArgumentTypeError, ArgumentValueError
+from ...core.errors import ArgumentValueError
 from ...core.schema import Argument
 from .tensors import is_traced
 
@@ -38,12 +38,10 @@ def converted(operator: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]
         del argument
         if isinstance(value, jax.Array):
             return value
-        subject = f"{operator.name}: argument {name}"
         try:
-            return jnp.asarray(_own(value), device=place)
-        except ArgumentTypeError as problem:
-            raise ArgumentTypeError(subject, str(problem), where=operator.origin) from None
+            return jnp.asarray(_own(operator, name, value), device=place)
         except OverflowError:
+            subject = f"{operator.name}: argument {name}"
             rule = "must fit into the integers that JAX has"
             hint = 'jax.config.update("jax_enable_x64", True) gives it those of 64 bits'
             raise ArgumentValueError(subject, rule, value, where=operator.origin, hint=hint) from None
@@ -59,7 +57,7 @@ def _place(values: list[Any]) -> Any:
     return None
 
 
-def _own(value: Any) -> Any:
+def _own(operator: Operator, name: str, value: Any) -> Any:
     """Return a number as it is, and of an array a copy in this machine's order of bytes, which JAX demands.
 
     JAX's array may lie over the memory of NumPy's, which can change before the call or its gradient has run.
@@ -68,5 +66,5 @@ def _own(value: Any) -> Any:
         return value
     host = load("numpy")
     assert host is not None
-    host.spec(value)  # raises for a mask, and for a dtype that kernels do not know
+    spec_of(host, operator, name, value)  # raises for a mask, and for a dtype that kernels do not know
     return np.array(value, dtype(value.dtype).numpy, order="C")

@@ -30,7 +30,7 @@ def handlers(site: Site, flat: Sequence[Any]) -> dict[str, XlaHandler] | None:
     operator = site.operator
     if not any(isinstance(kernel, XlaHandler) for kernel in operator.kernels):
         return None
-    arguments = specs(tensors, operator, site.unflatten(flat))  # type: ignore[arg-type]
+    arguments = specs(tensors, operator, site.unflatten(flat))
     inputs = tuple(arguments[i] for i in operator.schema.tensor_positions)
     outputs = tuple(site.kernel_outputs(flat))
     first: dict[str, Kernel] = {}

@@ -41,7 +41,7 @@ def rule_of(site: Site, flat: Sequence[Any]) -> ShardingRule:
     inputs = tuple(tensors.spec(x) for x in flat)
     strategies = [replicated(len(inputs), len(outputs))]
     if all(isinstance(size, int) for x in (*inputs, *outputs) for size in x.shape):
-        arguments = specs(tensors, site.operator, site.unflatten(flat))  # type: ignore[arg-type]
+        arguments = specs(tensors, site.operator, site.unflatten(flat))
         written = tuple(site.kernel_outputs(flat))
         fresh = written[: len(outputs) - len(site.aliases(flat))]
         splits = sharding_rule(site.operator, arguments, fresh).splits

@@ -152,7 +152,7 @@ class Site:
         """Return the specs of all outputs as the kernel writes them; raises what the infer rule raises."""
         if self._outputs is not None:
             return self._outputs
-        arguments = specs(tensors, self.operator, self.unflatten(flat))  # type: ignore[arg-type]
+        arguments = specs(tensors, self.operator, self.unflatten(flat))
         return (*self.operator.infer(arguments), *foreign.written_tensors(self.operator.schema, arguments))
 
     def has_outputs(self, flat: Sequence[Any]) -> bool:
@@ -178,7 +178,7 @@ class Site:
 
     def check(self, flat: Sequence[Any]) -> None:
         """Raise ``NoKernelError`` if no kernel accepts such arrays, on any device the program may run on."""
-        arguments = specs(tensors, self.operator, self.unflatten(flat))  # type: ignore[arg-type]
+        arguments = specs(tensors, self.operator, self.unflatten(flat))
         inputs = tuple(arguments[i] for i in self.operator.schema.tensor_positions)
         need_somewhere(self.operator, inputs, tuple(self.kernel_outputs(flat)))
 

@@ -14,7 +14,7 @@ from mindspore.common._grad_function import _Function
 
 from ... import _core
 from ...call.flat_tensors import with_absent
-from ...call.host import map_tensors
+from ...call.host import map_tensors, specs
 from ...call.operator import Operator
 from ...core.errors import ArgumentTypeError, GradientError
 from ...core.schema import Argument
@@ -120,8 +120,7 @@ def _differentiable(
     if rule.backward is None:
         text = "writes an argument in place, and has no second derivative"
         raise GradientError(operator.name, text, where=operator.origin)
-    specs = map_tensors(operator, arguments, lambda name, value, argument: tensors.spec(value))
-    call = Call.of(operator.schema, specs, _core.tape_call(tape)[1])
+    call = Call.of(operator.schema, specs(tensors, operator, arguments), _core.tape_call(tape)[1])
     flat = with_absent(operator.schema, arguments)
     derived = call.derive(rule.kernel)
     rows = zip(() if derived is None else derived.saved, saved, strict=False)

@@ -19,7 +19,7 @@ from paddle.jit.dy2static.py_layer import StaticPyLayerContext
 
 from ...call.bound import BoundOperator
 from ...call.foreign import call_text, flatten, parse_call_text, unflatten
-from ...call.host import map_tensors
+from ...call.host import map_tensors, specs
 from ...call.prepare import normalise, prepare
 from ...core.errors import HostError, InferError, UnsupportedError
 from ...core.spec import Spec
@@ -102,13 +102,13 @@ def _with_gradient(text: str, run: gradient.Run, inputs: list[Any], outputs: lis
 
 def _infer(bound: Any, arguments: tuple[Any, ...]) -> list[Spec]:
     """Return the specs of the outputs, with -1 for a size that is not known yet."""
-    specs = map_tensors(bound.operator, arguments, lambda name, value, argument: tensors.spec(value))
-    if all(size >= 0 for x in flatten(bound.schema, specs) for size in x.shape):
-        return list(prepare(bound.operator, specs, infer=True).outputs)
+    inputs = specs(tensors, bound.operator, arguments)
+    if all(size >= 0 for x in flatten(bound.schema, inputs) for size in x.shape):
+        return list(prepare(bound.operator, inputs, infer=True).outputs)
     found: list[Sequence[Spec]] = []
     problem: InferError | None = None
     for size in _SIZES:
-        known = map_tensors(bound.operator, specs, functools.partial(_with_size, size))
+        known = map_tensors(bound.operator, inputs, functools.partial(_with_size, size))
         try:
             found.append(prepare(bound.operator, known, infer=True).outputs)
         except InferError as error:

@@ -9,7 +9,7 @@ import torch
 from ...call import batching
 from ...call.batching import BatchedCall
 from ...call.bound import BoundOperator
-from ...call.host import map_tensors
+from ...call.host import specs
 from ...call.prepare import normalise
 from ...core.arguments import bind
 from ...core.errors import GradientError
@@ -104,8 +104,7 @@ def _samples(layout: Layout, flat: Any, dims: Any) -> tuple[Any, ...]:
         for x, d in zip(flat, dims, strict=True)
     ]
     operator, arguments = layout.bound.operator, layout.unflatten(one)
-    specs = map_tensors(operator, arguments, lambda name, value, argument: tensors.spec(value))
-    sample_specs: tuple[Any, ...] = operator.infer(normalise(operator, specs))
+    sample_specs: tuple[Any, ...] = operator.infer(normalise(operator, specs(tensors, operator, arguments)))
     return sample_specs
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...call.bound import BoundOperator
-from ...call.host import map_tensors
+from ...call.host import specs
 from ...call.prepare import normalise
 from ...core.arguments import bind
 from ...kernels.base import LoopKernelBase, flatten
@@ -38,8 +38,7 @@ def flops(bound: BoundOperator, kernel: Any, arguments: tuple[Any, ...]) -> int:
     """Return the operations of one call; 0 where only data tell how many iterations a loop has."""
     from ...loops.analysis.work import work_of_loops
 
-    specs = map_tensors(bound.operator, arguments, lambda name, value, argument: tensors.spec(value))
-    values = normalise(bound.operator, specs)
+    values = normalise(bound.operator, specs(tensors, bound.operator, arguments))
     schema = bound.schema
     inputs = tuple(values[i] for i in schema.tensor_positions)
     attributes = {argument.name: values[i] for i, argument in schema.attributes()}

@@ -17,7 +17,7 @@ import torch.autograd.forward_ad
 import torch.fx
 
 from ...call.bound import BoundOperator
-from ...call.host import map_tensors
+from ...call.host import map_tensors, spec_of
 from ...call.operator import Operator
 from ...call.padded import refuse_data_sizes
 from ...call.prepare import normalise
@@ -164,7 +164,7 @@ def _fake(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
         if (value.device.type == "meta") != (where.type == "meta"):  # the outputs would never be written
             rule = f"must be on {where}, as the first tensor is"
             raise ArgumentTypeError(f"{operator.name}: argument {name}", rule, str(value.device))
-        return tensors.spec(value)
+        return spec_of(tensors, operator, name, value)
 
     specs = map_tensors(operator, arguments, spec)
     outputs = operator.infer(normalise(operator, specs))

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ...call.bound import BoundOperator
-from ...call.host import map_tensors, need
+from ...call.host import map_tensors, need, spec_of
 from ...call.overlap import check_overlap
 from ...core.errors import ArgumentTypeError, HostError
 from ...core.schema import Argument
@@ -51,7 +51,7 @@ def _run_other(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.de
         if value.device != where:
             rule = f"must be on {where}, as the first tensor is"
             raise ArgumentTypeError(f"{bound.name}: argument {name}", rule, str(value.device))
-        tensors.spec(value)  # refuses what cannot be made dense
+        spec_of(tensors, bound.operator, name, value)  # refuses what cannot be made dense
         dense = tensors.dense(value)
         if argument.type.writes and dense.data_ptr() != value.data_ptr():
             check_overlap(bound.operator, name, value.shape, value.stride())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...core.dtypes import DTYPES, DType, dtype
+from ...core.dtypes import DTYPES, TAKEN, DType, dtype
 from ...core.errors import ArgumentTypeError
 from ...core.schema import Schema
 from ...core.spec import Spec
@@ -30,10 +30,13 @@ _CPU = torch.device("cpu")
 
 def spec(tensor: torch.Tensor) -> Spec:
     """Return a tensor's spec; raises ``ArgumentTypeError`` for sparse and quantised ones."""
+    if tensor.layout is not torch.strided:
+        rule = "must be a strided tensor"
+        raise ArgumentTypeError("tensor", rule, tensor.layout, hint="convert it: .to_dense()")
     row = _ROWS.get(tensor.dtype)
-    if row is None or tensor.layout is not torch.strided:
-        rule = f"must be a strided tensor of {', '.join(TORCH_DTYPES)}"
-        raise ArgumentTypeError("tensor", rule, f"{tensor.layout} {tensor.dtype}")
+    if row is None:
+        hint = "convert it: .dequantize()" if tensor.is_quantized else None
+        raise ArgumentTypeError("dtype", f"must be one that kernels take: {TAKEN}", tensor.dtype, hint=hint)
     return Spec(tuple(tensor.shape), row, tensor.device.type)
 
 

@@ -46,7 +46,7 @@ class XarrayHost:
         if host is None:
             kind = type(data)
             rule = "the array in a DataArray must be one that operators take"
-            raise ArgumentTypeError("array", rule, f"{kind.__module__}.{kind.__qualname__}")
+            raise ArgumentTypeError("tensor", rule, f"{kind.__module__}.{kind.__qualname__}")
         return host.spec(data)
 
     def call(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:

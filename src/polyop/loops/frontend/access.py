@@ -20,7 +20,7 @@ from .language import DTYPES, WORDS
 from .names import Scopes
 from .rows import Row, Value
 from .source import Source
-from .suggestions import suggestion_for_elements
+from .suggestions import suggestion_for_elements, suggestion_for_rank
 from .syntax_tree import path_of_names
 
 
@@ -137,7 +137,9 @@ class Access(ABC):
             self.fail("a tuple must be indexed by a constant", node, ast.unparse(node.slice), hint)
         if not -len(items) <= position.value < len(items):
             rule = f"{ast.unparse(node.value)} has {count(items, 'element')}"
-            self.fail(rule, node, f"index {position.value}", kind=ArgumentValueError)
+            needed = -position.value if position.value < 0 else position.value + 1
+            way = suggestion_for_rank(node.value, len(items), needed)
+            self.fail(rule, node, f"index {position.value}", way, ArgumentValueError)
         return items[position.value]
 
     def buffer_and_index(self, node: ast.Subscript) -> tuple[Buffer, tuple[Expr, ...]]:
@@ -166,6 +168,8 @@ class Access(ABC):
         if len(index) != len(buffer.shape):
             rule = f"{buffer.name} has {count(buffer.shape, 'dimension')} and needs as many indices"
             hint = f"write {buffer.name}[{', '.join('ijklmn'[: len(buffer.shape)]) or '()'}]"
+            if not buffer.shape:
+                hint += f", or pass {buffer.name}.reshape({', '.join('1' * len(index))})"
             self.fail(rule, node, f"{len(index)} in {ast.unparse(node)}", hint, ArgumentValueError)
         return buffer, tuple(self.position(item, k, buffer, part) for k, (item, part) in enumerate(index))
 

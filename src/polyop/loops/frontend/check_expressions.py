@@ -113,14 +113,14 @@ class ExpressionChecker:
         others = [k for k in node.keywords if word.kind != "random" or k.arg != "dtype"]
         if others:
             names = ", ".join(f"{k.arg}=" if k.arg else "**" for k in others)
-            rule = f"function [{word.name}] takes no keyword arguments"
+            rule = f"{word.name} takes no keyword arguments"
             known = f": its inputs are {', '.join(word.parameters)}" if word.parameters else ""
             self.fail(ArgumentTypeError, rule, node, names, f"pass its inputs by position{known}")
         for item in inputs:
             self.reject(item)
         if not word.takes(len(inputs)):
             expected = "two inputs" if word.kind == "buffer" else word.counts()
-            rule = f"function [{word.name}] expects {expected}, but get {len(inputs)}"
+            rule = f"{word.name} takes {expected}, but got {len(inputs)}"
             self.fail(ArgumentTypeError, rule, node, hint=self.complete(node, word))
         if word.kind == "buffer":
             self.expression(inputs[0])
@@ -140,7 +140,7 @@ class ExpressionChecker:
         """Return the word that is called; raise for any other function."""
         name = called(node)
         if name is None or name not in WORDS:
-            rule = f"function call id [{ast.unparse(node.func)}] is no function of loop kernels"
+            rule = f"{ast.unparse(node.func)} is no function of loop kernels"
             self.fail(ArgumentValueError, rule, node, hint=suggestion_for_call(node, self.bound()))
         return WORDS[name]
 

@@ -175,9 +175,7 @@ class Checker(ExpressionChecker):
             inputs = call.args
             if word == "attr":
                 if len(inputs) != 2:
-                    self.fail(
-                        ArgumentValueError, f"two inputs are expected by 'attr', but get {len(inputs)}", node
-                    )
+                    self.fail(ArgumentValueError, f"attr takes two inputs, but got {len(inputs)}", node)
                 if not (isinstance(inputs[0], ast.Constant) and isinstance(inputs[0].value, str)):
                     rule = "the first input of 'attr' should be a string"
                     self.fail(ArgumentValueError, rule, node, ast.unparse(inputs[0]))
@@ -187,7 +185,7 @@ class Checker(ExpressionChecker):
                     rule = "the second input of 'attr' should be a string, number or bool value"
                     self.fail(ArgumentValueError, rule, node, ast.unparse(inputs[1]))
             elif len(inputs) != 1:
-                rule = f"only one input is accepted by 'block_realize', but get {len(inputs)}"
+                rule = f"block_realize takes one input, but got {len(inputs)}"
                 self.fail(ArgumentValueError, rule, node)
             elif not isinstance(inputs[0], ast.Name):
                 rule = "the input of 'block_realize' should be a tensor name"

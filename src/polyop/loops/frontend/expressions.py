@@ -205,7 +205,10 @@ class Expressions(RowAccess):
             if items is not None:
                 return Const(len(items), INT)
             if not isinstance(node.args[0], ast.Name) or not self.shape(node.args[0]):
+                name = ast.unparse(node.args[0])
                 hint = "write x.shape[k]"
+                if isinstance(node.args[0], ast.Name) and self.scopes.names.get(node.args[0]) in self.buffers:
+                    hint = f"{name} is a single number here; {name}.reshape(1) has a dimension"
                 self.fail("len takes a tensor or a shape", node, ast.unparse(node.args[0]), hint)
             return self.shape(node.args[0])[0]
         if word.kind == "random":

@@ -118,7 +118,7 @@ class Names:
                 self.fail(f"{name} is assigned in only one branch of an if and used after it", node, hint)
             self.scopes.names[node] = unique
         elif name in self.ended:
-            rule = "there is a variable used out of the scope it is defined"
+            rule = "a variable ends with the loop or the if that assigns it"
             line, kind = self.ended[name]
             hint = f"assign {name} before the loop of line {line}"
             if kind == "loop":
@@ -127,7 +127,7 @@ class Names:
                 )
             self.fail(f"{rule}: {name}", node, hint)
         elif name in self.bound:
-            self.fail(f"there is a undeclared variable: {name}", node, f"{name} is assigned only later")
+            self.fail(f"there is no variable {name} yet", node, f"{name} is assigned only later")
         elif name in WORDS:
             self.fail(f"{name} is a word of the language: call it", node)
         else:
@@ -143,7 +143,7 @@ class Names:
             here = list(dict.fromkeys(name for frame in self.frames for name in frame))
             hint = f"did you mean {' or '.join(near)}?" if near else f"known here are {', '.join(here)}"
             hint = suggestion_for_text(node.id) or hint
-            self.fail(f"there is a undeclared variable: {node.id}", node, hint)
+            self.fail(f"there is no variable {node.id}", node, hint)
         dimensions = getattr(value, "ndim", 0)  # of a class such as np.float32 it is no number
         array = isinstance(dimensions, int) and dimensions > 0
         readable = isinstance(value, (numbers.Complex, ModuleType, tuple)) or hasattr(value, "dtype")
@@ -180,7 +180,7 @@ class Names:
         """Resolve the names in the inputs of a word."""
         func, args = node.func, node.args
         if isinstance(func, ast.Name) and (self.lookup(func.id) or func.id in self.bound):
-            rule = f"function call id [{func.id}] is no function of loop kernels"
+            rule = f"{func.id} is no function of loop kernels"
             self.fail(rule, node, f"{func.id} is a variable here")
         for item in args:
             root = root_of(item)

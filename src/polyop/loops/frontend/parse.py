@@ -174,8 +174,8 @@ def parse(
     types = _attributes(source, tensors, attributes, choices)
     for name in types:
         if name in scopes.outputs:
-            rule = "the element in the return value should be either an input tensor or a tensor allocated"
-            raise source.error(ArgumentTypeError, f"{rule} by output_tensor, but get name: {name}, a number")
+            rule = f"{name} cannot be returned: only inputs and tensors of output_tensor can"
+            raise source.error(ArgumentTypeError, f"{rule}, and {name} is a number")
     inputs = {
         name: _missing(source, name) if tensor is None else _input(source, scopes, name, *tensor)
         for name, tensor in zip(source.parameters, tensors, strict=False)

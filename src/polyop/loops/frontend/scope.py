@@ -154,10 +154,7 @@ class _Resolver(Names):
             assert isinstance(item, ast.Name)
             unique = self.lookup(item.id) or ""
             if kinds.get(unique) not in ("parameter", "output_tensor"):
-                rule = (
-                    "the element in the return value should be either an input tensor or a tensor "
-                    f"allocated by output_tensor, but get name: {item.id}"
-                )
+                rule = f"{item.id} cannot be returned: only inputs and tensors of output_tensor can"
                 hint = RETURN_HINTS.get(kinds.get(unique, ""))
                 self.fail(rule, node, hint, ArgumentTypeError)
             self.scopes.names[item] = unique

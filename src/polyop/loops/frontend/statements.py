@@ -36,6 +36,7 @@ from .loop_heads import size_text
 from .powers import conditions, without_checks
 from .row_statements import RowStatements
 from .rows import Row
+from .suggestions import suggestion_for_rank
 
 
 class Statements(RowStatements):
@@ -144,7 +145,9 @@ class Statements(RowStatements):
         if isinstance(target, (ast.Tuple, ast.List)):
             if len(target.elts) != len(items):
                 rule = f"{ast.unparse(value)} has {count(items, 'element')}"
-                state.fail(rule, node, count(target.elts, "name"), kind=ArgumentValueError)
+                hint = suggestion_for_rank(value, len(items), len(target.elts))
+                hint = hint if len(target.elts) > len(items) else None
+                state.fail(rule, node, count(target.elts, "name"), hint, ArgumentValueError)
             pairs = zip(target.elts, items, strict=True)
             return [stmt for name, size in pairs for stmt in self.store(name, size, node)]
         if not isinstance(target, ast.Name) or self.names[target] not in state.scopes.once:

@@ -119,6 +119,16 @@ _NO_SUGGESTION = (
 )
 
 
+def suggestion_for_rank(shape: ast.expr, seen: int, needed: int) -> str | None:
+    """Return what to pass, where a kernel reads more dimensions of ``x.shape`` than the call's tensor has."""
+    if not isinstance(shape, ast.Attribute) or shape.attr != "shape":
+        return None
+    name = ast.unparse(shape.value)
+    passed = "is a single number" if seen == 0 else f"has only {seen}"
+    way = f": pass {name}.reshape({', '.join('1' * needed)})" if seen == 0 else ""
+    return f"the kernel needs {needed} dimension{'s' * (needed > 1)} of {name}, which {passed} here{way}"
+
+
 def suggestion_for_call(node: ast.Call, bound: set[str]) -> str:
     """Return what to write for a call that is not a word of the language.
 

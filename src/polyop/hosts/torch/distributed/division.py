@@ -13,7 +13,7 @@ from torch.distributed.tensor import DTensor
 
 from ....call.bound import BoundOperator
 from ....call.foreign import flatten
-from ....call.host import map_tensors
+from ....call.host import specs
 from ....call.prepare import normalise
 from ....core.locks import cached_property
 from ....core.schema import Schema
@@ -87,13 +87,11 @@ def divide(
     shape = tuple(mesh.shape)
     inputs = list(flatten(schema, arguments))
     checks.need_claims(operator, arguments)
-    specs = normalise(
-        operator, map_tensors(operator, arguments, lambda name, value, argument: tensors.spec(value))
-    )
-    fresh = operator.infer(specs)
-    global_inputs = list(flatten(schema, specs))
+    normal = normalise(operator, specs(tensors, operator, arguments))
+    fresh = operator.infer(normal)
+    global_inputs = list(flatten(schema, normal))
     symbolic = symbolic_sizes.is_symbolic(global_inputs)
-    rule = sharding_rule(operator, symbolic_sizes.with_numbers(operator, specs) if symbolic else specs)
+    rule = sharding_rule(operator, symbolic_sizes.with_numbers(operator, normal) if symbolic else normal)
     checks.warn_of_gathering(operator, rule, inputs)
     written = tuple(_written_inputs(schema, arguments))
     placements = [_placements(x, mesh) for x in inputs]
@@ -115,7 +113,7 @@ def divide(
         mesh,
         moves,
         tuple(exchanges(rule, chosen, shape)),
-        LocalCall.of(bound, overload, rule, chosen, shape, fresh, specs),
+        LocalCall.of(bound, overload, rule, chosen, shape, fresh, normal),
         results,
     )
 

@@ -359,7 +359,7 @@ class _Outside(ast.NodeTransformer):
         except KeyError:
             if node.id in WORDS:
                 return node
-            rule = f"there is a undeclared variable: {node.id}"
+            rule = f"there is no variable {node.id}"
             raise self.source.error(ArgumentValueError, rule, node) from None
         if isinstance(value, FunctionType):
             node.function = value  # type: ignore[attr-defined]
