@@ -89,7 +89,7 @@ def test_explain(tmp_path, golden):
         (("explain", "no_such_module"), "must be a Python file or an importable module"),
         (
             ("explain", "module.py", "cli_tests::hlf"),
-            "no operator 'cli_tests::hlf'; there are cli_tests::half",
+            "has no operator 'cli_tests::hlf'\n  did you mean 'cli_tests::half'? it has ",
         ),
         (("explain", "module.py", "--input", "float32(2)"), "must look like float32\\[4,4\\]"),
         (("inspect", "nowhere.so"), "nowhere.so"),

@@ -14,7 +14,7 @@ from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..core.schema import MISSING
 from ..testing import Report, check
 from ..testing.report import COLUMNS, FAILED, NOT_RUN, PASSED
-from .load import load, operators
+from .load import load, operators, unknown_operator
 from .terminal import say, say_json, styled
 
 SAMPLES = "polyop_samples"
@@ -103,9 +103,9 @@ def _operators(target: str) -> Iterator[tuple[Any, Any]]:
     ]
     chosen = [bound for bound in defined if operator_name in ("", bound.name, bound.name.split("::")[-1])]
     if not chosen:
-        names = ", ".join(bound.name for bound in defined) or "no operators"
-        rule = f"must define the operator {operator_name}" if operator_name else "must define an operator"
-        raise ArgumentValueError(name, rule, names)
+        if operator_name:
+            raise unknown_operator(operator_name, name, defined)
+        raise ArgumentValueError(name, "must define an operator", "no operators")
     for bound in chosen:
         yield bound, samples.get(bound.name, ())
 

@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         import shtab
     except ImportError:
-        hint = "pip install 'polyop[completion]'"
+        hint = "pip install shtab"
         raise HostError("polyop completion", "needs shtab, which is not installed", hint=hint) from None
     from .main import parser
 

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from ..call import registry
 from ..call.bound import BoundOperator
 from ..core.errors import ArgumentValueError, PolyopError
+from ..core.nearest import did_you_mean
 from ..define.kernel_operator import KernelOperator
 
 
@@ -53,13 +54,25 @@ def find_operator(name: str, module: ModuleType) -> BoundOperator:
     Raises ``ArgumentValueError`` with the nearest names.
     """
     operator = getattr(module, name, None)
-    if isinstance(operator, BoundOperator):
-        return operator
-    try:
-        registered: BoundOperator = registry.find(name)
-    except LookupError as problem:
-        raise ArgumentValueError("operator", str(problem)) from None
-    return registered
+    if not isinstance(operator, BoundOperator):
+        operator = registry.obtain(name)
+    if operator is None:
+        raise unknown_operator(name, module.__name__, operators(module))
+    found: BoundOperator = operator
+    return found
+
+
+def unknown_operator(name: str, where: str, known: Sequence[BoundOperator]) -> ArgumentValueError:
+    """Return the error for a name that no operator of a module has."""
+    names = [bound.name for bound in known]
+    written = names if "::" in name else [full.split("::")[-1] for full in names]
+    listed = f"it has {', '.join(names[:_LISTED]) or 'none'}{', ...' * (len(names) > _LISTED)}"
+    hint = f"{question} {listed}" if (question := did_you_mean(name, written)) else listed
+    return ArgumentValueError(where, f"has no operator {name!r}", hint=hint)
+
+
+_LISTED = 8
+"""How many operators an error names."""
 
 
 def operators(module: ModuleType) -> list[BoundOperator]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ..core import late
 from ..core.errors import PolyopError
+from ..core.nearest import did_you_mean
 from ..core.version import version
 from .terminal import say
 
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # a file name may have bytes that are no valid text
             stream.reconfigure(errors="backslashreplace")
     top = parser()
-    options = top.parse_args(arguments)
+    options = _parsed(top, sys.argv[1:] if arguments is None else list(arguments))
     if options.version:
         say(f"polyop {version()}")
         return 0
@@ -75,8 +76,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = late.load("verb", options.verb).run(options)
     except PolyopError as problem:
-        say(f"polyop {options.verb}: {problem}", file=sys.stderr)
+        verb = f"polyop {options.verb}: "
+        say(f"{verb}{str(problem).removeprefix(verb)}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         return 0
     return code
+
+
+def _parsed(top: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
+    """Return the options; of an unknown verb or option the error names the nearest."""
+    word = next((one for one in arguments if not one.startswith("-")), VERBS[0])
+    if word not in VERBS:
+        question = did_you_mean(word, VERBS) or f"they are {', '.join(VERBS)}"
+        top.error(f"there is no verb {word!r}; {question}")
+    options, unknown = top.parse_known_args(arguments)
+    if unknown:
+        verbs = next(action for action in top._actions if isinstance(action, argparse._SubParsersAction))  # noqa: SLF001 - argparse has no public list
+        parser = verbs.choices.get(options.verb, top)
+        known = [text for action in parser._actions for text in action.option_strings]  # noqa: SLF001 - the same
+        near = did_you_mean(unknown[0].partition("=")[0], known)
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{f'; {near}' if near else ''}")
+    return options

@@ -34,10 +34,13 @@ def add(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the project and print the next commands; return 0. Raises ``ArgumentValueError``."""
-    folder = Path(options.folder or options.name)
+    name = options.name.replace("-", "_")  # a project may be called my-operators, a package not
+    folder = Path(options.folder or name)
     source = origin()
-    for path in new_project(options.name, folder, options.kind, source):
+    for path in new_project(name, folder, options.kind, source):
         say(path)
+    if name != options.name:
+        say(f"\nthe package and the folder are called {name}, as no name of Python has a -")
     say(f"\nnext, in an environment with polyop:\n  cd {shlex.quote(str(folder))}")
     if source:  # pip would look for polyop on a package index, as the project needs it to build
         say(f"  pip wheel {shlex.quote(source)} --no-deps -w wheels")

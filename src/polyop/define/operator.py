@@ -74,6 +74,7 @@ def operator(
     Raises ``SchemaError``, ``InferError``, ``LibraryError``, ``BuildError``.
     """
     origin = caller()
+    check_keywords(claims, "operator", operator.__kwdefaults__ or ())
     parsed = checked_schema(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
     given = _kernels(_with_grid(kernels, grid, constants, parsed, origin), parsed, dtypes, origin, attributes)
     notation = checked_dims(dims, parsed, claims, origin, (batch, infer, given))
@@ -313,7 +314,6 @@ def checked_dims(
 
     ``others`` are ``batch``, ``infer`` and the kernels. Raises ``SchemaError`` or ``TypeError``.
     """
-    check_keywords(claims, "operator")
     given = given_dims(dims, schema, claims, origin)
     return elementwise_dims(schema, *others, origin) if given is None else beside_batch(given, others[0])
 

@@ -162,7 +162,7 @@ class DlpackHost:
         if make is None:
             kind = f"{type(like).__module__}.{type(like).__qualname__}"
             rule = f"returns arrays of its arguments' kind, and {kind} has no from_dlpack that makes them"
-            hint = "call it on np.from_dlpack(x), or register a host: docs/internals/add-a-host.md"
+            hint = "call it on np.from_dlpack(x), or polyop.call.host.register a host of the library"
             where = operator.origin if operator else None
             raise HostError(operator.name if operator else self.name, rule, where=where, hint=hint)
         return make

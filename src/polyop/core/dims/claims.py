@@ -7,11 +7,12 @@ question for a check with numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypedDict
 
 from ..errors import ArgumentTypeError, SchemaError
 from ..limits import shown
+from ..nearest import did_you_mean
 from ..schema import Schema
 from .entry import Entry
 from .expression import Expression, Number, names_in
@@ -34,11 +35,15 @@ class Claims(TypedDict, total=False):
     halo: Mapping[str, Any]
 
 
-def check_keywords(claims: Mapping[str, Any], function: str) -> None:
-    """Raise ``TypeError`` if ``function`` was called with a keyword that is none of :class:`Claims`."""
+def check_keywords(claims: Mapping[str, Any], function: str, others: Iterable[str] = ()) -> None:
+    """Raise ``ArgumentTypeError`` if ``function`` was called with a keyword that is none of :class:`Claims`.
+
+    ``others`` are its further parameters, one of which may be meant.
+    """
     for name in claims:
         if name not in Claims.__annotations__:
-            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+            hint = did_you_mean(name, [*others, *Claims.__annotations__])
+            raise ArgumentTypeError(f"{function}() got an unexpected keyword argument {name!r}", hint=hint)
 
 
 class ClaimParser:

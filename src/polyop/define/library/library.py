@@ -73,7 +73,7 @@ class Library:
         ``SchemaError`` for a schema that cannot be parsed, or a second one of that name, and for dimensions
         that do not fit it.
         """
-        check_keywords(claims, "define")
+        check_keywords(claims, "define", ("dims",))
         origin = caller()
         name, mark, rest = schema.partition("(")
         parsed = checked_schema(

@@ -151,8 +151,9 @@ class CustomOpBuilder:
         rule = "is compiled without the headers of PyTorch, because it runs under every framework"
         hint = (
             f"polyop.load_library({sources}) takes a PyTorch extension that registers its operators by "
-            "TORCH_LIBRARY; one that has only a PYBIND11_MODULE needs these registrations too "
-            "(docs/coming-from/torch.md); a module of polyop includes ms_extension.h instead"
+            "TORCH_LIBRARY; one that has only a PYBIND11_MODULE needs these registrations too: "
+            'TORCH_LIBRARY(my, m) { m.def("f(Tensor x) -> Tensor"); } and TORCH_LIBRARY_IMPL(my, CPU, m) '
+            '{ m.impl("f", &f); }; a module of polyop includes ms_extension.h instead'
         )
         subject, place = f"module {self.name}", where[1] if where else self.origin
         return BuildError(subject, rule, f"#include <{header}>", where=place, hint=hint)

@@ -48,7 +48,7 @@ def read(value: Any, schema: Schema, origin: Any) -> Notation:
         raise ArgumentTypeError(subject, rule, f"{shown(value)} ({type(value).__name__})", where=origin)
     claims: dict[str, Any] = {"dims": value} if isinstance(value, str) else dict(value)
     text, infer = claims.pop("dims", None), claims.pop("infer", None)
-    check_keywords(claims, "dims")
+    check_keywords(claims, "dims", ("dims", "infer"))
     if not isinstance(text, str):
         hint = '{"dims": "b i, i o -> b o", "parallel": "b o"}'
         raise SchemaError(subject, "needs the text of the dimensions", shown(text), where=origin, hint=hint)
