@@ -242,14 +242,12 @@ def try_out(python: str, wheel: Path) -> Iterator[str]:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"<!-- from (\S+) \[\w+\] -->\n```python\n(.*?)```", text, re.DOTALL)
     example = blocks[0][0]
-    kernel = (ROOT / example).with_name("leaky.c")
     code = "".join(block for name, block in blocks[:2] if name == example)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run(python, "-m", "venv", folder / "env")
         programs = folder / "env" / "bin"
         run(programs / "python", "-m", "pip", "install", "-q", wheel)
-        shutil.copy(kernel, folder)
         (folder / "first.py").write_text(code, encoding="utf-8")
         cache = {"POLYOP_CACHE_DIR": str(folder / "cache")}
         printed = run(programs / "python", "first.py", cwd=folder, **cache)

@@ -29,7 +29,7 @@ huber = polyop.operator(
 softmax = polyop.operator(
     "rules::softmax(Tensor x) -> Tensor",
     lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True),
-    dims="... n -> ... n",  # each row alone: vmap puts its samples where the three dots are
+    dims="... n -> ... n",  # rows of n; "..." is any number of dimensions more, as vmap adds one
 )
 linear = polyop.operator(
     "rules::linear(Tensor x, Tensor w) -> Tensor",

@@ -173,5 +173,5 @@ def test_explain_says_it():
     assert "slices      derived from the loops; give inputs" in explain(operator)
     text = explain(operator, (polyop.Spec((4,), "float32"),))
     assert "  slices      x[i] -> y[i]\n" in text
-    assert "i is whole: y[i - 1] needs all elements before it, line" in text
+    assert "i cannot be split: y[i - 1] needs all elements before it, line" in text
     assert "  of gradient d_y[" in text

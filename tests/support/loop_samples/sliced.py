@@ -342,7 +342,7 @@ CASES = [  # function, ranks of its tensors, attributes, by dimension how the te
     (row_maxima, [2], {}, {"i": "parallel", "j": "max"}),
     (flip, [1], {}, {"i": "whole: the loop i runs along it in both directions"}),
     (backwards, [1], {}, {"i": "parallel"}),
-    (bias, [2, 1], {}, {"i": "parallel", "k": "whole: each slice would add b[i] to y"}),
+    (bias, [2, 1], {}, {"i": "parallel", "k": "whole: each part of it would count b[i] in y once more"}),
     (differences, [1], {}, {"i": "halo 1 0"}),
     (guarded, [1], {}, {"i": "halo 1 1"}),
     (every_second, [1], {}, {"i": "placed parallel: whether x[i] is read depends on where the slice is"}),

@@ -61,7 +61,7 @@ def claims(slicings: Sequence[Slicing]) -> dict[str, Any]:
 
 
 def describe(kernel: Kernel, slicings: Sequence[Slicing]) -> Iterator[str]:
-    """Yield the tensors with their dimensions, what is proved, and why each other dimension is whole."""
+    """Yield the tensors with their dimensions, what is proved, and why each other dimension cannot be split."""
     names = _names(slicings)
 
     def tensor(name: str) -> str:
@@ -77,12 +77,11 @@ def describe(kernel: Kernel, slicings: Sequence[Slicing]) -> Iterator[str]:
         if row.kind == "whole" or row.placed:
             source = kernel.source.get(row.line, "").strip()
             where = f", line {row.line}: {source}" if source else ""
-            yield f"{row.dimension.name} is {_placed_kind(row, names)}: {row.reason}{where}"
+            how = f"is {_placed_kind(row, names)}" if row.placed else "cannot be split"
+            yield f"{row.dimension.name} {how}: {row.reason}{where}"
 
 
 def _placed_kind(row: Slicing, names: Names) -> str:
-    if not row.placed:
-        return row.kind
     widths = (_width(row.halo.before, names), _width(row.halo.after, names))
     halo = "" if row.halo.is_zero else f" ({widths[0]} before, {widths[1]} after)"
     return f"{row.kind}{halo} for slices that know their place"
