@@ -61,7 +61,7 @@ def claims(slicings: Sequence[Slicing]) -> dict[str, Any]:
 
 
 def describe(kernel: Kernel, slicings: Sequence[Slicing]) -> Iterator[str]:
-    """Yield the tensors with their dimensions, what is proved, and why each other dimension cannot be split."""
+    """Yield the tensors with their dimensions, what is proved, and why other dimensions cannot be split."""
     names = _names(slicings)
 
     def tensor(name: str) -> str:

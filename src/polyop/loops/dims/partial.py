@@ -122,7 +122,8 @@ def _check_other_writes(site: Site, partial: Partial) -> None:
     if kind != "sum" and node.op in ("", "+", kind):
         return
     if kind == "sum" and node.op in ("", "+"):
-        raise NotSliced(site.line, f"each part of it would count {expression(node.value)} in {site.target} once more")
+        value = expression(node.value)
+        raise NotSliced(site.line, f"each part of it would count {value} in {site.target} once more")
     name = site.target
     raise NotSliced(site.line, f"the whole {kind} {name} of line {partial.lines[name]} is needed here")
 
