@@ -3,7 +3,12 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+import polyop
+from polyop.call.registry import find
+from polyop.core.errors import SchemaError
 
 DEFINE = """
 import numpy as np
@@ -148,3 +153,25 @@ define("c__backward", f)  # given, so nothing is derived under that name
         "registry::a__batched:_the_name_belongs_to_what_polyop_derives_of_registry::a,_defined",
         "registry::b:_polyop_derives_an_operator_registry::b__backward_of_it,_and_another_of_that_name_is_defined",
     ]
+
+
+DEFINING = {  # texts that are run twice, as a cell is
+    "lambda": "(lambda: operator(schema, f, infer='x'))()",
+    "function": "def g():\n    operator(schema, f, infer='x')\ng()",
+    "comprehension": "[operator(schema, f, infer='x') for _ in range(1)]",
+    "generator": "list(operator(schema, f, infer='x') for _ in range(1))",
+}
+
+
+@pytest.mark.parametrize("how", DEFINING)
+def test_only_what_the_code_of_a_module_defines_is_replaced(how):
+    name, replaces = f"replaced_in::{how}", how in ("comprehension", "generator")
+    space = {"operator": polyop.operator, "schema": f"{name}(Tensor x) -> Tensor", "f": lambda x: x + 1}
+    exec(DEFINING[how], space)
+    space["f"] = lambda x: x + 2
+    if replaces:
+        exec(DEFINING[how], space)
+    else:
+        with pytest.raises(SchemaError, match=f"{name}: the name is taken by the operator defined at"):
+            exec(DEFINING[how], space)
+    assert find(name)(np.zeros(1)).item() == 1 + replaces

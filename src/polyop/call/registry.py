@@ -20,7 +20,7 @@ from typing import Any
 
 from ..core import locks
 from ..core.errors import SchemaError
-from ..core.origin import calling_frame
+from ..core.origin import module_frame, runs_again
 from .operator import Operator
 from .rule import Rule
 
@@ -106,17 +106,17 @@ def add(bound: Any) -> Any:
     ``SchemaError`` that names both places.
     """
     new: Operator = bound.operator
-    frame = calling_frame()
+    frame = module_frame()
     with locks.define, _lock:
         old = _named.get(new.name)
-        if old is not None and not (_runs_again(new.name, frame) or _is_redefinition(old, bound)):
+        if old is not None and not (runs_again(_frames.get(new.name), frame) or _is_redefinition(old, bound)):
             raise _taken(new.name, old, new.origin)
         declared = _declared.get(new.name)
         if declared is not None and declared.named and declared.defined_in != bound.defined_in:
             raise _taken(new.name, declared, new.origin)
         _check_parts(new)
         _named[new.name] = bound
-        if _is_module(frame):
+        if frame is not None:
             _frames[new.name] = frame
         return old
 
@@ -133,17 +133,6 @@ def _check_parts(new: Operator) -> None:
         if name.startswith(prefix) and _derives(new, name.removeprefix(prefix)):
             rule = f"polyop derives an operator {name} of it, and another of that name is defined at "
             raise SchemaError(new.name, f"{rule}{other.operator.origin}", where=new.origin, hint=hint)
-
-
-def _runs_again(name: str, frame: FrameType) -> bool:
-    # A cell that is run again and a module that is reloaded have a new frame with the same globals.
-    # A second definition in the same frame (a loop) or in a function is a second operator: an error.
-    old = _frames.get(name)
-    return old is not None and old is not frame and old.f_globals is frame.f_globals and _is_module(frame)
-
-
-def _is_module(frame: FrameType) -> bool:
-    return frame.f_code.co_name.startswith("<")
 
 
 def unique(namespace: str, name: str) -> str:

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - pathlib is slow to import
+_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,29 @@ def calling_frame() -> FrameType:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     return frame
+
+
+def module_frame() -> FrameType | None:
+    """Return the frame of the module or the cell whose own code calls polyop; None if a function of it does.
+
+    A comprehension is part of the code around it, though before Python 3.12 it has a frame of its own.
+    """
+    frame: FrameType | None = calling_frame()
+    while frame is not None and frame.f_code.co_name in _COMPREHENSIONS:
+        frame = frame.f_back
+    is_module = frame is not None and frame.f_code.co_name.startswith(("<module>", "<cell line"))
+    return frame if is_module else None
+
+
+def runs_again(before: FrameType | None, frame: FrameType | None) -> bool:
+    """Whether the code of ``frame`` replaces what that of ``before`` defined; None is that of a function.
+
+    A module that is reloaded and a cell that is run again have a new frame with the same globals. A second
+    definition in the same frame, in a loop, is another operator, and so is one in a function.
+    """
+    if before is None or frame is None or before is frame:
+        return False
+    return before.f_globals is frame.f_globals
 
 
 def caller() -> Origin:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...core import locks
 from ..errors import FallbackWarning, InformationError
-from ..origin import Origin, caller, calling_frame
+from ..origin import Origin, caller, module_frame
 from ..schema import MISSING
 from .information import Information
 
@@ -60,7 +60,7 @@ def register(
         key, owner = _key(function)
         record = _records.get(key)
         by_target = dict(record.by_target) if record is not None else {}
-        if calling_frame().f_code.co_name.startswith("<"):
+        if module_frame() is not None:
             # the same line of a module or a cell runs again, perhaps corrected: replace its registrations
             by_target = {t: (old, place) for t, (old, place) in by_target.items() if place != here}
         if keep_first:

@@ -10,7 +10,7 @@ from ...call.bound import BoundOperator
 from ...core import locks
 from ...core.dims.claims import Claims, check_keywords
 from ...core.errors import ArgumentTypeError, ArgumentValueError, SchemaError
-from ...core.origin import Origin, caller, calling_frame
+from ...core.origin import Origin, caller, module_frame, runs_again
 from ...core.parse import parse
 from ..operator import checked_schema, given_dims
 from . import names
@@ -51,7 +51,7 @@ class Library:
             )
         self.namespace = namespace
         self._parts: dict[str, Parts] = {}
-        self._frame = calling_frame()
+        self._frame = module_frame()
         owner = names.Owner(str(self._origin), self, self)
         with locks.define:
             old = names.owner(namespace)
@@ -221,8 +221,7 @@ class Library:
 
     def _replaces(self, old: Library) -> bool:
         """Whether this library comes from the same module or notebook cell as the old one, run again."""
-        new, before = self._frame, old._frame
-        return before is not new and before.f_globals is new.f_globals and new.f_code.co_name.startswith("<")
+        return runs_again(old._frame, self._frame)
 
     def _names(self) -> str:
         return ", ".join(self._parts) or "none"

@@ -17,7 +17,7 @@ from ...core.errors import (
     SchemaError,
     UnsupportedError,
 )
-from ...core.origin import caller, calling_frame, of_function
+from ...core.origin import caller, module_frame, of_function, runs_again
 from ...core.schema import Schema
 from ...core.texts import by_small_letters
 from .row import HOW_TO_REGISTER, Function, Row
@@ -189,11 +189,11 @@ def checked(row: Row) -> Row:
 
 def add(rows: Sequence[Row]) -> None:
     """Register all rows or none; raises ``ArgumentValueError`` for a name that is already registered."""
-    frame, own = calling_frame(), builtin()
+    frame, own = module_frame(), builtin()
     with _lock:
         for row in rows:
             old = _registered.get(row.name) or own.get(row.name)
-            if old is not None and not _runs_again(old, row, frame):
+            if old is not None and not _replaces(old, row, frame):
                 origin = old.where or "polyop's own operators"
                 rule = f"the name is taken by the one registered at {origin}"
                 hint = (
@@ -202,24 +202,16 @@ def add(rows: Sequence[Row]) -> None:
                 raise ArgumentValueError(row.name, rule, where=row.where, hint=hint)
         stale = any(row.name in _registered and _registered[row.name].ufunc for row in rows)
         _registered.update({row.name: row for row in rows})
-        if _is_module(frame):
+        if frame is not None:
             _frames.update({row.name: frame for row in rows})
     if stale:
         for listener in on_replacement:
             listener()
 
 
-def _runs_again(old: Row, new: Row, frame: FrameType) -> bool:
-    # running a cell again, or reloading a module, makes a new frame with the same globals
-    if old.where is not None and old.where == new.where:
-        return True
-    before = _frames.get(old.name)
-    again = before is not None and before is not frame and before.f_globals is frame.f_globals
-    return again and _is_module(frame)
-
-
-def _is_module(frame: FrameType) -> bool:
-    return frame.f_code.co_name.startswith("<")
+def _replaces(old: Row, new: Row, frame: FrameType | None) -> bool:
+    is_same_line = old.where is not None and old.where == new.where
+    return is_same_line or runs_again(_frames.get(old.name), frame)
 
 
 def _with_namespace(function: Callable[..., Any]) -> Function:
