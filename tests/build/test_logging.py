@@ -43,7 +43,7 @@ def test_a_build_says_which_input_has_changed(messages, tmp_path):
     assert f"s: {header} has changed; " in text
     build([source], flags=["-O1"])
     [text] = messages()
-    assert "these sources were built before, with other options, another compiler or another polyop" in text
+    assert "it was built before, with another text, other options, another compiler or another polyop" in text
 
 
 def test_a_loop_kernel_says_how_long_its_passes_took(messages, caplog):
@@ -64,6 +64,47 @@ def test_a_loop_kernel_says_how_long_its_passes_took(messages, caplog):
     caplog.set_level(logging.DEBUG, "polyop")
     logged(np.ones(3))
     assert any(re.search(r"loop kernel logged: plan_loops took \d+\.\d ms", text) for text in messages())
+
+
+def test_each_kernel_of_a_file_has_a_name_and_what_the_cache_had_is_a_detail(tmp_path):
+    (tmp_path / "kernels_of_a_file.py").write_text("""
+import numpy as np
+import polyop
+
+@polyop.kernel
+def once(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i]
+    return y
+
+@polyop.kernel
+def twice(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * 2
+    return y
+
+once(np.ones(3)), twice(np.ones(3)), twice(np.ones(3, np.float32))
+""")
+    names = [
+        f"{tmp_path}/kernels_of_a_file.py: {name}"
+        for name in (
+            "once (float64[1d], float64[1d])",
+            "twice (float64[1d], float64[1d])",
+            "twice (float32[1d], float32[1d])",
+        )
+    ]
+    environment = {**os.environ, "POLYOP_CACHE_DIR": str(tmp_path / "cache"), "POLYOP_LOG": "debug"}
+    command = [sys.executable, tmp_path / "kernels_of_a_file.py"]
+    runs = [
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in "12"
+    ]
+    said = [re.findall(r"polyop\.build: ((?:built|found) .*)", done.stderr) for done in runs]
+    assert [re.sub(r" in \d+\.\d\d s|; .*", "", line) for line in said[0]] == [
+        f"built {name}: it was not built before" for name in names
+    ]
+    assert [line.rpartition(": ")[0] for line in said[1]] == [f"found {name} in the cache" for name in names]
 
 
 PROGRAM = "from polyop.build import build; build(code='int x;', language='c')"

@@ -165,7 +165,7 @@ DEFINING = {  # texts that are run twice, as a cell is
 
 @pytest.mark.parametrize("how", DEFINING)
 def test_only_what_the_code_of_a_module_defines_is_replaced(how):
-    name, replaces = f"replaced_in::{how}", how in ("comprehension", "generator")
+    name, replaces = f"replaced_in::a_{how}", how in ("comprehension", "generator")
     space = {"operator": polyop.operator, "schema": f"{name}(Tensor x) -> Tensor", "f": lambda x: x + 1}
     exec(DEFINING[how], space)
     space["f"] = lambda x: x + 2

@@ -96,8 +96,6 @@ class Cache:
         identity = identity_of(request)
         cached = self._look_up(identity, kind)
         if cached is not None:
-            if log := listener("build", detail=True):
-                log.debug("found %s in the cache: %s", ", ".join(sources), cached.path)
             return cached
         if kind != "other":
             locks.check_may_compile()

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ..binary import trust, verified
 from ..binary.hashes import text_digest
+from ..core.log import listener
 from . import entry_locks
 from .headers import check_headers
 from .manifest import BuildResult, Kind, Manifest
@@ -90,6 +91,8 @@ def look_up(
                 manifest.results[position] = result
                 manifest.write(path)
             os.utime(file, ns=(time.time_ns(), os.stat(file).st_mtime_ns))
+        if detail := listener("build", detail=True):
+            detail.debug("found %s in the cache: %s", ", ".join(manifest.sources), file)
         return CachedFile(file, result)
     return None
 

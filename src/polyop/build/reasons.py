@@ -19,7 +19,8 @@ def why_not_cached(folder: Path, identity: str, sources: Sequence[str], kind: Ki
     if results:
         return min((_changes(result) for result in results), key=len)
     if _was_built_otherwise(folder, identity, sources, kind):
-        return "these sources were built before, with other options, another compiler or another polyop"
+        otherwise = "another text, other options, another compiler or another polyop"
+        return f"it was built before, with {otherwise}"
     return "it was not built before"
 
 

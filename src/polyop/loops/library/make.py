@@ -153,7 +153,7 @@ def make(kernel: Kernel, options: Options, request: Any) -> str:
 
         return with_fallback(kernel, options, compile_text)
 
-    return cache.get(request, [kernel.file], build).path
+    return cache.get(request, [f"{kernel.file}: {_shown(kernel)}"], build).path
 
 
 def _shown(kernel: Kernel) -> str:
