@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -254,3 +255,18 @@ for number in (2, 3):
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.stdout == "[2.] cell::f\n[3.] cell::f\n", done.stderr
+
+
+def test_a_triton_kernel_is_refused_where_it_is_given(monkeypatch):
+    """By what is known of Triton: the class of its launchers, which is that of a stand-in here."""
+    jit = types.ModuleType("triton.runtime.jit")
+    jit.KernelInterface = type("KernelInterface", (), {"__call__": lambda self: None})
+    monkeypatch.setitem(sys.modules, "triton.runtime.jit", jit)
+    kernel, lib = jit.KernelInterface(), Library("pylib_triton")
+    words = " takes no function of @triton.jit, because it has no grid=, but got .*\n.*\n"
+    hint = "  polyop.operator takes it, with grid= and constants="
+    with pytest.raises(ArgumentTypeError, match=f"pylib_triton::f: Library.impl{words}{hint}"):
+        lib.impl("f", kernel, "cuda")
+    for func_type in ("pyfunc", "hybrid", "aot"):
+        with pytest.raises(ArgumentTypeError, match=f"Custom{words}{hint}"):
+            polyop.Custom(kernel, lambda x: x, lambda x: x, func_type)

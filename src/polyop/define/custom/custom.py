@@ -27,6 +27,7 @@ from ...kernels.provider import ProviderKernel
 from ...kernels.python import PythonKernel
 from ...kernels.reference_name import resolve_path, split_reference
 from ...kernels.source import is_source, source
+from ...kernels.triton.kernel import refuse_triton
 from ...rules.loops.rules import with_derived, without_derived
 from ..operator import check_rule
 from .derive import derive_infer, derive_schema, input_count, output_count
@@ -333,6 +334,7 @@ def _check_func_type(func_type: Any, subject: str) -> None:
 
 
 def _check_func(func: Any, func_type: str, subject: str) -> None:
+    refuse_triton(func, "Custom", subject, caller())
     if func_type == "aot":
         if not isinstance(func, str):
             hint = None

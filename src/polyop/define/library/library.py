@@ -12,6 +12,7 @@ from ...core.dims.claims import Claims, check_keywords
 from ...core.errors import ArgumentTypeError, ArgumentValueError, SchemaError
 from ...core.origin import Origin, caller, module_frame, runs_again
 from ...core.parse import parse
+from ...kernels.triton.kernel import refuse_triton
 from ..operator import checked_schema, given_dims
 from . import names
 from .parts import Parts
@@ -99,12 +100,14 @@ class Library:
         """Register a kernel, of a form that :func:`polyop.operator` takes, for ``"cpu"`` or ``"cuda"``.
 
         ``dtypes`` are those that the kernel takes. Raises ``ArgumentValueError`` for another device, or one
-        that the kernel does not run on, and ``SchemaError`` for a second kernel for a device.
+        that the kernel does not run on, ``SchemaError`` for a second kernel for a device, and
+        ``ArgumentTypeError`` for a Triton kernel, which needs a ``grid=``.
         """
         if kernel is None:
             return self._decorator(lambda function: self.impl(name, function, device, dtypes=dtypes))
         origin = caller()
         subject = f"{self.namespace}::{self._name(name, origin)}"
+        refuse_triton(kernel, "Library.impl", subject, origin)
         if device not in DEVICES:
             raise ArgumentValueError(
                 subject, f"the device must be one of {', '.join(DEVICES)}", repr(device), where=origin

@@ -179,6 +179,14 @@ class TritonKernel(PythonKernel):
             warnings.warn_explicit(text, FallbackWarning, place.file, place.line)
 
 
+def refuse_triton(kernel: Any, taker: str, subject: str, where: Any) -> None:
+    """Raise ``ArgumentTypeError`` for a function of ``@triton.jit``: ``taker`` has no ``grid=``."""
+    if is_triton(kernel):
+        rule = f"{taker} takes no function of @triton.jit, because it has no grid="
+        hint = "polyop.operator takes it, with grid= and constants="
+        raise ArgumentTypeError(subject, rule, shown(kernel), where=where, hint=hint)
+
+
 def _unwrapped(launcher: Any) -> tuple[Any, dict[str, Any]]:
     """Return the function of ``@triton.jit``, and the constants that decorators around it choose.
 
