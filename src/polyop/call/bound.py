@@ -126,6 +126,7 @@ class BoundOperator(_core.Call, metaclass=_Definition):
     _torchdynamo_orig_callable = property(function_of)
     """What ``torch.compile(op)`` compiles: PyTorch's compiler asks for it by this name, with the next one."""
     _torchdynamo_wrapper_id = property(id)
+    __code__ = property(lambda self: function_of(self).__code__)  # by which ms.grad(op) knows what it has run
 
     def as_schema_arguments(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

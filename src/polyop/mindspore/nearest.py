@@ -41,10 +41,22 @@ custom-operator programs use, and MindSpore itself the rest; the nearest is 'Sig
     # compare without regard to case; of Relu and relu, the later entry, with the same initial, wins
     candidates = sorted(names, key=lambda other: other[:1].isupper() == name[:1].isupper())
     by_lower = {other.lower(): other for other in candidates if not other.startswith("_")}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=3)
-    nearest = " or ".join(repr(by_lower[c]) for c in close)
+    nearest = " or ".join(repr(by_lower[c]) for c in _close(name.lower(), by_lower))
     text = (
         f"{'class' if module == 'Tensor' else 'module'} {module!r} has no attribute {name!r}: this layer has "
     )
     text += "what custom-operator programs use, and MindSpore itself the rest"
-    return AttributeError(f"{text}; the nearest is {nearest}" if close else text)
+    return AttributeError(f"{text}; the nearest is {nearest}" if nearest else text)
+
+
+def _close(name: str, others: Iterable[str]) -> list[str]:
+    """Return at most three names near to ``name``: first those that it shortens, or that shorten it.
+
+    >>> _close("absolute", ["outer", "abs"]), _close("absolut", ["outer"])
+    (['abs'], [])
+    """
+    others = list(others)
+    short = [o for o in others if min(len(o), len(name)) > 2 and (name.startswith(o) or o.startswith(name))]
+    short.sort(key=lambda other: abs(len(other) - len(name)))
+    close = difflib.get_close_matches(name, others, n=3, cutoff=0.75 if short else 0.6)
+    return list(dict.fromkeys([*short, *close]))[:3]

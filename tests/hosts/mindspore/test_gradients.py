@@ -310,3 +310,21 @@ def test_a_step_of_training(context):
     for expected in losses:
         assert expected == pytest.approx(((X * weight - 1) ** 2).sum(), rel=1e-4)
         weight = weight - 0.05 * 2 * (X * weight - 1) * X
+
+
+@pytest.mark.parametrize("kind", ["operator", "loop kernel"])
+def test_the_operator_itself_is_differentiated(mode, kind):
+    @polyop.kernel
+    def squares(x):
+        y = output_tensor(x.shape, x.dtype)  # noqa: F821 - a word of the language
+        for i in range(x.shape[0]):
+            y[i] = x[i] * x[i]
+        return y
+
+    square = SQUARE if kind == "operator" else squares
+    for values in (X, Y):
+        close(mode(ms.grad(square))(Tensor(values)), 2 * values)
+        output, gradient = mode(ms.value_and_grad(square))(Tensor(values))
+        close(output, values * values)
+        close(gradient, 2 * values)
+    close(mode(ms.grad(CUBE))(Tensor(X)), 3 * X * X)  # it is not taken for the other
