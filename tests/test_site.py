@@ -64,11 +64,16 @@ def test_the_site_of_a_clean_copy(tmp_path):
             if path and not path.startswith(("http", "mailto:", "data:")):
                 assert (page.parent / path.partition("?")[0]).exists(), f"{page.relative_to(site)}: {target}"
         assert not [one for one in links.loaded if one.startswith(("http", "//"))], page  # works offline
-    index = pages[site / "index.html"].targets
+    sidebars = {(page.parent / target).resolve() for page in (site / "index.html", site / "docs" / "design.html")
+                for target in pages[page].targets}  # fmt: skip
     for path in (*(ROOT / "docs").rglob("*.md"), *TUTORIALS):
         name = str(path.relative_to(ROOT).with_suffix(".html"))
         assert (site / name).exists(), name
-        assert path.parent.name == "docs" or name in index, f"{name} is not in the sidebar"
+        assert path.parent.name == "docs" or site / name in sidebars, f"{name} is not in a sidebar"
+    captions = {page: (site / page).read_text() for page in ("index.html", "docs/design.html")}
+    assert ">Guides<" in captions["index.html"]
+    assert ">Internals<" not in captions["index.html"]
+    assert ">Guides<" not in captions["docs/design.html"]
     assert len(TUTORIALS) == 5
     for path in TUTORIALS:
         assert "cell_output" in (site / path.relative_to(ROOT).with_suffix(".html")).read_text(), path.name

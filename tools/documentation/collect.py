@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import links
 import navigation
 import reference
 
+HERE = Path(__file__).resolve().parent
 PAGES = ("docs/**/*.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 
 
@@ -36,7 +36,8 @@ def collect(root: Path, folder: Path) -> None:
     pages.add("README.md", readme.read_text(), readme)
     pages.files()
     pages.texts.update(reference.pages(pages.texts.pop("docs/reference/api.md")))
-    pages.texts["index.md"] = navigation.landing(pages.texts.pop("README.md"), set(pages.texts))
+    template = pages.rewritten((HERE / "landing.md").read_text(), root / "README.md")
+    pages.texts["index.md"] = navigation.landing(template, pages.texts["README.md"], set(pages.texts))
     pages.write(folder)
 
 
@@ -69,8 +70,7 @@ class _Pages:
 
     def rewritten(self, text: str, path: Path) -> str:
         """Return a text with its links as they are in the site."""
-        text = links.rewrite(text, path, self.root, self.linked)
-        return re.sub(r"\]\((?:\.\./)*README\.md", "](/index.md", reference.anchors(text))
+        return reference.anchors(links.rewrite(text, path, self.root, self.linked))
 
     def linked(self, path: Path) -> None:
         """Remember a file or a folder that a link leads to."""

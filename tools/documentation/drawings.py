@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ import numpy as np
 mpl.use("svg")
 mpl.rcParams["svg.hashsalt"] = "polyop"  # the same names in each run
 mpl.rcParams["font.size"] = 8
+
+WIDTH, LINES = 46, 12
+"""Of the code in a picture."""
 
 DRAWN: dict[str, Drawing] = {}
 """The pictures, by the name of the example."""
@@ -39,15 +43,29 @@ def _drawing(example: str, file: str, alt: str) -> Callable[[Callable[[Any, Any]
 
 
 def draw(name: str, root: Path) -> bytes:
-    """Return the picture of an example as SVG."""
+    """Return the picture of an example as SVG: what it computes, or the lines that it is about."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(3.2, 2.0), layout="constrained")
-    with _module(root / "examples" / name / DRAWN[name].file) as module:
-        DRAWN[name].draw(figure.add_subplot(), module)
+    if name in DRAWN:
+        with _module(root / "examples" / name / DRAWN[name].file) as module:
+            DRAWN[name].draw(figure.add_subplot(), module)
+    else:
+        lines = _shown_lines(root / "examples" / name)
+        figure.text(0.03, 0.96, lines, family="monospace", size=7, va="top")
     data = io.BytesIO()
     figure.savefig(data, format="svg", metadata={"Date": None})
     return data.getvalue()
+
+
+def _shown_lines(folder: Path) -> str:
+    """Return the first lines of a program's first region, ``# [name]``, or of what follows its imports."""
+    programs = [folder / "main.py", *sorted(folder.glob("*.py"))]
+    text = next(path.read_text() for path in programs if path.exists())
+    region = re.search(r"^# \[\w+\]\n(.*?)^# \[/", text, re.DOTALL | re.MULTILINE)
+    body = region[1] if region else re.split(r"^(?:import|from) .*\n", text, flags=re.MULTILINE)[-1]
+    lines = [line for line in body.splitlines() if line.strip() and not re.match("import |from |#", line)]
+    return "\n".join(line if len(line) <= WIDTH else f"{line[: WIDTH - 2]} …" for line in lines[:LINES])
 
 
 @contextlib.contextmanager

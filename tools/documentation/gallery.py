@@ -1,4 +1,4 @@
-"""The gallery: a card for each example, with a picture of what it computes where there is one."""
+"""The gallery: a card for each example, with a picture of what it computes, or of its code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import drawings
 import navigation
 
 HEAD = "# Examples\n\n"
-HEAD += "Each is a program that the tests run. A picture is what the example's own functions return.\n"
+HEAD += "Each is a program that the tests run. A plot is drawn from what its own functions return.\n"
 
 
 def examples(root: Path) -> list[Path]:
@@ -29,7 +29,8 @@ def page(root: Path) -> str:
 def _card(folder: Path) -> str:
     title = folder.name.partition("_")[2].replace("_", " ")
     drawn = drawings.DRAWN.get(folder.name)
-    picture = f":img-top: {folder.name}.svg\n:img-alt: {drawn.alt}\n" if drawn else ""
+    alt = drawn.alt if drawn else "the first lines of its program"
+    picture = f":img-top: {folder.name}.svg\n:img-alt: {alt}\n"
     link = f":link: /examples/{folder.name}/index\n:link-type: doc\n"
     return f"::::{{grid-item-card}} {title}\n{link}{picture}\n{_about(folder)}\n::::\n"
 
@@ -46,4 +47,4 @@ def _about(folder: Path) -> str:
 @functools.cache
 def pictures(root: Path) -> dict[str, bytes]:
     """Return the pictures by file name; the examples' kernels run for them."""
-    return {f"{name}.svg": drawings.draw(name, root) for name in drawings.DRAWN}
+    return {f"{path.name}.svg": drawings.draw(path.name, root) for path in examples(root)}

@@ -27,15 +27,19 @@ SECTIONS = (
     ("Reference", "docs/reference", ("api", "dims", "kernel-operators", "schedule")),
     ("Internals", "docs/internals", ("design", "loops", "passes", "call", "glossary")),
 )
+INSIDE = ("Internals", "Project")
+"""Sections for those who work on polyop: their pages have a sidebar of their own."""
+
 MORE = r"docs/[^/]+\.md|[A-Z]+\.md"
 """Pages that are in no section: those of docs/ itself, and of the project."""
 
 
-def landing(readme: str, pages: set[str]) -> str:
-    """Return the landing page: the text of README.md, and the contents of the sidebar.
+def landing(template: str, readme: str, pages: set[str]) -> str:
+    """Return the landing page: landing.md with the first example of README.md, and the sidebar's contents.
 
     ``pages`` holds every page of the site by its path. Generated pages of files are not in the sidebar.
     """
+    example = re.findall(r"^```(?:sh|python)\n.*?^```$", readme, re.MULTILINE | re.DOTALL)[:3]
     trees = []
     for caption, folder, first in SECTIONS:
         here = sorted(page for page in pages if re.fullmatch(rf"{folder}/[^/]+\.(md|ipynb)", page))
@@ -45,7 +49,22 @@ def landing(readme: str, pages: set[str]) -> str:
         if here:
             trees.append(_tree(caption, here))
     trees.append(_tree("Project", sorted(page for page in pages if re.fullmatch(MORE, page))))
-    return readme.rstrip("\n") + "\n\n" + "\n".join(trees)
+    return template.replace("{first example}", "\n\n".join(example)) + "\n" + "\n".join(trees)
+
+
+def part(tree: str, page: str) -> str:
+    """Return the sections of a sidebar (HTML) that belong to a page, and a link to the others.
+
+    The pages about the inside of polyop, and those of files, have one sidebar, all others another.
+    """
+    start, *sections = re.split(r'(?=<p class="caption")', tree)
+    captions = [re.sub("<[^>]*>", "", section.partition("</p>")[0]) for section in sections]
+    is_inside = page.startswith(("docs/internals/", "docs/design", "src/", "csrc/", "tests/", "tools/"))
+    shown = [one for name, one in zip(captions, sections, strict=True) if (name in INSIDE) == is_inside]
+    up = "../" * page.count("/")
+    target, words = ("index", "Using polyop") if is_inside else ("docs/design", "The inside of polyop")
+    link = f'<a class="reference internal" href="{up}{target}.html">{words}</a>'
+    return f'{start}{"".join(shown)}<ul><li class="toctree-l1">{link}</li></ul>'
 
 
 def tree(pages: list[str], caption: str = "") -> str:
