@@ -77,7 +77,7 @@ TAKEN = [  # the line, its dtypes
     (element("np.mod(x[i], 3) + np.remainder(x[i], w[i])"), (*ALL, "float16", "int8")),
     (element("np.cbrt(x[i])"), (*REAL, "float16")),
     (element("np.gcd(x[i], w[i]) + math.gcd(12, 18, i)"), (*INTEGERS, "int8", "uint64")),
-    (element("np.lcm(x[i], w[i])"), (*INTEGERS, "int8", "uint64")),
+    (element("np.lcm(x[i], w[i]) + round(x[i], 2)"), (*INTEGERS, "int8", "uint64")),
     (element("np.logical_and(x[i] > 0, w[i] > 2) | np.logical_not(x[i])"), (*ALL, *COMPLEX[:0])),
     (element("np.logical_or(x[i], w[i] > 2) + 2 * np.logical_xor(x[i], w[i])"), ALL),
     (element("np.isclose(x[i], w[i]) + 2 * np.isclose(x[i], w[i], atol=2.0, equal_nan=True)"), (*ALL, "float16")),
@@ -377,3 +377,21 @@ def test_explain_says_that_prange_is_a_hint(capsys):
     program = schedule(parse(running, [("float64", 1)], {}))
     (loop,) = (one for one in program.kernel.body if getattr(one, "hint", "") == "prange")
     assert re.search("prange is a range here: threads share what is proved", why_serial(program, loop))
+
+
+@polyop.kernel
+def of_bools(x, y):
+    z = output_tensor((4,), "int64")
+    z[0] = np.gcd(x[0], y[0])
+    z[1] = np.lcm(x[0], y[0])
+    z[2] = round(x[0], 2)
+    z[3] = np.sign(x[0])
+    return z
+
+
+@pytest.mark.parametrize("x", [True, False])
+@pytest.mark.parametrize("y", [True, False])
+def test_bools_are_integers_for_functions_of_integers(x, y):
+    for function in (of_bools, of_bools.python):
+        result = function(np.array([x]), np.array([y]))
+        assert result.tolist() == [math.gcd(x, y), math.lcm(x, y), round(x, 2), int(x)]

@@ -77,7 +77,8 @@ def _round(x: Expr, digits: Expr) -> Expr:
         raise Refusal("the digits of round are a number in the text", hint="write round(x * scale) / scale")
     if kind(x.type) in "iub":
         if digits.value < 0:
-            raise Refusal("round of an integer takes no negative digits", hint="write (x + 5) // 10 * 10")
+            hint = "write (x + 5) // 10 * 10, which rounds halves up"
+            raise Refusal("round of an integer takes no negative digits", hint=hint)
         return x
     scale = Const(10.0 ** abs(int(digits.value)), FLOAT)
     of = x.type

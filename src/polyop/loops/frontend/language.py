@@ -161,8 +161,14 @@ def _complex(re: Any, im: Any = 0) -> Any:
     return whole[()]
 
 
-def _sign(x: Any) -> Any:
-    return np.sign(np.int8(x) if np.asarray(x).dtype.kind == "b" else x)
+def _without_bool(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that NumPy has for integers, and not for bool, with bool as int8."""
+
+    def of_any(x: Any, *others: Any) -> Any:
+        is_bool = (np.asarray(v).dtype.kind == "b" for v in (x, *others))
+        return function(*(np.int8(v) if yes else v for yes, v in zip(is_bool, (x, *others), strict=True)))
+
+    return of_any
 
 
 def _fold(function: Callable[[Any, Any], Any], of_row: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -267,7 +273,7 @@ def _in_float(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _round(x: Any, digits: int = 0) -> Any:
-    return np.round(x, digits) if digits else _whole(np.rint)(x)
+    return _without_bool(np.round)(x, digits) if digits else _whole(np.rint)(x)
 
 
 _ROWS = (
@@ -289,7 +295,7 @@ _ROWS = (
     Word("int", "cast", 1, 1, int, type=INT),
     Word("float", "cast", 1, 1, float, type=FLOAT),
     _math("abs", np.abs),
-    _math("sign", _sign),
+    _math("sign", _without_bool(np.sign)),
     _math("floor", _whole(np.floor)),
     _math("ceil", _whole(np.ceil)),
     _math("trunc", _whole(np.trunc)),
@@ -318,8 +324,8 @@ _ROWS = (
     _math("copysign", np.copysign, 2, 2),
     _math("fmod", np.fmod, 2, 2),
     _math("mod", np.remainder, 2, 2, operator="%"),
-    _math("gcd", lambda *values: functools.reduce(np.gcd, values), 2, None),
-    _math("lcm", lambda *values: functools.reduce(np.lcm, values), 2, None),
+    _math("gcd", lambda *values: functools.reduce(_without_bool(np.gcd), values), 2, None),
+    _math("lcm", lambda *values: functools.reduce(_without_bool(np.lcm), values), 2, None),
     _math("isnan", np.isnan),
     _math("isinf", np.isinf),
     _math("isfinite", np.isfinite),

@@ -39,6 +39,21 @@ FUNCTIONS = {
     "expit": "write sigmoid(x)",
     "arctan2": "write atan2(y, x)",
     "reciprocal": "write 1 / x",
+    "fmax": "write a if b != b else max(a, b)",
+    "fmin": "write a if b != b else min(a, b)",
+    "nan_to_num": "write 0.0 if x != x else x",
+    "logaddexp": "write max(a, b) + log1p(exp(-abs(a - b)))",
+    "heaviside": "write where(x > 0, 1.0, where(x < 0, 0.0, y))",
+    "signbit": "write copysign(1.0, x) < 0",
+    "sinc": "write sin(np.pi * x) / (np.pi * x)",
+    "norm": "of a row: sqrt(dot(x[i], x[i]))",
+    "outer": "loop over i and j: c[i, j] = a[i] * b[j]",
+    "einsum": "its loops, as in c[i, j] += a[i, k] * b[k, j]",
+    "searchsorted": "the loop of a bisection: while lo < hi: mid = (lo + hi) // 2 ...",
+    "bincount": "a loop: count[x[i]] += 1",
+    "roll": "index x[(i - shift) % n]",
+    "flip": "index x[n - 1 - i]",
+    "sort": "sort outside of the kernel, or write the loops of a sort",
     "log10": "write log(x) / log(10.0)",
     "relu": "write max(x, 0)",
     "zeros": "make it in a line of its own: t = np.zeros(shape, dtype)",
@@ -63,6 +78,13 @@ FUNCTIONS |= {
 }
 for _name in ("tuple", "set", "dict", "frozenset"):
     FUNCTIONS[_name] = FUNCTIONS["list"]
+for _name, _operator in {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/", "floor_divide": "//",
+    "float_power": "**", "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">",
+    "greater_equal": ">=",
+}.items():  # fmt: skip
+    FUNCTIONS[_name] = f"write a {_operator} b"
+FUNCTIONS |= {"negative": "write -x", "positive": "write x"}
 for _name in ("filter", "iter", "next", "reduce"):
     FUNCTIONS[_name] = FUNCTIONS["map"]
 FUNCTIONS["trange"] = FUNCTIONS["tqdm"]
