@@ -18,6 +18,7 @@ from .access import number
 from .checks import check_syntax
 from .choices import Choices, read_choices
 from .complex_pairs import as_pairs
+from .counted_whiles import with_counted_whiles
 from .desugar.desugar import desugar
 from .expressions import Expressions
 from .language import DTYPES
@@ -196,7 +197,7 @@ def parse(
         source.lines,
         demands=tuple(state.demands.values()),
     )
-    return as_pairs(kernel)
+    return as_pairs(with_counted_whiles(kernel))
 
 
 def _translated(
