@@ -21,12 +21,13 @@ from polyop.loops.pipeline import original, schedule
 
 
 def neighbours(x):
+    """Floats count, so nothing is known of how often these loops run."""
     y = output_tensor((2,), x.dtype)
-    k = 0
+    k = 0 * x[0]
     while k < 3:
         k += 1
         y[0] += x[0]
-    m = 0
+    m = 0 * x[0]
     while m < 3:
         m += 1
         y[1] += x[1]
@@ -204,12 +205,12 @@ def returns(x):
 def rows(x):
     """Loops over columns in two whiles: what an iteration does has lanes."""
     y = output_tensor(x.shape, x.dtype)
-    k = 0
+    k = 0 * x[0]
     while k < 3:
         k += 1
         for i in range(x.shape[0]):
             y[i] += x[i] * k
-    m = 0
+    m = 0 * x[0]
     while m < 2:
         m += 1
         for i in range(x.shape[0]):
@@ -352,7 +353,7 @@ def test_gradients_tangents_and_batches_are_right():
 
 def left_early(x, n: int = 2):
     y = output_tensor(x.shape, x.dtype)
-    count = 0
+    count = 0 * x[0]
     while True:
         count += 1
         if count > 3 or n != 3:

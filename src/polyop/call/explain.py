@@ -16,6 +16,7 @@ from .choose import choose
 from .host import hosts
 from .operator import Operator
 from .prepare import normalise
+from .ranks import described, example, ranks_of
 from .rule import Rule
 
 
@@ -77,8 +78,9 @@ def arguments_of(
         if argument.type.is_tensor and argument.type.is_optional:
             values[argument.name] = None
             continue
+        rank = ranks_of(bound.operator).get(argument.name)
         how = (
-            "a spec for each tensor, in order, as --input 'float32[2, 3]'"
+            f"a spec for each tensor, in order, as --input '{example(rank)}'"
             if argument.type.is_tensor
             else f"its value, as --attribute {argument.name}=VALUE"
         )
@@ -182,6 +184,8 @@ def _dims(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
     if kernel is None:
         return
     if not arguments:
+        told = described(ranks_of(operator)) if operator.dims is None else ""
+        yield from [f"  dimensions  {told}, by uses in the loops"] if told else []
         yield "  slices      derived from the loops; give inputs to see which dimensions can be cut"
         return
     yield from _slices("slices", kernel, bound, arguments)

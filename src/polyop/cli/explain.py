@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..build.show import progress
 from ..call.bound import BoundOperator
 from ..call.explain import arguments_of, explain
+from ..call.ranks import example, ranks_of
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentValueError
 from ..core.spec import Spec
@@ -179,7 +180,8 @@ def passes(
     kernel: Any = next((k for k in bound.operator.kernels if isinstance(k, LoopKernelBase)), None)
     if kernel is None or not inputs:
         rule = "only loop kernels have passes" if kernel is None else "needs a spec for each tensor"
-        hint = None if kernel is None else "give them in order: --input 'float32[2, 3]'"
+        examples = " ".join(f"--input '{example(rank)}'" for rank in ranks_of(bound.operator).values())
+        hint = None if kernel is None else f"give them in order: {examples}"
         raise ArgumentValueError(bound.name, rule, where=bound.operator.origin, hint=hint)
     lines: list[str] = []
     seconds: list[tuple[str, float]] = []

@@ -7,15 +7,16 @@ from typing import Any
 
 from ..call.bound import BoundOperator
 from ..call.operator import Operator
+from ..call.ranks import described, ranks_of
 from ..core.dims.infer import FromDims
-from ..core.errors import ArgumentValueError, GradientError, UnsupportedError
+from ..core.errors import ArgumentValueError, GradientError, PolyopError, UnsupportedError
 from ..core.infer import FromSpecs
 from ..core.schema import Schema
 from ..kernels.loop.kernel import LoopKernel
 from ..kernels.source import SourceKernel
 from ..rules.loops.gradient import GradientRule
 from ..wheel.signatures import Signature, check_dtype, is_general, signature
-from .loops import compile_gradient, compile_loops
+from .loops import compile_gradient, compile_loops, numbers_of, specs_of
 from .operator import ExportedOperator, SourceFile
 from .shapes import from_dims, matching, names_of, same_as
 from .sources import files_of, kernel_of
@@ -153,18 +154,30 @@ def _operator(
 def _signatures(
     operator: Operator, kernel: LoopKernel, texts: Sequence[str], dtypes: Sequence[str]
 ) -> list[Signature]:
-    """Return the signatures that were given, else one for each dtype with the ranks of ``dims=``."""
+    """Return the signatures that were given, else one for each dtype with the ranks that are known."""
     subject = f"export: {operator.name}"
     names = [one.name for one in kernel.declared_dtypes] or list(dtypes)
     if texts:
         every = (signature(subject, text, name) for text in texts for name in names)
         return list(dict.fromkeys(every))
-    ranks = [] if operator.dims is None else [entry.fixed_rank() for entry in operator.dims.inputs]
-    if not ranks or None in ranks:
-        rule = "is a loop kernel, and nothing says how many dimensions its tensors have"
-        hint = f'give dims=, or a signature as in --signature "{operator.name}=T[:,:], float"'
-        raise UnsupportedError(operator.name, rule, where=operator.origin, hint=hint)
-    return [Signature(tuple((name, rank or 0) for rank in ranks)) for name in names]
+    ranks = ranks_of(operator)
+    unknown = [name for name, rank in ranks.items() if rank is None]
+    if unknown or not ranks:
+        rule = f"is a loop kernel, and nothing says how many dimensions {' and '.join(unknown) or 'it'} has"
+        raise UnsupportedError(operator.name, rule, where=operator.origin, hint=_signature_hint(operator))
+    signatures = [Signature(tuple((name, rank or 0) for rank in ranks.values())) for name in names]
+    if operator.dims is None:
+        try:
+            kernel.typed(specs_of(signatures[0]), numbers_of(operator.schema))
+        except PolyopError as problem:
+            rule = f"by its loops {described(ranks)}; with one dtype for all tensors it is refused: {problem}"
+            hint = _signature_hint(operator)
+            raise UnsupportedError(operator.name, rule, where=operator.origin, hint=hint) from problem
+    return signatures
+
+
+def _signature_hint(operator: Operator) -> str:
+    return f'give dims=, or a signature as in --signature "{operator.name}=T[:,:], float"'
 
 
 def _infer(operator: Operator) -> list[str]:

@@ -46,7 +46,7 @@ def compile_loops(
     """
     kernels, files, loops = [], [], loops.of_all_values()
     for number, signature in enumerate(signatures):
-        typed = loops.typed(_specs(signature), _numbers(schema))
+        typed = loops.typed(specs_of(signature), numbers_of(schema))
         unique = replace(typed, name=f"{schema.qualified_name.replace('::', '_')}_{number}")
         kernels.append(_kernel(unique, schema, tensors_of(typed), checks))
         files += _files(unique, loops)
@@ -80,7 +80,7 @@ def _adjoints(backward: BackwardKernel, schema: Schema, signatures: Sequence[Sig
     for signature in signatures:
         try:
             present = (True,) * int(backward.base.results)
-            adjoint = backward.adjoint(_specs(signature), _numbers(schema), present).kernel
+            adjoint = backward.adjoint(specs_of(signature), numbers_of(schema), present).kernel
         except GradientError as error:
             problem = problem or error
             continue
@@ -145,12 +145,12 @@ def _files(kernel: Kernel, loops: LoopKernel) -> list[SourceFile]:
     return with_fallback(placed, options, printed)
 
 
-def _specs(signature: Signature) -> list[Spec]:
+def specs_of(signature: Signature) -> list[Spec]:
     rows = [row for row in signature.tensors if row is not None]
     return [Spec((0,) * rank, dtype(name)) for name, rank in rows]
 
 
-def _numbers(schema: Schema) -> Mapping[str, Any]:
+def numbers_of(schema: Schema) -> Mapping[str, Any]:
     """Return a value of its type for each attribute: the types alone matter to a loop kernel."""
     return {argument.name: _value(argument) for _, argument in schema.attributes()}
 

@@ -103,6 +103,11 @@ class LoopKernelBase(KernelBase, ABC):
         """
         return 0
 
+    @property
+    def ranks(self) -> tuple[int | None, ...]:
+        """The number of dimensions of each tensor; None where it is unknown, () if all are."""
+        return ()
+
     @abstractmethod
     def on(self, device: str) -> Any:
         """Return the kernel of the same loops for another device."""

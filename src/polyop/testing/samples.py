@@ -9,6 +9,7 @@ import numpy as np
 
 from ..call.host import host_of, map_tensors
 from ..call.operator import Operator
+from ..call.ranks import ranks_of
 from ..core.arguments import bind
 from ..core.dims.entry import Entry
 from ..core.dims.expression import evaluate
@@ -110,14 +111,16 @@ def _from_schema(operator: Operator, attributes: Mapping[str, Any]) -> list[Any]
 
 
 def _shapes_from_dims(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each tensor argument in sizes that fit the operator's ``dims``; {} without it.
+    """Return the shape of each tensor argument in sizes that fit the operator's ``dims``.
 
-    The sizes are the first ones for which the rule gives outputs without a size of 0. They differ where
-    the rule lets them.
+    Without ``dims`` loops may tell how many dimensions there are; {} if nothing is known. The sizes are the
+    first ones for which the rule gives outputs without a size of 0. They differ where the rule lets them.
     """
     dims, schema = operator.dims, operator.schema
     if dims is None:
-        return {}
+        ranks = {name: rank for name, rank in ranks_of(operator).items() if rank is not None}
+        usual = all(rank == len(DEFAULT_SHAPE) for rank in ranks.values())
+        return {} if usual else {name: DEFAULT_SHAPE[-1:] * rank for name, rank in ranks.items()}
     values = {a.name: a.default for _, a in schema.attributes() if a.default is not MISSING} | {**attributes}
     names = [name for name in dims.names if name not in values and name != "..."]
     fixed = {"...": (2,), **values}

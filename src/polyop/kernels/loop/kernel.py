@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core import locks
 from ...core.dtypes import dtype
-from ...core.errors import (
-    ArgumentValueError,
-    FallbackWarning,
-    InferError,
-    ScheduleError,
-)
+from ...core.errors import ArgumentValueError, FallbackWarning, InferError, ScheduleError
 from ...core.origin import place
 from ...core.spec import Spec
 from ...loops.analysis.sizes import check_sizes, is_large, size_of
@@ -137,6 +132,11 @@ class LoopKernel(DefinedOnce):
     def tensors(self) -> int:
         """How many tensors it takes."""
         return sum(name not in self.attributes for name in self.outline.parameters)
+
+    @property
+    def ranks(self) -> tuple[int | None, ...]:
+        """The number of dimensions of each tensor; None where its uses in the loops do not tell it."""
+        return tuple(map(self.outline.ranks.get, self.outline.parameters[: self.tensors]))
 
     @property
     def results(self) -> int:

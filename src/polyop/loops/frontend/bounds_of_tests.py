@@ -247,7 +247,8 @@ class _Tested:
                     for times in reach.times()
                 ]
             inside[name] = (min(start[0], *moved, *ends), max(start[1], *moved, *ends))
-            if not is_within(inside[name], interval_of_type(self.found.counters[name].update.type)):
+            of = self.found.counters[name].update.type
+            if not all(is_within(inside[name], interval_of_type(one)) for one in (of, INT)):
                 return False
         return all(_is_exact(side, self.found, inside) for side in op.args)
 

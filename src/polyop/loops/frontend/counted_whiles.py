@@ -231,14 +231,14 @@ class _Counted:
             body = (replace(guard, condition=_fold(substitute(guard.condition, false)), body=body),)
         self.whiles.done |= {*found.flags - self.flags, *(n for n in found.counters if n not in self.kept)}
         end = bound.end if self.whole and bound.test.is_first else operate("+", self.past(), ONE)
-        loop = replace(found.loop, var=var, lo=bound.lo, hi=end, body=body)
+        loop = [replace(found.loop, var=var, lo=bound.lo, hi=end, body=body)] if body else []
         finals = [] if self.flags else [self.final(name) for name in self.live]
-        return [*self.before, loop, *finals]
+        return [*self.before, *loop, *finals]
 
     def name_starts(self) -> None:
-        """Keep the first values of counters that stay in the loop in scalars of their own."""
+        """Keep the first values of counters that change before these are read in scalars of their own."""
         values: dict[str, Expr] = {}
-        for name in self.kept:
+        for name in self.kept or (self.live if len(self.live) > 1 else []):
             value = self.starts[name].value
             if isinstance(value, Var) and value.name == name:
                 new = Var(self.whiles.new(f"{name}_start"), value.type)

@@ -26,6 +26,7 @@ from .limits import check_limits
 from .names import Scopes
 from .narrowing import narrowed
 from .outside import MISSING, Outside, described
+from .ranks import ranks_of_uses
 from .scope import resolve
 from .source import Source, read
 from .statements import Statements
@@ -39,7 +40,8 @@ class Outline:
     ``outputs`` are the returned names. ``inplace`` are the outputs that are parameters: pairs of the
     position of the output and that of the parameter. ``tensors`` are the parameters that are used as
     tensors: indexed, with ``.shape`` or ``.dtype``, or returned; ``optional`` are those that may be None.
-    ``strings`` are the parameters that are strings, with their known values.
+    ``strings`` are the parameters that are strings, with their known values. ``ranks`` are the numbers of
+    dimensions of the tensors whose uses tell them.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Outline:
     line: int
     optional: tuple[str, ...] = ()
     strings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ranks: Mapping[str, int] = field(default_factory=dict)
 
 
 _checked: weakref.WeakKeyDictionary[FunctionType, dict[Any, tuple[Source, Scopes]]] = (
@@ -123,10 +126,13 @@ def _outline(function: Callable[..., Any]) -> Outline:
     source, scopes = _check(function)
     chosen = read_choices(read(function))
     tensors = {*scopes.tensors, *chosen.optional}
+    ranks = ranks_of_uses(source, scopes)
     if chosen.optional or chosen.strings:
         for choices in chosen.variants(source.defaults):
-            _, others = _check(function, choices)
+            lowered, others = _check(function, choices)
             tensors |= others.tensors
+            told = ranks_of_uses(lowered, others)
+            ranks = {n: r for n, r in (told | ranks).items() if told.get(n, r) == ranks.get(n, r)}
             if others.outputs != scopes.outputs:
                 rule = "every choice returns the same tensors"
                 seen = f"{', '.join(others.outputs)} where {_described(choices)}"
@@ -148,6 +154,7 @@ def _outline(function: Callable[..., Any]) -> Outline:
         source.tree.lineno,
         chosen.optional,
         chosen.strings,
+        ranks,
     )
 
 
