@@ -309,7 +309,8 @@ class Comparison:
 JOINED = (
     "conditional of mixed dtypes", "scalar of mixed dtypes in branches", "scalar reassigned with another type",
     "scalar updated", "reduction", "two names at once", "max and min", "scalar in both branches", "scalar multiplied",
-    "division with =", "while", "helper with branches", "helper of several results",
+    "division with =", "while", "counted while", "counted while by steps", "counted while that breaks",
+    "while of two counters", "helper with branches", "helper of several results",
 )  # fmt: skip
 """Constructs whose integers the guide promotes, which plain Python does not: there they do not wrap."""
 

@@ -53,7 +53,9 @@ class Fill:
             return self.filled(line)
         indent = line[: len(line) - len(line.lstrip())]
         symbol = self.symbol
-        is_loop = self.row.text.startswith(("for", "{new} = 0\nwhile")) or "\nfor" in self.row.text
+        is_loop = self.row.text.startswith("for") or any(
+            word in self.row.text for word in ("\nfor", "\nwhile")
+        )
         scope = [
             Name(name, self.kind_inside(number), symbol, fixed=True)
             for number, name in enumerate(self.fresh.values())

@@ -43,6 +43,7 @@ from ..ir.grammar import (
 from ..ir.intervals import Interval, interval, interval_of_type
 from ..ir.operate import operate
 from ..ir.stops import is_unbounded
+from ..ir.types import kind
 from .bounds_of_tests import Bound, Start, bounds, int64, step_of
 from .inductions import Iteration, iteration_of
 
@@ -56,7 +57,7 @@ def with_counted_whiles(kernel: Kernel) -> Kernel:
     if not any(isinstance(s, For) and is_unbounded(s) for s in statements(kernel.body)):
         return kernel
     whiles = _Whiles(kernel)
-    body = whiles.block(kernel.body, {})
+    body = whiles.block(kernel.body, _values_of_scalars(kernel))
     return replace(kernel, body=_without_unread(body, whiles.done, whiles.loops))
 
 
@@ -114,6 +115,17 @@ class _Whiles:
     def new(self, base: str) -> str:
         """Return a new name."""
         return unused(base, self.taken)
+
+
+def _values_of_scalars(kernel: Kernel) -> dict[str, Interval]:
+    """Return what the scalars may be that are assigned once."""
+    assigns = [s for s in statements(kernel.body) if isinstance(s, Assign) and kind(s.type) in "iu"]
+    names = [node.name for node in assigns]
+    known: dict[str, Interval] = {}
+    for node in assigns:
+        if names.count(node.name) == 1 and not node.op:
+            known[node.name] = interval(node.value, known)
+    return known
 
 
 def _values(loop: For, known: Mapping[str, Interval]) -> Interval:

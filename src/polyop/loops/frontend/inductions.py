@@ -107,8 +107,9 @@ def iteration_of(loop: For, needed: frozenset[str]) -> Iteration | None:
 
 
 def _step(node: Assign) -> Expr | None:
-    """Return the integer that a statement adds to a scalar, or None."""
-    return node.value if node.op == "+" and kind(node.value.type) in "iu" else None
+    """Return the integer that a statement adds to a scalar, or None; an element may lie outside."""
+    is_integer = node.op == "+" and kind(node.value.type) in "iu"
+    return node.value if is_integer and not any(isinstance(e, Load) for e in walk(node.value)) else None
 
 
 def _is_guard(condition: Expr, flags: frozenset[str]) -> bool:

@@ -4,8 +4,8 @@
     y[i, j] = 2 * x[i, j]       so it is where y has two dimensions for certain; else both may be rows
     sum(x[i])                   a row: x has more than one dimension
 
-A use that may be a row counts as a number if nothing is certain, no use has more indices, and none with as
-many is a row. Uses that are certain and differ are an error. What stands in a branch by ``x.ndim`` says nothing.
+A use that may be a row counts as a number if nothing is certain, no use has more indices, and no row as many.
+Uses that are certain and differ are an error. What stands in a branch by ``x.ndim`` says nothing.
 """
 
 from __future__ import annotations
