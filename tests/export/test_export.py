@@ -1,3 +1,4 @@
+# ruff: noqa: F821 - output_tensor is a word of the language
 """Operators leave for one library, which programs without Python and without polyop call."""
 
 import ctypes
@@ -304,9 +305,43 @@ def test_what_cannot_leave_is_refused_by_name(kind):
     assert "there are also exported::add" in text
 
 
-def test_ranks_of_a_loop_kernel_must_be_said():
-    with pytest.raises(UnsupportedError, match="nothing says how many dimensions its tensors have"):
-        collect([exported_operators.scale], {}, None)
+@polyop.kernel
+def centred(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = (x[i] - sum(x[i])) * w[i]
+    return y
+
+
+@polyop.kernel
+def gathered(x, at):
+    y = output_tensor((at.shape[0],), x.dtype)
+    for i in range(at.shape[0]):
+        y[i] = x[at[i], 0]
+    return y
+
+
+def test_uses_in_loops_tell_the_dimensions():
+    exported = collect([exported_operators.scale], {}, ["float32"])
+    assert [kernel.ranks for kernel in exported[0].kernels] == [(2,)]
+    assert exported[1].name == "exported::scale_backward"
+
+
+def test_ranks_that_nothing_tells_must_be_said():
+    with pytest.raises(UnsupportedError, match="nothing says how many dimensions x has") as caught:
+        collect([centred], {}, None)
+    assert "give dims=, or a signature as in --signature" in str(caught.value)
+
+
+def test_tensors_of_several_dtypes_need_a_signature():
+    with pytest.raises(
+        UnsupportedError, match="by its loops x has 2 dimensions, at 1; with one dtype"
+    ) as caught:
+        collect([gathered], {}, None)
+    assert "index 0 of x must be an integer" in str(caught.value)
+    assert "--signature" in str(caught.value)
+    signatures = {gathered.name: ["float32[:,:], int64[:]"]}
+    assert collect([gathered], signatures, None)[0].kernels[0].ranks == (2, 1)
 
 
 @pytest.mark.parametrize(

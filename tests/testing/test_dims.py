@@ -1,3 +1,4 @@
+# ruff: noqa: F821 - output_tensor is a word of the language
 """``check`` tries the claims of ``dims=``: true ones pass, a false one is named with its smallest case."""
 
 import itertools
@@ -345,6 +346,20 @@ def test_claims_that_could_not_be_tried_are_reported():
     assert status == "not run"
     assert "is refused: " in detail
     assert "x has 7 elements" in detail
+
+
+@polyop.kernel(name="dims_of_samples::scaled_rows")
+def scaled_rows(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * w[j]
+    return y
+
+
+def test_samples_have_the_dimensions_that_loops_tell():
+    x, w = samples.arguments(scaled_rows.operator, (), {}, 0)
+    assert (x.shape, w.shape) == ((4, 4), (4,))
 
 
 def test_samples_fit_the_rule():

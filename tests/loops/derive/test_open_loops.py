@@ -115,6 +115,51 @@ def linear(x, n):
     return y
 
 
+def in_segments(x, ends):
+    """One counter runs through all segments, in loops with a bound."""
+    y = output_tensor((ends.shape[0],), x.dtype)
+    k = 0
+    for r in range(ends.shape[0]):
+        s = 1.0
+        while k < ends[r]:
+            s = s * x[k] + k
+            k += 1
+        y[r] = s
+    return y
+
+
+def from_both_ends(x):
+    y = output_tensor((2,), x.dtype)
+    i = 0
+    j = x.shape[0] - 1
+    s = 1.0
+    while i < j:
+        s = s * x[i] + sin(s * x[j])
+        i += 1
+        j -= 1
+    y[0] = s
+    k = x.shape[0]
+    while True:
+        k -= 2
+        if k < 0:
+            break
+        y[1] += s * x[k] * k
+    return y
+
+
+def up_to_a_limit(x, n):
+    """A loop with a bound and another exit; its counter is read behind it."""
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        s = x[i]
+        k = 0
+        while k != n.shape[0] and s < 3:
+            s = s * s + x[k] * n[k]
+            k += 1
+        y[i] = s * k
+    return y
+
+
 X = torch.tensor([0.7, 1.3, 0.9], dtype=torch.float64)
 KERNELS = {
     newton: (X,),
@@ -125,6 +170,9 @@ KERNELS = {
     nested: (X, torch.tensor([2, 0, 1])),
     left: (X, torch.tensor([3, 1, 4])),
     linear: (X, torch.tensor([3, 0, 1])),
+    in_segments: (X, torch.tensor([2, 2, 3])),
+    from_both_ends: (X[[0, 1, 2, 1, 0]],),
+    up_to_a_limit: (X, torch.tensor([1, 0, 2])),
 }
 ROWS = [pytest.param(function, arguments, id=function.__name__) for function, arguments in KERNELS.items()]
 

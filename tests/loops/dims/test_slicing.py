@@ -171,6 +171,7 @@ def test_explain_says_it():
     from polyop.call.explain import explain
 
     assert "slices      derived from the loops; give inputs" in explain(operator)
+    assert "dimensions  x has 1 dimension, by uses in the loops" in explain(operator)
     text = explain(operator, (polyop.Spec((4,), "float32"),))
     assert "  slices      x[i] -> y[i]\n" in text
     assert "i cannot be split: y[i - 1] needs all elements before it, line" in text

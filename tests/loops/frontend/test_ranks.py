@@ -121,6 +121,20 @@ def of_modes(x, mode: str = "rows"):
     return y
 
 
+def of_no_dimensions(x, key):
+    y = output_tensor((3,), x.dtype)
+    for i in range(3):
+        y[i] = x[()] * random(key, i)
+    return y
+
+
+def of_keys(keys, at):
+    y = output_tensor((at.shape[0],), "float32")
+    for i in range(at.shape[0]):
+        y[i] = random(keys[i], at[i])
+    return y
+
+
 TOLD = {
     elements: {"x": 2},
     outer: {"a": 1, "b": 1},
@@ -134,6 +148,8 @@ TOLD = {
     in_place: {"total": 2, "rows": 2, "at": 1},
     of_slices: {},
     of_modes: {},
+    of_no_dimensions: {"x": 0},
+    of_keys: {"at": 1},
 }
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from ...core.errors import ArgumentValueError
-from .language import BUFFERS, WORDS
+from .language import BUFFERS, WORDS, Word
 from .names import Scopes
 from .source import Source
 from .syntax_tree import walk
@@ -49,7 +49,7 @@ def ranks_of_uses(source: Source, scopes: Scopes) -> dict[str, int]:
             break
         known = found
     ranks = {name: known.get(name, uses.usual(name)) for name in sorted(scopes.tensors)}
-    return {name: rank for name, rank in ranks.items() if rank}
+    return {name: rank for name, rank in ranks.items() if rank is not None}
 
 
 class _Uses:
@@ -79,10 +79,11 @@ class _Uses:
         return certain[0] if certain else None
 
     def usual(self, name: str) -> int | None:
-        """Return the rank of a tensor if each use with the most indices is a number; None for no such."""
+        """Return the rank of a tensor if each use with the most indices may be a number; None for no such."""
         uses = [use for use in self.uses if use.tensor == name]
         most = max((use.indices for use in uses), default=0)
-        return None if any(use.kind == ROW and use.indices == most for use in uses) else most
+        is_row = any(use.kind == ROW and use.indices == most for use in uses)
+        return None if is_row or not most else most
 
     def fail(self, one: _Use, other: _Use) -> NoReturn:
         texts = [f"{ast.unparse(use.node)} in line {getattr(use.node, 'lineno', 0)}" for use in (one, other)]
@@ -189,13 +190,8 @@ class _Uses:
             case ast.Name():
                 self.name(node, kind)
             case ast.Call(func=ast.Name(id=word), args=args) if word in WORDS:
-                row = WORDS[word]
-                is_row = row.kind == "reduction" or (bool(row.reduces) and len(args) == 1)
-                inner = (
-                    ROW if is_row else kind if row.kind in ("math", "cast", "complex", "composed") else ANY
-                )
-                for item in args:
-                    self.expression(item, inner)
+                for position, item in enumerate(args):
+                    self.expression(item, _kind_of_input(WORDS[word], position, len(args), kind))
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 if not _is_choice(test):
                     self.expression(test, NUMBER)
@@ -269,6 +265,15 @@ def _indices(node: ast.expr) -> tuple[ast.expr, list[ast.expr] | None]:
         node = node.value
     plain = isinstance(node, ast.Name) and not any(isinstance(part, ast.Slice) for part in found)
     return node, found if plain else None
+
+
+def _kind_of_input(word: Word, position: int, inputs: int, kind: str) -> str:
+    """Return what an input of a word is, whose result is of a kind."""
+    if word.kind == "reduction" or (word.reduces and inputs == 1):
+        return ROW
+    if word.kind == "random":
+        return NUMBER if position else ROW  # the key, of which one integer is rare
+    return kind if word.kind in ("math", "cast", "complex", "composed") else ANY
 
 
 def _is_choice(test: ast.expr) -> bool:
