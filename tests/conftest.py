@@ -58,6 +58,7 @@ def pytest_configure(config):
             source = HERE.parent / "src" / "polyop"
             own = [f"{source}/hosts/{name}/*", f"{source}/testing/frameworks/{name}.py"]
             config.option.ignore_glob = [*(config.option.ignore_glob or []), *own]
+    os.environ["POLYOP_TRACEBACK"] = "full"  # a failure shows where
     os.environ.pop("PYTEST_ADDOPTS", None)  # not for the runs of pytest that tests start
     if config.option.more == selection.ALL:
         os.environ[pairs.WHOLE] = "1"

@@ -17,7 +17,7 @@ from typing import Any
 
 import polyop
 from polyop.cli.main import parser as command_line
-from polyop.core import errors
+from polyop.core import errors, tracebacks
 from polyop.report.report import Report
 from polyop.sharding.collectives import TensorLayout
 from polyop.sharding.communication import Communication
@@ -85,12 +85,18 @@ def _module(name: str, described: dict[int, str]) -> Iterator[str]:
         yield f"\n{kind}: " + ", ".join(names) + ".\n"
 
 
+_QUIET = tracebacks.quiet(inspect.getdoc).__code__
+"""The code of functions that only hide polyop's frames around a definition."""
+
+
 def _is_written_out(value: Any) -> bool:
     """Return whether a value has a definition with a docstring, so that it gets a section."""
     if not isinstance(value, (type, types.FunctionType)):
         return value is polyop.DataType  # a table whose class is private
     module = sys.modules[value.__module__]
-    defined = getattr(module, value.__name__, None) is value and not hasattr(value, "__wrapped__")
+    defined = getattr(module, value.__name__, None) is value and (
+        not hasattr(value, "__wrapped__") or value.__code__ is _QUIET
+    )
     return (
         module.__name__.startswith("polyop") and defined and bool(vars(value).get("__doc__", value.__doc__))
     )

@@ -20,6 +20,7 @@ from ..core.origin import Origin, calling_frame, place
 from ..core.schema import MISSING, Schema
 from ..core.signature import signature_of
 from ..core.spec import Spec
+from ..core.tracebacks import hide_own, quiet
 from ..core.untraced import untraced
 from ..kernels.base import KernelBase, LoopKernelBase
 from . import presented, record, registry
@@ -210,6 +211,7 @@ class BoundOperator(_core.Call, metaclass=_Definition):
         """
         return self.operator.gradient
 
+    @quiet
     def vjp(self, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Return the output, and a function from its gradient to the tuple of input gradients.
 
@@ -428,26 +430,30 @@ class BoundOperator(_core.Call, metaclass=_Definition):
 
     @untraced
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
-        arguments = bind(self.operator.schema, args, kwargs, self.operator.origin)
-        if self.divided is not None:
-            outputs = self.divided(arguments)
-            if outputs is not NotImplemented:
-                return self.pack(outputs)
-        arguments = normalise(self.operator, arguments)
-        host = find_host(self.operator, arguments)
-        return self.pack(host.call(self, arguments))
+        try:
+            arguments = bind(self.operator.schema, args, kwargs, self.operator.origin)
+            if self.divided is not None:
+                outputs = self.divided(arguments)
+                if outputs is not NotImplemented:
+                    return self.pack(outputs)
+            arguments = normalise(self.operator, arguments)
+            return self.pack(find_host(self.operator, arguments).call(self, arguments))
+        except Exception as problem:
+            hide_own(problem)
+            raise
 
     @untraced
+    @quiet
     def _prepare(self, arguments: tuple[Any, ...], rows: tuple[Any, ...] = ()) -> tuple[Any, bool] | None:
         # called by the native core for specs that have no prepared kernel; rows are kernels.loop.rows.Found
-        host = find_host(self.operator, arguments)
-        prepared = self.prepare(host, arguments)
+        prepared = self.prepare(find_host(self.operator, arguments), arguments)
         launch, lasts = prepared.launch_in_rows(rows) if rows else (prepared.launch(), True)
         if launch is not None and prepared.attributes:
             self.decides(prepared.deciding())
         return None if launch is None else (launch, prepared.repeatable and lasts)
 
     @untraced
+    @quiet
     def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:
         # called by the native core when a kernel returned non-zero or threw
         text = text.split("\nException raised from", maxsplit=1)[0]  # ATen appends a C++ backtrace
@@ -461,8 +467,7 @@ class BoundOperator(_core.Call, metaclass=_Definition):
         raise KernelError(self.name, rule, where=f"{kernel}, operator at {self.operator.origin}")
 
 
-def _kinds(tensor: type, values: tuple[Any, ...]) -> str:
-    """Return the kinds of a traced call's arguments, as a text ``/kind/kind``."""
+def _kinds(tensor: type, values: tuple[Any, ...]) -> str:  # of a traced call's arguments: /kind/kind
     return "".join(f"/{kind}" for kind in signature_of(values, lambda value: isinstance(value, tensor)))
 
 

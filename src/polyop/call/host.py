@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
 from ..core import late, locks
-from ..core.errors import ArgumentTypeError, HostError
+from ..core.errors import ArgumentTypeError, HostError, about
 from ..core.schema import Argument
 from ..core.spec import Spec
 from . import registry
@@ -364,11 +364,16 @@ def tensors_of(operator: Operator, argument: Argument, value: Any) -> Iterator[t
             if item is not None:
                 yield name, item
             elif argument.type.suffixes[:1] != ("?",):
-                raise ArgumentTypeError(f"{operator.name}: argument {name}", "must be a tensor", "None")
+                raise _absent(operator, name)
     elif value is not None:
         yield argument.name, value
     elif not argument.type.is_optional:
-        raise ArgumentTypeError(f"{operator.name}: argument {argument.name}", "must be a tensor", "None")
+        raise _absent(operator, argument.name)
+
+
+def _absent(operator: Operator, name: str) -> ArgumentTypeError:
+    subject = f"{operator.name}: argument {name}"
+    return ArgumentTypeError(subject, "must be a tensor", "None", where=operator.origin)
 
 
 def map_tensors(operator: Operator, arguments: Sequence[Any], function: Any) -> tuple[Any, ...]:
@@ -408,7 +413,7 @@ def spec_of(reader: Reader, operator: Operator, name: str, value: Any) -> Spec:
         return reader.spec(value)
     except ArgumentTypeError as problem:
         part = "" if problem.subject == "tensor" else f": {problem.subject}"
-        raise problem.about(f"{operator.name}: argument {name}{part}", operator.origin) from None
+        raise about(f"{operator.name}: argument {name}{part}", problem, operator.origin) from None
 
 
 def with_aliases(operator: Operator, arguments: Sequence[Any], fresh: Sequence[Any]) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from .dtypes import dtype
 from .errors import ArgumentTypeError
 from .limits import shown
+from .nearest import did_you_mean
 from .schema import MISSING, Argument, Schema
 
 
@@ -33,7 +34,8 @@ def bind(
     names = {argument.name for argument in arguments}
     for name in kwargs:
         if name not in names:
-            raise ArgumentTypeError(subject, f"has no argument {name!r} {schema.signature}", where=where)
+            rule, hint = f"has no argument {name!r} {schema.signature}", did_you_mean(name, names)
+            raise ArgumentTypeError(subject, rule, where=where, hint=hint)
     values = list(args)
     for argument in arguments[: len(args)]:
         if argument.name in kwargs:
@@ -42,7 +44,8 @@ def bind(
         value = kwargs.get(argument.name, argument.default)
         if value is MISSING:
             rule = f"needs argument {argument.name!r} {schema.signature}"
-            raise ArgumentTypeError(subject, rule, f"{len(args)} arguments", where=where)
+            seen = f"{len(args)} argument{'s' * (len(args) != 1)}"
+            raise ArgumentTypeError(subject, rule, seen, where=where)
         values.append(value)
     return tuple(values)
 

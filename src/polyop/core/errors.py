@@ -12,10 +12,9 @@ demo::f: argument x: must be a tensor, but got int
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
+Error = TypeVar("Error", bound="PolyopError")
 
 _adapters: list[Callable[[PolyopError], None]] = []
 
@@ -54,9 +53,10 @@ class PolyopError(Exception):
         for adapt in _adapters:
             adapt(self)
 
-    def about(self, subject: object, where: object = None) -> Self:
-        """Return the same error about another subject, such as the argument of a call."""
-        return type(self)(subject, self.rule, self.seen, where=where, hint=self.hint)
+
+def about(subject: object, problem: Error, where: object = None) -> Error:
+    """Return the same error about another subject, such as the argument of a call."""
+    return type(problem)(subject, problem.rule, problem.seen, where=where, hint=problem.hint)
 
 
 def printable(text: str) -> str:

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - pathlib is slow to import
+PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - pathlib is slow to import
+"""The folder of polyop."""
+
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 
@@ -40,7 +42,7 @@ def place(file: str, line: int | str) -> str:
 def calling_frame() -> FrameType:
     """Return the innermost frame of the stack that is outside polyop."""
     frame = sys._getframe(1)  # noqa: SLF001 - inspect.stack() reads source files, too slow here
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
     return frame
 

@@ -21,6 +21,7 @@ from ..core.dims.infer import FromDims
 from ..core.errors import SchemaError, UnsupportedError
 from ..core.schema import Schema
 from ..core.spec import Spec
+from ..core.tracebacks import quiet
 from ..core.untraced import untraced
 from ..kernels.python import PythonKernel, empty
 
@@ -64,6 +65,7 @@ class DataSizedOperator(BoundOperator):
         refuse_data_sizes(self.operator, "a compiled program needs sizes before the kernel runs")
 
     @untraced
+    @quiet
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         if "size" in kwargs:
             return self.padded(*args, **kwargs)

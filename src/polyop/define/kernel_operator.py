@@ -32,6 +32,7 @@ from ..core.errors import ArgumentTypeError, ArgumentValueError, SchemaError
 from ..core.origin import of_function, place
 from ..core.parse import parse
 from ..core.schema import alias_names, format_default
+from ..core.tracebacks import quiet
 from ..core.untraced import untraced
 from ..loops.frontend.records import flat_arguments, records_of
 from ..loops.frontend.source import read
@@ -126,6 +127,7 @@ class KernelOperator(BoundOperator):
         return super().vjp(*args, **kwargs)
 
     @untraced
+    @quiet
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         _ = self.operator  # bound: from then on the records are known
         for record in self.records:

@@ -16,12 +16,13 @@ from ..core.dims.claims import Claims, check_keywords
 from ..core.dims.dims import Dims, elementwise
 from ..core.dims.infer import infer_from_dims
 from ..core.dtypes import dtype
-from ..core.errors import ArgumentTypeError, InferError, SchemaError
+from ..core.errors import ArgumentTypeError, InferError, SchemaError, about
 from ..core.infer import FromSpecs, InferRule, ShapeAndDtype
-from ..core.origin import caller
+from ..core.origin import Origin, caller
 from ..core.parse import parse
 from ..core.schema import Schema
 from ..core.takes import check_takes, checked_reference
+from ..core.tracebacks import quiet
 from ..kernels.base import Accepts, KernelBase, LoopKernelBase
 from ..kernels.function_pointer import FunctionPointerKernel, is_function_pointer
 from ..kernels.python import PythonKernel
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+@quiet
 def operator(
     schema: str,
     kernels: Any,
@@ -73,8 +75,7 @@ def operator(
 
     Raises ``SchemaError``, ``InferError``, ``LibraryError``, ``BuildError``.
     """
-    origin = caller()
-    check_keywords(claims, "operator", operator.__kwdefaults__ or ())
+    origin = _origin(claims)
     parsed = checked_schema(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
     given = _kernels(_with_grid(kernels, grid, constants, parsed, origin), parsed, dtypes, origin, attributes)
     notation = checked_dims(dims, parsed, claims, origin, (batch, infer, given))
@@ -93,6 +94,12 @@ def operator(
         origin=origin,
     )
     return bound_operator(value)
+
+
+def _origin(claims: Claims) -> Origin:
+    """Return where the operator is defined; raises ``ArgumentTypeError`` for an unknown keyword."""
+    check_keywords(claims, "operator", inspect.unwrap(operator).__kwdefaults__ or ())
+    return caller()
 
 
 def _docstring(kernels: Any) -> str:
@@ -138,7 +145,7 @@ def _kernels(
     try:
         rows = None if dtypes is None else list(map(dtype, dtypes))
     except ArgumentTypeError as problem:
-        raise problem.about(f"{schema.qualified_name}: dtypes", origin) from None
+        raise about(f"{schema.qualified_name}: dtypes", problem, origin) from None
     given = tuple(as_kernel_of(schema, item, rows, origin, attributes) for item in _listed(kernels))
     return (*given, *_for_gpus(given))
 

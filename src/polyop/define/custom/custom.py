@@ -21,6 +21,7 @@ from ...core.origin import caller, of_function
 from ...core.schema import Schema
 from ...core.signature import Signature, signature_of
 from ...core.takes import check_takes
+from ...core.tracebacks import quiet
 from ...core.untraced import untraced
 from ...kernels.library import prebuilt
 from ...kernels.provider import ProviderKernel
@@ -169,6 +170,7 @@ class Custom(BoundOperator):
         return super().torch
 
     @untraced
+    @quiet
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         operator = self._for((*args, *kwargs.values()))
         if operator is self:

@@ -20,6 +20,7 @@ from ...core.infer import FromSpecs
 from ...core.origin import Origin
 from ...core.schema import Return, Schema, alias_names
 from ...core.spec import are_numbers
+from ...core.tracebacks import quiet
 from ...core.untraced import untraced
 from ...kernels.module.infer import ModuleBesideDims, ModuleInfer, per_argument
 from ...kernels.module.kernel import Derived, ModuleKernel
@@ -145,12 +146,14 @@ class ModuleOperator(BoundOperator):
         return ModuleInfer(kernel, schema)
 
     @untraced
+    @quiet
     def _prepare(self, arguments: tuple[Any, ...], rows: tuple[Any, ...] = ()) -> tuple[Any, bool] | None:
         host = find_host(self.operator, arguments)
         self.refine_schema(normalise(self.operator, specs(host, self.operator, arguments)))
         return super()._prepare(arguments, rows)
 
     @untraced
+    @quiet
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = self.as_schema_arguments(args, kwargs)
         return super()._slow(*args, **kwargs)
@@ -167,6 +170,7 @@ class ModuleOperator(BoundOperator):
         return tuple((names.index(name), name, rows) for name, rows in self.signature.rows.items())
 
     @untraced
+    @quiet
     def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:
         del code, threw
         raise KernelError(self.name, f"the C++ function failed: {text}", where=kernel)

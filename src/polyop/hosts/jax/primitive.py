@@ -18,6 +18,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ...core.lru_cache import LruCache
+from ...core.tracebacks import quiet
 from . import debug, on_data, rules, tensors
 from .emit import emit, keep_alive
 from .explicit import result_axes
@@ -209,6 +210,7 @@ tangent_p.def_abstract_eval(_tangent_types)
 mlir.register_lowering(tangent_p, mlir.lower_fun(_push, multiple_results=True))
 
 
+@quiet
 def _pull(grads: Sequence[Any], *values: Any, linearization: Linearization) -> list[Any]:
     """Transpose: return the gradients of the active inputs, and None for each residual."""
     residual_count = linearization.residual_count

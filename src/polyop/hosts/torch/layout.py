@@ -9,6 +9,7 @@ import torch
 from ...call.bound import BoundOperator
 from ...call.rule import Rule, apply_rule, check_gradient, list_gradients, no_gradient
 from ...call.uses import Uses, used_by_rule
+from ...core.tracebacks import hide_own
 from ...core.untraced import untraced
 from .tensors import as_outputs, for_torch, is_distributed, spec, zeros_of
 
@@ -166,17 +167,21 @@ class Layout:
     @untraced
     def backward(self, ctx: Any, *grads: Any) -> tuple[Any, ...]:
         """Return the flat input gradients."""
-        flat, outputs = self.saved(ctx)
-        needs_gradient = ctx.needs_input_grad
-        if len(needs_gradient) != len(flat):
-            needs_gradient = (*needs_gradient, *(False,) * len(flat))[: len(flat)]
-        if ctx.distributed_specs is not None:
-            rows = zip(grads, ctx.distributed_specs, strict=True)
-            grads = tuple(zeros_of(spec) if grad is None else grad for grad, spec in rows)
-        if ctx.vjp is not None:  # polyop's own: nothing to check
-            input_grads: tuple[Any, ...] = ctx.vjp(flat, outputs, grads, needs_gradient)
-            return input_grads
-        return self.gradients(flat, outputs, grads, None if self.has_lists else needs_gradient)
+        try:
+            flat, outputs = self.saved(ctx)
+            needs_gradient = ctx.needs_input_grad
+            if len(needs_gradient) != len(flat):
+                needs_gradient = (*needs_gradient, *(False,) * len(flat))[: len(flat)]
+            if ctx.distributed_specs is not None:
+                rows = zip(grads, ctx.distributed_specs, strict=True)
+                grads = tuple(zeros_of(spec) if grad is None else grad for grad, spec in rows)
+            if ctx.vjp is not None:  # polyop's own: nothing to check
+                input_grads: tuple[Any, ...] = ctx.vjp(flat, outputs, grads, needs_gradient)
+                return input_grads
+            return self.gradients(flat, outputs, grads, None if self.has_lists else needs_gradient)
+        except Exception as problem:
+            hide_own(problem)
+            raise
 
     def _list_gradients(self, name: str, values: Any, grads: Any) -> tuple[Any, ...]:
         operator = self.bound.operator

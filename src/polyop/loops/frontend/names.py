@@ -139,7 +139,8 @@ class Names:
             value = self.source.outer(node.id)
         except KeyError:
             candidates = dict.fromkeys([*self.frames[0], *self.all_names, *WORDS])
-            near = difflib.get_close_matches(node.id, [n for n in candidates if n != node.id], n=3)
+            others = [name for name in candidates if name != node.id]
+            near = difflib.get_close_matches(node.id, others, n=3, cutoff=0.7)
             here = list(dict.fromkeys(name for frame in self.frames for name in frame))
             hint = f"did you mean {' or '.join(near)}?" if near else f"known here are {', '.join(here)}"
             hint = suggestion_for_text(node.id) or hint

@@ -16,6 +16,7 @@ from ...core import locks
 from ...core.errors import ArgumentTypeError, UnsupportedError
 from ...core.origin import caller
 from ...core.takes import check_takes
+from ...core.tracebacks import quiet
 from ...core.untraced import untraced
 from ...rules.elementwise import ElementwiseBatch
 from . import factory
@@ -153,6 +154,7 @@ class AtenOperator(TorchOperator):
         return super().vjp(*args, **kwargs) if functional is None else functional.vjp(*args, **kwargs)
 
     @untraced
+    @quiet
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         variant, args, kwargs = self._with_options(args, kwargs)
         if variant is not self:

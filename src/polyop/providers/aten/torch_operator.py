@@ -19,6 +19,7 @@ from ...core.errors import GradientError
 from ...core.infer import InferRule
 from ...core.origin import caller
 from ...core.schema import Schema
+from ...core.tracebacks import quiet
 from ...core.untraced import untraced
 from .derived import Backward, Batched, OnDataOperator, derived_operator
 from .function import SPECIAL, TorchFunction, special, to_torch, unflatten_tensors
@@ -118,6 +119,7 @@ class TorchOperator(OnDataOperator):
             return self._traceable
 
     @untraced
+    @quiet
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         if self._is_for_torch(args, kwargs):
             return self._on_torch(args, kwargs)
