@@ -128,3 +128,25 @@ def test_what_is_compiled_keeps_no_operator_and_has_its_gradient():
     del other
     gc.collect()
     assert gone() is None
+
+
+NEGATIVE = {
+    "infer": ({"infer": lambda x, k: polyop.Spec((x.shape[0] - k,), x.dtype)}, "at least 0, but got -2"),
+    "dims": ({"infer": None, "dims": "n -> n-5"}, "the size n-5 is -2, for n=3"),
+}
+
+
+@pytest.mark.parametrize("rule", NEGATIVE)
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_a_negative_size_is_an_error_in_the_words_of_the_rule(dynamic, rule):
+    options, words = NEGATIVE[rule]
+    op = polyop.operator(
+        f"compiling::shorter_{rule}_{dynamic}(Tensor x, int k=5) -> Tensor",
+        lambda x, k: x[: len(x) - k],
+        **options,
+    )
+    torch._dynamo.reset()
+    run = torch.compile(op, fullgraph=True, backend="aot_eager", dynamic=dynamic)
+    with pytest.raises(InferError, match=words):
+        run(torch.ones(3))
+    assert run(torch.ones(7)).shape == (2,)

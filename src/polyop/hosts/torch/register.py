@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
@@ -168,11 +169,38 @@ def _fake(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
 
     specs = map_tensors(operator, arguments, spec)
     outputs = operator.infer(normalise(operator, specs))
+    if _has_negative_size(outputs):
+        operator.infer(
+            normalise(operator, _with_numbers(operator, specs))
+        )  # raises, in the words of the rule
     sizes: dict[str, Any] = {}  # those that depend on data, by name
     results = tuple(tensors.empty(_with_symbols(operator, spec, sizes), where) for spec in outputs)
     if operator.schema.returns_list:
         return list(results)
     return results[0] if len(results) == 1 else results or None
+
+
+def _has_negative_size(specs: Sequence[Spec]) -> bool:
+    """Whether a symbolic size is negative in the call that is traced."""
+    sizes = [size for spec in specs for size in spec.shape if isinstance(size, torch.SymInt)]
+    if not sizes:
+        return False
+    from torch.fx.experimental.symbolic_shapes import guard_or_false  # here, as it imports sympy
+
+    return any(guard_or_false(size < 0) for size in sizes)
+
+
+def _with_numbers(operator: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments of a traced call as those of the call that is traced: sizes are numbers."""
+
+    def number(value: Any) -> Any:
+        return int(value) if isinstance(value, torch.SymInt) else value
+
+    def with_numbers(name: str, spec: Spec, _: Any) -> Spec:
+        del name
+        return dataclasses.replace(spec, shape=tuple(map(number, spec.shape)))
+
+    return tuple(map(number, map_tensors(operator, arguments, with_numbers)))
 
 
 def _with_symbols(operator: Operator, spec: Spec, sizes: dict[str, Any]) -> Spec:
