@@ -15,6 +15,7 @@ import pytest
 
 import polyop
 from polyop.binary.manifest import read
+from polyop.cli.main import main
 from polyop.core.dtypes import DTYPES
 from polyop.core.errors import ArgumentValueError, BuildError, InferError, UnsupportedError
 from polyop.export import export
@@ -161,7 +162,7 @@ def test_the_library_needs_no_polyop_and_tells_no_paths(path):
         assert str(folder).encode() not in content
 
 
-def test_the_manifest(path):
+def test_the_manifest(path, capsys):
     rows = {row["name"]: row for row in read(path)["operators"]}
     assert [*rows][:3] == ["exported::scale", "exported::scale_backward", "exported::add"]
     assert rows["exported::scale"]["backward"] == "exported::scale_backward"
@@ -170,6 +171,11 @@ def test_the_manifest(path):
         {"dtypes": ["float64"], "dimensions": 2},
     ]
     assert rows["exported::add"]["notation"] == {"dims": "... n, ... n, n -> ... n"}
+    assert {name: row["no_backward"] for name, row in rows.items() if row["no_backward"]} == {
+        "exported::add": "its author gives it in Python"
+    }
+    assert main(["inspect", str(path)]) == 0
+    assert "; no gradient: its author gives it in Python" in capsys.readouterr().out
     assert read(SOURCES / "exported_add.cc") is None
 
 

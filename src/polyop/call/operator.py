@@ -78,6 +78,7 @@ class Operator:
                          several as a tuple, and None for none.
     ``gradient``         called with the inputs, the output and the output's gradient; returns a tuple with
                          a gradient or None for each input. Outputs are a tuple if :attr:`several`.
+    ``no_gradient``      why it has no gradient rule, if that is not for its author to give.
     ``jvp``              called with the inputs, the output and the inputs' tangents.
     ``placed``           the rule that makes ``f__placed``, which computes a slice that knows its place.
     """
@@ -100,6 +101,7 @@ class Operator:
     reference: Callable[..., Any] | None = None
     doc: str = ""
     part_of: str = ""
+    no_gradient: str = ""
     origin: Origin | None = None
 
     @property

@@ -87,6 +87,8 @@ def no_gradient(operator: Operator) -> GradientError:
     if operator.schema.mutates:
         rule = "writes an argument in place, and such an operator has no gradient"
         return GradientError(operator.name, rule, where=operator.origin, hint="return a new tensor instead")
+    if operator.no_gradient:
+        return GradientError(operator.name, operator.no_gradient, where=operator.origin)
     parameter = "bprop=" if operator.schema.namespace == CUSTOM else "gradient= (or bprop=)"
     hint = f"give {parameter}: a function of the inputs, the output and its gradient"
     return GradientError(operator.name, "has no gradient rule", where=operator.origin, hint=hint)

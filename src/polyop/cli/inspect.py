@@ -169,6 +169,8 @@ def _exported(file: LibraryFile) -> list[tuple[str, str]]:
         return [("exports", f"unknown: {problem}")]
     for row in rows:
         refused = [f"; not for {name}: {reason}" for name, reason in row["not_for"].items()]
+        if row["no_backward"]:
+            refused.append(f"; no gradient: {row['no_backward']}")
         lines.append(("exports", row["schema"] + "".join(refused)))
     return lines
 

@@ -82,6 +82,9 @@ def _check_used(
         raise ArgumentValueError("export: dtypes", rule, ", ".join(dtypes), hint=hint)
 
 
+_IN_PYTHON = "its author gives it in Python"
+
+
 def _loop_kernel(operator: Operator) -> LoopKernel | None:
     """Return the kernel of an operator whose only kernel for the CPU is a loop kernel."""
     kernels = [one for one in operator.kernels if one.device == "cpu"]
@@ -106,7 +109,8 @@ def _exported(operator: Operator, texts: Sequence[str], dtypes: Sequence[str]) -
     files = list(dict.fromkeys(file for one in kernels for file in files_of(one)))
     kind = "C++ source" if any(file.language == "c++" for file in files) else "C source"
     rows = [kernel_of(one, operator.schema, _infer(operator)) for one in kernels]
-    yield _operator(operator, operator.schema, rows, files, kind)
+    problem = _IN_PYTHON if operator.gradient is not None else ""
+    yield _operator(operator, operator.schema, rows, files, kind, no_backward=problem)
 
 
 def _loops(
@@ -115,7 +119,7 @@ def _loops(
     dims = operator.dims
     checks = [] if dims is None else matching(dims, operator.schema, names_of(dims))
     compiled = compile_loops(operator.schema, kernel, signatures, checks)
-    gradient, problem = None, "its author gives it in Python" if operator.gradient else "it has none"
+    gradient, problem = None, _IN_PYTHON if operator.gradient else "it has none"
     if isinstance(operator.gradient, GradientRule):
         try:
             gradient = compile_gradient(operator.schema, kernel, signatures)

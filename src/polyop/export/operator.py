@@ -51,7 +51,7 @@ class ExportedOperator:
     ``kind``      what its kernels are made from: "loop kernel", "C source", "C++ source".
     ``notation``  ``dims=`` and its claims, as keywords of :func:`polyop.operator`; empty without.
     ``backward``  the name of the operator that computes its gradient, or "".
-    ``no_backward``  why a loop kernel's gradient is not exported, or "".
+    ``no_backward``  why a gradient that it has, or that of a loop kernel, is not exported; else "".
     ``fixed``     attributes of the definition, which no call passes.
     ``infer``     what :func:`polyop.operator` takes as ``infer=``; None if kernels have ``outputs``.
     """

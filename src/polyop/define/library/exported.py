@@ -108,7 +108,7 @@ class Rows:
             infer = ExportedInfer(kernel, schema, row["outputs"])
         else:
             infer = infer_rule(schema, row["infer"], (kernel,), fixed, dims)
-        gradient = None
+        gradient, reason = None, row["no_backward"]
         if row["backward"]:
             other = self.schemas.get(row["backward"])
             backward = None if other is None else made.get(other.qualified_name)
@@ -120,6 +120,7 @@ class Rows:
             infer=infer,
             kernels=(kernel,),
             gradient=gradient,
+            no_gradient=reason and f"has no gradient in this library: {reason}",
             dims=dims,
             attributes=fixed,
             doc=self.docs.get(schema.name, row["doc"]),
