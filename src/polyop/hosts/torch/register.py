@@ -31,7 +31,7 @@ from ...core.sizes import DataSize
 from ...core.spec import Spec
 from ...core.untraced import untraced
 from ...kernels.base import KernelBase
-from . import batch, function, recorded, tensors
+from . import batch, function, nested, recorded, tensors
 from .compile_cache import definitions
 from .distributed.offer import offer
 from .flops import count_flops, forget
@@ -151,6 +151,7 @@ def _implement(bound: BoundOperator, library: Any, overload: Any) -> None:
         apply, front = make(bound, overload)
         library.impl(name, apply, "Autograd")
         library.impl(name, front, _FRONT)
+    nested.offer(bound, library, overload, name)
     if operator.autocast is not None:
         kind = tensors.TORCH_DTYPES[operator.autocast]
         for device in ("cpu", "cuda"):
