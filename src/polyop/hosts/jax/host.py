@@ -16,7 +16,7 @@ from ...call.operator import Operator
 from ...call.rule import no_gradient
 from ...core.errors import GradientError, HostError
 from ...core.spec import Spec
-from . import beside, planned, tensors
+from . import beside, not_offered, planned, tensors
 from .emit import refusal
 from .primitive import call
 from .site import Site, site_of
@@ -31,7 +31,8 @@ class JaxHost:
     name = "jax"
 
     def start(self) -> None:
-        """Do nothing: JAX keeps no table of operators, so there is nothing to register."""
+        """Register the errors for what has no rule; JAX keeps no table of operators."""
+        not_offered.refuse()
 
     def state(self, bound: Any) -> str:
         """Return whether calls go to the native handler; if not, jaxlib's reason."""
