@@ -9,7 +9,7 @@ from ...call.bound import BoundOperator
 from ...core.errors import ArgumentTypeError, HostError
 
 
-def aten(name: Any, *, batch: Any = None) -> BoundOperator:
+def aten(name: Any, *, batch: Any = None, infer: Any = None) -> BoundOperator:
     """Return an operator of PyTorch as one that every host present can call.
 
     ``name`` is ``"leaky_relu"``, ``"add.Tensor"``, ``"torchvision::nms"``, or an object such as
@@ -20,6 +20,9 @@ def aten(name: Any, *, batch: Any = None) -> BoundOperator:
     ``batch`` says how ``vmap`` is done on other hosts than PyTorch, as for ``polyop.operator``:
     ``"elementwise"`` or a function. It makes a new operator; gradients get no batch rule, and calls with
     ``size=`` or a key are refused.
+
+    ``infer`` gives the shapes and dtypes of the outputs where PyTorch needs the data to find them, as
+    ``linalg_lstsq`` in ``jax.jit``: as for ``polyop.operator``. It makes a new operator, too.
 
     PyTorch tensors are passed to PyTorch's own operator, with its autograd, ``vmap`` and compiler.
     Other tensors are passed by their memory; a result that is a view in PyTorch is a new tensor for
@@ -60,7 +63,7 @@ def aten(name: Any, *, batch: Any = None) -> BoundOperator:
 
     if torch.compiler.is_compiling():  # torch.compile traces this branch; batch= is for other hosts
         return functools.partial(compiled_call, name)  # type: ignore[return-value]
-    return find(name, batch)
+    return find(name, batch, infer)
 
 
 def search(word: str) -> list[str]:

@@ -87,7 +87,7 @@ class FromMeta:
         schema = self.function.schema
         unknown: dict[type, tuple[str, str]] = {
             fake_tensor.DynamicOutputShapeException: _DATA_DEPENDENT,
-            fake_tensor.DataDependentOutputException: _DATA_DEPENDENT,
+            fake_tensor.DataDependentOutputException: (_NEEDS_DATA, _GIVE_INFER),
             fake_tensor.UnsupportedOperatorException: _NO_FAKE_KERNEL,
         }
         with fake_tensor.FakeTensorMode():
@@ -97,12 +97,28 @@ class FromMeta:
             except KernelError as problem:
                 rule, hint = unknown.get(type(problem.__cause__), ("", ""))
                 if _READS_DATA in str(problem.__cause__):
-                    rule, hint = _NO_FAKE_KERNEL[0], _GIVE_INFER.format(name=schema.name)
+                    rule, hint = _NO_FAKE_KERNEL[0], _GIVE_INFER
+                elif rule == _DATA_DEPENDENT[0] and not self._takes_size(arguments):
+                    rule, hint = _NEEDS_DATA, _GIVE_INFER
                 if rule:
+                    hint = hint.format(name=schema.qualified_name)
                     raise UnknownOutputsError(schema.qualified_name, rule, hint=hint) from None
                 raise infer_error(schema, problem) from None
         self._check_written(arguments, fakes)
         return results
+
+    def _takes_size(self, arguments: Sequence[Any]) -> bool:
+        """Whether PyTorch says which sizes depend on data, so that ``size=`` can stand for them."""
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+        with FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True):
+            fakes = to_torch(self.function.schema, arguments, lambda spec: empty_tensor(spec, spec.device))
+            try:
+                self._run(fakes)
+            except KernelError:
+                return False
+        return True
 
     def _check_written(self, arguments: Sequence[Any], tensors: Sequence[Any]) -> None:
         schema = self.function.schema
@@ -133,9 +149,11 @@ _NO_FAKE_KERNEL = (
 
 
 _READS_DATA = "its data is not allocated yet"  # PyTorch's words about a fake tensor
+_NEEDS_DATA = "PyTorch needs the data to find the shapes of its outputs, and the data is not known here"
 _GIVE_INFER = (
-    "give them by an infer rule: polyop.load_library(..., infer={{{name!r}: rule}}), where the rule is a "
-    "function from specs and attribute values to the output's polyop.Spec, or the name of an argument"
+    'give them by an infer rule: polyop.aten("{name}", infer=rule), for a library of yours '
+    "polyop.load_library(..., infer=...); the rule is a function from specs and attribute values to the "
+    "output's polyop.Spec (a tuple for several), or the name of an argument"
 )
 
 

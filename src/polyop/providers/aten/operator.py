@@ -14,6 +14,7 @@ from ...call.bound import BoundOperator
 from ...call.host import find_host, need_own
 from ...core import locks
 from ...core.errors import ArgumentTypeError, UnsupportedError
+from ...core.infer import FromSpecs
 from ...core.origin import caller
 from ...core.takes import check_takes
 from ...core.tracebacks import quiet
@@ -53,20 +54,21 @@ def constant_result(function: Function) -> Function:
     return function
 
 
-def find(name: Any, batch: Any = None) -> BoundOperator:
+def find(name: Any, batch: Any = None, infer: Any = None) -> BoundOperator:
     """Return the operator for a name or an object of ``torch.ops``; the same object each time.
 
-    For an operator that polyop registered with PyTorch, that is polyop's own operator. With ``batch``
-    it is a new one, which is not registered. Raises ``ArgumentTypeError`` for a wrong ``batch``.
+    For an operator that polyop registered with PyTorch, that is polyop's own operator. With ``batch`` or
+    ``infer`` it is a new one, which is not registered. Raises ``ArgumentTypeError`` for a wrong ``batch``,
+    and ``InferError`` for a wrong ``infer``.
     """
     overload = overload_of(name)
-    if batch is not None:
-        if batch != "elementwise" and not callable(batch):
+    if batch is not None or infer is not None:
+        if batch is not None and batch != "elementwise" and not callable(batch):
             rule = "batch must be 'elementwise' or a function"
             raise ArgumentTypeError(qualified(overload), rule, repr(batch))
         if callable(batch):
             check_takes("batch", batch, ("in_dims", "inputs"), signature(overload._schema).schema, caller())
-        return AtenOperator(overload, ElementwiseBatch() if batch == "elementwise" else batch)
+        return AtenOperator(overload, ElementwiseBatch() if batch == "elementwise" else batch, infer)
     with locks.define:
         operator: BoundOperator | None = registry.named(qualified(overload))
         if isinstance(operator, AtenOperator) and operator.overload is not overload:
@@ -81,10 +83,10 @@ class AtenOperator(TorchOperator):
     Calls with ``size=`` go to :attr:`padded`, and calls with a key as their ``generator=`` to :attr:`keyed`.
     """
 
-    def __init__(self, overload: Any, batch: Any = None) -> None:
+    def __init__(self, overload: Any, batch: Any = None, infer: Any = None) -> None:
         """Take schema, infer rule and gradient from PyTorch; raises ``UnsupportedError``.
 
-        An operator with a batch rule has the name of the one without, and is not registered.
+        An operator with a batch or infer rule has the name of the one without, and is not registered.
         """
         parsed = signature(overload._schema)
         seeded = torch.Tag.nondeterministic_seeded in overload.tags
@@ -98,7 +100,9 @@ class AtenOperator(TorchOperator):
         self._is_factory = not parsed.schema.tensor_positions
         self._variants: dict[type, TorchOperator] = {}
         doc = f"PyTorch's operator {overload._schema}."
-        super().__init__(function, FromMeta(function), parsed.repeats, doc, batch)
+        self._infer = infer
+        rule = FromMeta(function) if infer is None else FromSpecs(infer, parsed.schema)
+        super().__init__(function, rule, parsed.repeats, doc, batch, register=infer is None)
         if isinstance(self.operator.batch, Batched):
             self.operator.batch.advice = (
                 f'; polyop.aten("{self._full_name}", batch=...) takes a rule of yours'
@@ -239,10 +243,12 @@ class AtenOperator(TorchOperator):
 
     def __reduce__(self) -> Any:
         """Pickle as the name, which any process with the same PyTorch extensions can look up."""
-        batch = self.operator.batch
-        if isinstance(batch, Batched):
-            return find, (self.name,)
-        return find, (self.name, "elementwise" if isinstance(batch, ElementwiseBatch) else batch)
+        batch = self.operator.batch if self._has_batch else None
+        return find, (
+            self.name,
+            "elementwise" if isinstance(batch, ElementwiseBatch) else batch,
+            self._infer,
+        )
 
 
 def _variant_of(name: str, variant: str) -> TorchOperator:

@@ -132,7 +132,9 @@ def _schema(schema: Schema) -> Schema:
 
 def _no_size(schema: Schema) -> UnsupportedError:
     rule = "takes no size=, because PyTorch does not say which of its dimensions depend on data"
-    return UnsupportedError(schema.qualified_name, rule, hint="call it eagerly, without size=")
+    shapes = f'polyop.aten("{schema.qualified_name}", infer=rule)'
+    hint = f"call it eagerly, without size=, or give the shapes: {shapes}"
+    return UnsupportedError(schema.qualified_name, rule, hint=hint)
 
 
 def _check_size(schema: Schema, size: int) -> None:

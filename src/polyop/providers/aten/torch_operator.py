@@ -42,6 +42,8 @@ class TorchOperator(OnDataOperator):
         repeats: Mapping[int, int],
         doc: str,
         batch: Any = None,
+        *,
+        register: bool = True,
     ) -> None:
         """Take a function, the rule for its outputs, and the positions where a number stands for a list."""
         schema = function.schema
@@ -64,7 +66,7 @@ class TorchOperator(OnDataOperator):
                 doc=doc,
                 origin=caller(),
             ),
-            register=batch is None,
+            register=register and batch is None,
         )
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
