@@ -1,6 +1,7 @@
 """``polyop tune``: legal schedules, equal values, what is kept, and how it is read when a kernel is compiled."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -105,10 +106,35 @@ def test_the_verb_keeps_what_explain_and_calls_use(file, capsys):
     np.testing.assert_array_equal(operator(x), x.T * np.float32(2))
 
 
+@pytest.mark.parametrize(
+    ("ratios", "reason"),
+    [
+        ((), "no other schedule was measured"),
+        (
+            (1.25, 2.0),
+            "of the 2 that were measured, the fastest is 0.80 times as fast, and 1.03 times is the least",
+        ),
+        (
+            (0.5, 2.0),
+            "of the 2 that were measured, the fastest is 2.00 times as fast in the median, but not beyond noise",
+        ),
+    ],
+)
+def test_the_table_says_why_the_default_was_the_best(file, ratios, reason):
+    from polyop.tune.search import Outcome, Tried
+    from polyop.tune.table import table
+
+    subject = Subject.of(loaded(file).rows, [Spec((64, 32), "float32")], {})
+    tried = [Tried(Schedule(), "measured", 1.0, ratio, 1.0, SAME_BITS) for ratio in ratios]
+    lines = list(table(Outcome(subject, tried, default_cost=1.0)))
+    assert f", {len(ratios)} measured; default" in lines[1]
+    assert lines[-1].startswith(f"the default is the best, and nothing is kept: {reason}")
+
+
 def test_the_table_counts_everything(file, capsys):
     assert main(["tune", str(file), "rows", "--input", "float32[64,32]", "--seconds", "1", "--dry-run"]) == 0
     text = capsys.readouterr().out
-    assert "schedules tried in" in text
+    assert re.search(r"schedules tried in \d+ s, \d+ measured; default", text)
     assert "default / it" in text or "nothing is kept" in text
     assert not Path(f"{file}.tuned.json").exists()
 

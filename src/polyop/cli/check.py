@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import logging
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -45,6 +47,7 @@ def add(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print a report for each operator; return 0, or 1 if a check failed."""
     _allow_several_jax_devices()
+    _quiet_frameworks()
     ok, reports = True, []
     for target in options.targets:
         for bound, samples in _operators(target):
@@ -73,6 +76,13 @@ def run(options: argparse.Namespace) -> int:
 
 _DREW_WRONG = ("inferred specs", "failed")
 """The check, and its result, that fail where drawn inputs have the wrong number of dimensions."""
+
+
+def _quiet_frameworks() -> None:
+    """Keep log lines and warnings of frameworks about themselves out of the output."""
+    os.environ.setdefault("GLOG_minloglevel", "2")  # Paddle's: errors alone
+    logging.getLogger("jax").setLevel(logging.WARNING)  # Paddle shows all that is logged
+    warnings.filterwarnings("ignore", module=r"paddle\.")
 
 
 def _allow_several_jax_devices() -> None:

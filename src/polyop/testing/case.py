@@ -163,6 +163,26 @@ class Case:
             return True  # the function reads data, so a dry run cannot tell; the gradient checks will
         return bool(derived.recorded)
 
+    def need_gradient(self) -> None:
+        """Raise ``NotRunError`` if there is no gradient to check."""
+        if not self.has_gradient:
+            raise NotRunError("no gradient rule")
+        self.need_derivative()
+
+    def need_derivative(self) -> None:
+        """Raise ``NotRunError`` if no rule could give a derivative."""
+        if self.operator.schema.mutates:
+            raise NotRunError("an operator that writes in place has no gradient")
+        if not any(self.floating_outputs() or [True]):
+            raise NotRunError("no output of floating dtype")
+
+    def floating_outputs(self) -> list[bool]:
+        """Return which outputs are of floating dtype; an empty list if only a call tells."""
+        try:
+            return [spec.dtype.is_floating for spec in self.prepare().outputs]
+        except PolyopError:
+            return []  # the checks run into the same error and report it
+
     def attributes(self) -> dict[str, Any]:
         """Return the schema's attributes by name."""
         return attributes(self.operator.schema, self.arguments)

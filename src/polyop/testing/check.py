@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..call.host import host_of
 from ..call.padded import DataSizeError
-from ..core.errors import HostError
+from ..core.errors import HostError, PolyopError
 from ..core.origin import caller
 from ..core.takes import checked_reference
 from . import (
@@ -116,8 +117,21 @@ def _run(row: Check, case: Case) -> Result:
     except BrokenRuleError as problem:
         return Result(row.name, row.host, FAILED, str(problem))
     except Exception as problem:  # noqa: BLE001 - whatever an operator raises is what the check found
-        return Result(row.name, row.host, FAILED, f"it raised {type(problem).__name__}: {problem}")
+        words = f"{_who(problem)} raised {type(problem).__name__}: {problem}"
+        return Result(row.name, row.host, FAILED, words)
     return Result(row.name, row.host, PASSED, remark or "")
+
+
+def _who(problem: Exception) -> str:
+    """Return whose code raised an error: the framework's, this package's, or else that of the operator."""
+    frames = [frame for frame, _ in traceback.walk_tb(problem.__traceback__)]
+    modules = [frame.f_globals.get("__name__") or "" for frame in frames]
+    packages = [module.partition(".")[0] for module in modules]
+    if isinstance(problem, PolyopError) or not {*packages} <= {"polyop", *frameworks.FRAMEWORKS}:
+        return "it"  # code of the author ran
+    if modules[-1].startswith(f"{__package__}."):
+        return "the check itself"
+    return frameworks.FRAMEWORKS.get(packages[-1], "it")
 
 
 def _skip(row: Check, case: Case, absent: dict[str, str | None]) -> str | None:

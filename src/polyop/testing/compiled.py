@@ -17,8 +17,7 @@ def compiled(case: Case, host: str) -> None:
 
 def compiled_gradient(case: Case, host: str) -> None:
     """Compare gradients from a compiled program with eager ones."""
-    if not case.has_gradient or case.operator.schema.mutates:
-        raise NotRunError("no gradient rule")
+    case.need_gradient()
     framework = frameworks.load(host)
     rng = case.rng("compiled gradient")
     cotangents = [rng.standard_normal(x.shape).astype(x.dtype) for x in case.run()]
@@ -50,11 +49,11 @@ def batched(case: Case, host: str) -> str | None:
     return None if case.operator.batch is not None else "by one call per sample"
 
 
-def opcheck(case: Case) -> None:
+def opcheck(case: Case) -> str | None:
     """Run ``torch.library.opcheck`` on the registered operator."""
     from .frameworks import torch_compiler
 
-    torch_compiler.opcheck(case)
+    return torch_compiler.opcheck(case)
 
 
 _COMPILERS = ("torch", "jax", "mindspore", "paddle")

@@ -21,10 +21,7 @@ TRIES = 2  # near a kink of the function a right gradient can fail for one direc
 
 
 def _needs_rule(case: Case) -> None:
-    if not case.has_gradient:
-        raise NotRunError("no gradient rule")
-    if case.operator.schema.mutates:
-        raise NotRunError("an operator that writes in place has no gradient")
+    case.need_gradient()
     if not any(difference.is_floating(value) for _, value in case.tensors()):
         raise NotRunError("no input of floating dtype")
 
@@ -189,8 +186,7 @@ def forward_mode(host: str) -> Callable[[Case], str | None]:
 def _forward_mode(case: Case, host: str) -> str | None:
     if case.operator.jvp is None and not case.has_gradient:
         raise NotRunError("no jvp rule and no gradient rule")
-    if case.operator.schema.mutates:
-        raise NotRunError("an operator that writes in place has no gradient")
+    case.need_derivative()
     case, precision = difference.precise(case)
     push = frameworks.load(host).forward
     cotangents = difference.random_cotangents(case.run(), case.rng("forward mode"))

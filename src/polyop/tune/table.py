@@ -9,7 +9,7 @@ from typing import Any
 from ..bench.table import time_text
 from ..core.texts import aligned
 from ..loops.library.tuned import SAME_BITS
-from .search import OUTCOMES, Outcome, Tried
+from .search import MIN_GAIN, OUTCOMES, Outcome, Tried
 
 HEAD = ("default / it", "median", "model", "values", "schedule")
 SHOWN = 12
@@ -21,7 +21,7 @@ def table(outcome: Outcome) -> Iterator[str]:
     subject = outcome.subject
     yield f"{subject.bound.name} {subject.inputs}"
     tried = f"{len(outcome.tried)} of {outcome.size} schedules tried in {outcome.seconds:.0f} s"
-    yield f"{tried}; default {time_text(outcome.default_seconds)}"
+    yield f"{tried}, {outcome.count('measured')} measured; default {time_text(outcome.default_seconds)}"
     for word, why in OUTCOMES.items():
         if outcome.count(word):
             yield f"  {outcome.count(word):4} {why}"
@@ -44,12 +44,22 @@ def _cells(tried: Tried, outcome: Outcome) -> tuple[str, ...]:
 
 def _choice(outcome: Outcome) -> Iterator[str]:
     if outcome.best is None:
-        yield "the default is the best: nothing is kept"
+        yield f"the default is the best, and nothing is kept: {_why_default(outcome)}"
         return
     median, low, high = outcome.gain
     yield f"the best is {median:.2f} times as fast as the default (10 % - 90 %: {low:.2f} - {high:.2f})"
     yield f"schedule={outcome.best.schedule}"
     yield f"values: {outcome.best.values}"
+
+
+def _why_default(outcome: Outcome) -> str:
+    gains = [1 / one.ratio for one in outcome.tried if one.ratio is not None]
+    if not gains:
+        return "no other schedule was measured"
+    fastest = f"of the {len(gains)} that were measured, the fastest is {max(gains):.2f} times as fast"
+    if max(gains) < MIN_GAIN:
+        return f"{fastest}, and {MIN_GAIN} times is the least that is kept"
+    return f"{fastest} in the median, but not beyond noise"
 
 
 def data(outcome: Outcome) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import paddle
 
 from ...call.bound import BoundOperator
 from ...hosts.paddle import tensors
-from ..case import Array, Case, NotRunError
+from ..case import Array, BrokenRuleError, Case, NotRunError
 from .base import DemoRow
 
 
@@ -78,6 +78,9 @@ def _gradients(
         results = paddle.grad(outputs, [leaves[i] for i in smooth], grads, allow_unused=True)
     except OSError as problem:
         missing = re.search(r"of kernel `(\w+)` is not registered.*?DataType `(\w+)`", str(problem))
+        raised = re.search(r"Error message in backward of .*?=+\s*(\w+: [^\n]*)", str(problem))
+        if raised is not None:
+            raise BrokenRuleError("the gradient rule must not raise", raised[1]) from None
         if missing is None:
             raise
         reason = f"Paddle has no {missing[1]} of {missing[2]} on the CPU, which the rule needs"

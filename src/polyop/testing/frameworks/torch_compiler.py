@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -13,15 +14,29 @@ from ..case import BrokenRuleError, Case, as_list
 from . import torch_tensors
 
 
-def opcheck(case: Case) -> None:
-    """Run ``torch.library.opcheck`` on the registered operator."""
+def opcheck(case: Case) -> str | None:
+    """Run ``torch.library.opcheck`` on the registered operator; return which part of it cannot run.
+
+    Its test of compiled gradients adds up the outputs in place, which PyTorch refuses where the sum begins
+    with integers and goes on with floats.
+    """
     gradients = case.has_gradient and not case.operator.schema.mutates
     args, keywords = case.operator.schema.split(torch_tensors.arguments(case, gradients=gradients))
-    outcomes = torch.library.opcheck(case.bound.torch, args, keywords, raise_exception=False)
+    tests: Sequence[str] = _TESTS
+    remark = None
+    if gradients and case.floating_outputs()[:1] == [False]:
+        tests, remark = _TESTS[:-1], f"without {_TESTS[-1]}: it cannot add up integers and floats"
+    outcomes = torch.library.opcheck(
+        case.bound.torch, args, keywords, test_utils=tests, raise_exception=False
+    )
     for name, outcome in outcomes.items():
         if outcome != "SUCCESS":
             text = str(outcome).strip().splitlines()[0] if str(outcome).strip() else repr(outcome)
             raise BrokenRuleError(f"torch.library.opcheck, {name}, must succeed", text)
+    return remark
+
+
+_TESTS = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
 
 
 def check_symbolic(case: Case, expected: tuple[Spec, ...]) -> None:

@@ -1,0 +1,83 @@
+"""Whose failure a row of ``check`` is: the operator's, the framework's, or that of the check itself."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import polyop
+from polyop.testing import check
+
+torch = pytest.importorskip(
+    "torch", reason="PyTorch is not installed: its half of the checks cannot be shown"
+)
+_numbers = itertools.count()
+
+
+def define(kernel, schema="(Tensor x) -> Tensor", infer="x", **options):
+    return polyop.operator(f"check_errors::op{next(_numbers)}{schema}", kernel, infer=infer, **options)
+
+
+INTEGERS = {
+    "infer": lambda x: (polyop.Spec(x.shape, polyop.dtype("int64"), x.device), x),
+    "schema": "(Tensor x) -> (Tensor, Tensor)",
+}
+
+
+def test_outputs_may_begin_with_integers():
+    op = define(
+        lambda x: (np.argsort(x, -1), x * 2), gradient=lambda x, out, dout: (dout[1] * 2,), **INTEGERS
+    )
+    report = check(op, np.arange(6, dtype=np.float32).reshape(2, 3))
+    opcheck = next(result for result in report.results if result.check == "opcheck")
+    assert (opcheck.status, opcheck.detail) == (
+        "passed",
+        "without test_aot_dispatch_dynamic: it cannot add up integers and floats",
+    )
+
+
+def test_without_an_output_of_floating_dtype_nothing_has_a_gradient():
+    op = define(
+        lambda x: x.astype(np.int64),
+        infer=lambda x: polyop.Spec(x.shape, polyop.dtype("int64"), x.device),
+        gradient=lambda x, out, dout: (None,),
+    )
+    missing = check(op).not_run["no output of floating dtype"]
+    assert set(missing) >= {"gradient", "second order", "forward mode", "compiled, gradient"}
+
+
+def test_whose_code_raised_an_error(monkeypatch):
+    """The operator's author, the framework, and the check itself are told apart."""
+    from polyop.testing.frameworks import torch as calls
+
+    def details(op):
+        return [
+            result.detail for result in check(op, hosts=["numpy", "torch"], raise_on_failure=False).failed
+        ]
+
+    def careless(x, out, dout):
+        raise ValueError("by the author")
+
+    assert "it raised ValueError: by the author" in details(define(lambda x: x * 2, gradient=careless))
+    right = define(lambda x: x * 2, gradient=lambda x, out, dout: (dout * 2,))
+    monkeypatch.setattr(calls, "gradients", lambda case, cotangents: torch.autograd.grad([], []))
+    assert not any(
+        "the check itself" in detail or "PyTorch" in detail for detail in details(right)
+    )  # a test's lambda
+    monkeypatch.setattr(calls, "gradients", torch.nn.functional.softmax)
+    assert "PyTorch raised AttributeError: 'Case' object has no attribute 'softmax'" in details(right)
+    monkeypatch.setattr(calls, "gradients", torch.relu)
+    assert any(detail.startswith("the check itself raised TypeError: relu()") for detail in details(right))
+
+
+def test_an_error_of_a_rule_is_named_in_paddle_too():
+    pytest.importorskip("paddle", reason="Paddle is not installed")
+
+    def careless(x, out, dout):
+        raise ValueError("by the author")
+
+    report = check(
+        define(lambda x: x * 2, gradient=careless), hosts=["numpy", "paddle"], raise_on_failure=False
+    )
+    words = "the gradient rule must not raise, but got ValueError: by the author"
+    assert [r.detail for r in report.failed if r.host == "paddle"] == [words, words]
