@@ -1,0 +1,9 @@
+"""The 100 problems of level 1 of KernelBench as loop kernels: operators of networks, beside PyTorch.
+
+The list is https://github.com/ScalingIntelligence/KernelBench. Its operators and sizes are in rows.py; the loops
+are ours.
+"""
+
+from .rows import PROBLEMS
+
+__all__ = ["PROBLEMS"]
