@@ -81,9 +81,8 @@ def separable_conv2d(x, depth, point, padding: int = 0):
     """A filter for each channel, then a mixture of the channels at each place."""
     height = extent(x.shape[2], depth.shape[2], 1, padding, 1)
     width = extent(x.shape[3], depth.shape[3], 1, padding, 1)
-    y = output_tensor((x.shape[0], point.shape[0], height, width), x.dtype)
+    filtered = allocate((x.shape[0], x.shape[1], height, width), x.dtype)
     for b in range(x.shape[0]):
-        filtered = allocate((x.shape[1], height, width), x.dtype)
         for c in range(x.shape[1]):
             for i in range(height):
                 for j in range(width):
@@ -93,12 +92,14 @@ def separable_conv2d(x, depth, point, padding: int = 0):
                             h, v = i - padding + p, j - padding + q
                             if 0 <= h < x.shape[2] and 0 <= v < x.shape[3]:
                                 total += x[b, c, h, v] * depth[c, 0, p, q]
-                    filtered[c, i, j] = total
+                    filtered[b, c, i, j] = total
+    y = output_tensor((x.shape[0], point.shape[0], height, width), x.dtype)
+    for b in range(x.shape[0]):
         for o in range(point.shape[0]):
             for i in range(height):
                 for j in range(width):
                     total = 0.0
                     for c in range(x.shape[1]):
-                        total += filtered[c, i, j] * point[o, c, 0, 0]
+                        total += filtered[b, c, i, j] * point[o, c, 0, 0]
                     y[b, o, i, j] = total
     return y

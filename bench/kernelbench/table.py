@@ -60,7 +60,8 @@ class Problem:
         """Return the shapes of the inputs."""
         sizes = self.sizes_for(use)
         return [
-            tuple(int(d) if d.isdigit() else sizes[d] for d in text.split()) for text in self.shapes.split(",")
+            tuple(int(d) if d.isdigit() else sizes[d] for d in text.split())
+            for text in self.shapes.split(",")
         ]
 
     def inputs(self, use: Use, dtype: str = "float32") -> tuple[Any, ...]:

@@ -13,7 +13,8 @@ import pytest
 import polyop
 from loop_samples.rows_of_products import compiled, scalar_between, scalar_bound, typed
 from polyop.core.limits import MAX_BLOCK_BYTES
-from polyop.loops.ir.grammar import If
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.grammar import If, Op, walk
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.verify import violations
 from polyop.loops.passes.block_distribution import ROWS
@@ -289,6 +290,30 @@ def test_each_of_several_sizes_has_a_limit():
         r = k * q[:, :1, None]
         p = 5 * np.einsum("ijd,jd->ij", r, k)
         np.testing.assert_array_equal(op(q, k), np.einsum("ij,ijd->id", p, r))
+
+
+def mixture_of_images(x, w):
+    y = output_tensor((x.shape[0], w.shape[0], x.shape[2], x.shape[3]), x.dtype)
+    for b in range(x.shape[0]):
+        square = allocate(x.shape[1:], x.dtype)
+        for c, h, v in grid(x.shape[1:]):
+            square[c, h, v] = x[b, c, h, v] * x[b, c, h, v]
+        for o, h, v in grid(y.shape[1:]):
+            for c in range(x.shape[1]):
+                y[b, o, h, v] += square[c, h, v] * w[o, c]
+    return y
+
+
+def test_three_sizes_have_a_limit():
+    """All three are one condition of two operands each, as the grammar has it."""
+    program = schedule(parse(mixture_of_images, [("float32", 4), ("float32", 2)], {}))
+    assert list(violations(program.kernel)) == []
+    (choice,) = (node for node in program.kernel.body if isinstance(node, If))
+    limits = [e.args[1].value for e in walk(choice.condition) if isinstance(e, Op) and e.name == "<="]
+    assert len(limits) == 3
+    assert MAX_BLOCK_BYTES / 8 < ROWS * 4 * math.prod(limits) <= MAX_BLOCK_BYTES
+    x, w = np.ones((2, 3, 4, 5), np.float32), np.ones((2, 3), np.float32)
+    np.testing.assert_array_equal(polyop.kernel(mixture_of_images)(x, w), np.full((2, 2, 4, 5), 3.0))
 
 
 GROWTH = """

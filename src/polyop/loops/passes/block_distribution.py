@@ -21,6 +21,7 @@ of a call choose.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -135,8 +136,8 @@ def _fits(shared: dict[str, Buffer]) -> Expr:
     for bytes_, sizes in varying:
         limit = int((left / len(varying) / max(bytes_, 1)) ** (1 / len(sizes)))
         limits |= {size: min(limit, limits.get(size, limit)) for size in sizes}
-    tests = tuple(operate("<=", size, Const(limit, INT)) for size, limit in limits.items())
-    return Op("and", tests, BOOL) if len(tests) > 1 else tests[0] if tests else ALWAYS
+    tests = [operate("<=", size, Const(limit, INT)) for size, limit in limits.items()]
+    return functools.reduce(lambda one, other: Op("and", (one, other), BOOL), tests) if tests else ALWAYS
 
 
 def _where_it_fits(fits: Expr, plain: Program, nest: str, blocked: Program, its_nest: str) -> Program:
