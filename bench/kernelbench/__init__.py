@@ -1,6 +1,6 @@
 """The 100 problems of level 1 of KernelBench as loop kernels: operators of networks, beside PyTorch.
 
-The list is https://github.com/ScalingIntelligence/KernelBench. Its operators and sizes are in rows.py; the loops
+The list is https://github.com/ScalingIntelligence/KernelBench. rows.py has its operators and sizes; the loops
 are ours.
 """
 

@@ -1,9 +1,9 @@
-"""Convolutions of one, two and three dimensions. The border is zeros, so an index outside of it is left out."""
+"""Convolutions of one, two and three dimensions. Around an image are zeros, which are left out."""
 # ruff: noqa: F821 - the language's words are not names of this module
 
 from __future__ import annotations
 
-from .windows import Pair, Triple, extent
+from .windows import NO_PAIR, NO_TRIPLE, ONE_PAIR, ONE_TRIPLE, Pair, Triple, extent
 
 
 def conv1d(x, w, stride: int = 1, padding: int = 0, dilation: int = 1, groups: int = 1):
@@ -26,10 +26,10 @@ def conv1d(x, w, stride: int = 1, padding: int = 0, dilation: int = 1, groups: i
 def conv2d(
     x,
     w,
-    bias: "Tensor | None" = None,
-    stride: Pair = Pair(1, 1),
-    padding: Pair = Pair(0, 0),
-    dilation: Pair = Pair(1, 1),
+    bias: Tensor | None = None,
+    stride: Pair = ONE_PAIR,
+    padding: Pair = NO_PAIR,
+    dilation: Pair = ONE_PAIR,
     groups: int = 1,
 ):
     channels, outputs = w.shape[1], w.shape[0] // groups
@@ -55,9 +55,9 @@ def conv2d(
 def conv3d(
     x,
     w,
-    stride: Triple = Triple(1, 1, 1),
-    padding: Triple = Triple(0, 0, 0),
-    dilation: Triple = Triple(1, 1, 1),
+    stride: Triple = ONE_TRIPLE,
+    padding: Triple = NO_TRIPLE,
+    dilation: Triple = ONE_TRIPLE,
     groups: int = 1,
 ):
     channels, outputs = w.shape[1], w.shape[0] // groups
@@ -78,7 +78,7 @@ def conv3d(
 
 
 def separable_conv2d(x, depth, point, padding: int = 0):
-    """A filter for each channel, then a mixture of the channels at each place."""
+    """Filter each channel, then mix the channels at each place."""
     height = extent(x.shape[2], depth.shape[2], 1, padding, 1)
     width = extent(x.shape[3], depth.shape[3], 1, padding, 1)
     filtered = allocate((x.shape[0], x.shape[1], height, width), x.dtype)

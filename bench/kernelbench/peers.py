@@ -12,7 +12,8 @@ import torch.nn.functional as F  # noqa: N812 - its name in PyTorch's own docume
 
 def function(name: str) -> Callable[..., Any]:
     """Return a function of this file, or of PyTorch: ``"torch.relu"``, ``"F.gelu"``."""
-    found: Callable[..., Any] = functools.reduce(getattr, name.split(".")[1:], globals()[name.split(".")[0]])
+    first, *rest = name.split(".")
+    found: Callable[..., Any] = functools.reduce(getattr, rest, globals()[first])
     return found
 
 
@@ -33,7 +34,7 @@ def upper_times_upper(a, b):
 
 
 def upper_times_upper_alone(a, b):
-    """The same, where what is below the diagonals has no gradient."""
+    """Compute the same, where what is below the diagonals has no gradient."""
     return torch.matmul(torch.triu(a), torch.triu(b))
 
 
@@ -42,7 +43,7 @@ def lower_times_lower(a, b):
 
 
 def lower_times_lower_alone(a, b):
-    """The same, where what is above the diagonals has no gradient."""
+    """Compute the same, where what is above the diagonals has no gradient."""
     return torch.matmul(torch.tril(a), torch.tril(b))
 
 
@@ -63,7 +64,7 @@ def swish(x):
 
 
 def hard_sigmoid_exactly(x):
-    """The same as ``F.hardsigmoid``, whose gradient has a sixth in float32."""
+    """Compute the same as ``F.hardsigmoid``, whose gradient in float64 has a sixth in float32."""
     return torch.clamp(x / 6 + 0.5, 0, 1)
 
 

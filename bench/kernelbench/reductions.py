@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 def sum_over_middle(x):
-    """Keeps the dimension, with the size 1."""
+    """Return the sums, with the dimension as one of size 1."""
     y = output_tensor((x.shape[0], 1, x.shape[2]), x.dtype)
     for b in range(x.shape[0]):
         for j in range(x.shape[2]):
@@ -103,7 +103,7 @@ def reverse_cumsum(x):
 
 
 def exclusive_cumsum(x):
-    """The sum of the elements before each."""
+    """Return the sum of the elements before each."""
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):
         for j in range(1, x.shape[1]):

@@ -22,12 +22,13 @@ USES: tuple[Use, ...] = ("listed", "timed", "tested")
 class Problem:
     """One problem.
 
-    ``shapes`` are the dimensions of the inputs, by name or as numbers: ``"m k, k n"``. ``sizes`` has three numbers
-    for each name: of the list, of the list divided for a CPU, and of the tests. ``"m 2048/4 5"`` stands for 2048,
-    512 and 5; ``"m 2048 5"`` is not divided, and ``"m 64"`` is 64 in all three. ``torch`` names the function of
-    PyTorch, or of peers.py, that takes the same inputs and attributes. ``values`` make the inputs; one of them is
-    for all. ``truth`` names another function of which the values and gradients are right, if they are not those of
-    ``torch`` everywhere.
+    ``shapes`` are the dimensions of the inputs, by name or as numbers: ``"m k, k n"``. ``sizes`` has three
+    numbers for each name: of the list, of the list divided for a CPU, and of the tests. ``"m 2048/4 5"`` stands
+    for 2048, 512 and 5; ``"m 2048 5"`` is not divided, and ``"m 64"`` is 64 in all three.
+
+    ``torch`` names the function of PyTorch, or of peers.py, that takes the same inputs and attributes.
+    ``values`` make the inputs; one of them is for all. ``truth`` names another function whose values and
+    gradients are right, if those of ``torch`` are not everywhere.
     """
 
     number: int
@@ -59,17 +60,15 @@ class Problem:
     def shapes_for(self, use: Use) -> list[tuple[int, ...]]:
         """Return the shapes of the inputs."""
         sizes = self.sizes_for(use)
-        return [
-            tuple(int(d) if d.isdigit() else sizes[d] for d in text.split())
-            for text in self.shapes.split(",")
-        ]
+        rows = (text.split() for text in self.shapes.split(","))
+        return [tuple(int(d) if d.isdigit() else sizes[d] for d in row) for row in rows]
 
     def inputs(self, use: Use, dtype: str = "float32") -> tuple[Any, ...]:
         """Return new arrays with the same values each time."""
-        shapes, sizes = self.shapes_for(use), self.sizes_for(use)
+        shapes = self.shapes_for(use)
         makers = self.values if len(self.values) > 1 else self.values * len(shapes)
         return tuple(
-            np.ascontiguousarray(make(shape, dtype, position, sizes))
+            np.ascontiguousarray(make(shape, dtype, position))
             for position, (shape, make) in enumerate(zip(shapes, makers, strict=True))
         )
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from .windows import Pair, Triple, transposed_extent
+from .windows import NO_PAIR, NO_TRIPLE, ONE_PAIR, ONE_TRIPLE, Pair, Triple, transposed_extent
 
 
 def conv_transposed_1d(x, w, stride: int = 1, padding: int = 0, dilation: int = 1):
@@ -23,9 +23,9 @@ def conv_transposed_1d(x, w, stride: int = 1, padding: int = 0, dilation: int = 
 def conv_transposed_2d(
     x,
     w,
-    stride: Pair = Pair(1, 1),
-    padding: Pair = Pair(0, 0),
-    dilation: Pair = Pair(1, 1),
+    stride: Pair = ONE_PAIR,
+    padding: Pair = NO_PAIR,
+    dilation: Pair = ONE_PAIR,
     groups: int = 1,
 ):
     channels, outputs = x.shape[1] // groups, w.shape[1]
@@ -52,9 +52,9 @@ def conv_transposed_2d(
 def conv_transposed_3d(
     x,
     w,
-    stride: Triple = Triple(1, 1, 1),
-    padding: Triple = Triple(0, 0, 0),
-    dilation: Triple = Triple(1, 1, 1),
+    stride: Triple = ONE_TRIPLE,
+    padding: Triple = NO_TRIPLE,
+    dilation: Triple = ONE_TRIPLE,
     groups: int = 1,
     output_padding: int = 0,
 ):

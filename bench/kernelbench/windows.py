@@ -20,6 +20,10 @@ class Triple(NamedTuple):
     w: int = 1
 
 
+ONE_PAIR, NO_PAIR = Pair(1, 1), Pair(0, 0)
+ONE_TRIPLE, NO_TRIPLE = Triple(1, 1, 1), Triple(0, 0, 0)
+
+
 def extent(size, kernel, stride, padding, dilation):
     """Return at how many places a window fits, along one dimension."""
     return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
