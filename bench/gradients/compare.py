@@ -82,12 +82,14 @@ def compare_program(name: str, kind: str, turns: int) -> Times:
     return KINDS[kind](PROGRAMS[name], turns)
 
 
-def agree(program: Gradient, who: str, gradients: list[Any], expected: list[Any]) -> None:
-    """Raise ``RuntimeError`` if two gradients differ."""
-    for one, other in zip(gradients, expected, strict=True):
+def agree(
+    program: Any, who: str, results: list[Any], expected: list[Any], what: str = "the gradient"
+) -> None:
+    """Raise ``RuntimeError`` if two gradients, or other results, of a program differ."""
+    for one, other in zip(results, expected, strict=True):
         far = float(np.max(np.abs(one - other))) / max(float(np.max(np.abs(other))), 1e-30)
         if not far <= TOLERANCE[program.dtype]:
-            raise RuntimeError(f"{program.name}: the gradient of {who} is off by {far:.1e}")
+            raise RuntimeError(f"{program.name}: {what} of {who} is off by {far:.1e}")
 
 
 def in_turn(runs: Mapping[str, Callable[[], Any]], turns: int) -> dict[str, list[float]]:

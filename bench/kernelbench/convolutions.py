@@ -1,5 +1,5 @@
 """Convolutions of one, two and three dimensions. Around an image are zeros, which are left out."""
-# ruff: noqa: F821 - the language's words are not names of this module
+# ruff: noqa: C901, F821 - deep nests; the language's words are not names of this module
 
 from __future__ import annotations
 

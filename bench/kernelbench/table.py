@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -23,8 +23,8 @@ class Problem:
     """One problem.
 
     ``shapes`` are the dimensions of the inputs, by name or as numbers: ``"m k, k n"``. ``sizes`` has three
-    numbers for each name: of the list, of the list divided for a CPU, and of the tests. ``"m 2048/4 5"`` stands
-    for 2048, 512 and 5; ``"m 2048 5"`` is not divided, and ``"m 64"`` is 64 in all three.
+    numbers for each name: of the list, of the list divided for a CPU, and of the tests. ``"m 2048/4 5"`` is
+    2048, 512 and 5; ``"m 2048 5"`` is not divided, and ``"m 64"`` is 64 in all three.
 
     ``torch`` names the function of PyTorch, or of peers.py, that takes the same inputs and attributes.
     ``values`` make the inputs; one of them is for all. ``truth`` names another function whose values and
@@ -41,6 +41,7 @@ class Problem:
     values: tuple[Values, ...] = (around_zero,)
     gradient: bool = True
     truth: str = ""
+    dtype: ClassVar[str] = "float32"
 
     @property
     def title(self) -> str:
@@ -63,7 +64,7 @@ class Problem:
         rows = (text.split() for text in self.shapes.split(","))
         return [tuple(int(d) if d.isdigit() else sizes[d] for d in row) for row in rows]
 
-    def inputs(self, use: Use, dtype: str = "float32") -> tuple[Any, ...]:
+    def inputs(self, use: Use, dtype: str = dtype) -> tuple[Any, ...]:
         """Return new arrays with the same values each time."""
         shapes = self.shapes_for(use)
         makers = self.values if len(self.values) > 1 else self.values * len(shapes)
@@ -76,9 +77,9 @@ class Problem:
         """Return the positions of the inputs that have a gradient."""
         return [i for i, x in enumerate(inputs) if self.gradient and x.dtype.kind == "f"]
 
-    def ours(self) -> Callable[..., Any]:
-        """Return polyop's operator, as a function of the inputs."""
-        return functools.partial(operator(self.kernel), **self.attributes)
+    def ours(self, variant: str = "") -> Callable[..., Any]:
+        """Return polyop's operator, as a function of the inputs; each ``variant`` is compiled by itself."""
+        return functools.partial(operator(self.kernel, variant), **self.attributes)
 
     def theirs(self, *, truth: bool = False) -> Callable[..., Any]:
         """Return PyTorch's function, as a function of the inputs."""
@@ -92,9 +93,9 @@ class Problem:
 
 
 @functools.cache
-def operator(kernel: Callable[..., Any]) -> Any:
+def operator(kernel: Callable[..., Any], variant: str = "") -> Any:
     """Return the operator of a kernel, which several problems share."""
-    return polyop.kernel(name=f"kernelbench::{kernel.__name__}")(kernel)
+    return polyop.kernel(name=f"kernelbench::{kernel.__name__}{variant}")(kernel)
 
 
 def _numbers(listed: str, tested: str = "") -> tuple[int, int, int]:
