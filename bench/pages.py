@@ -44,7 +44,8 @@ def _starts(*words: str) -> Callable[[Line], bool]:
     return lambda line: line["name"].startswith(words)
 
 
-LOOPS, GRADIENTS = _starts("loops:"), _starts("gradients:", "layers:")
+LOOPS, GRADIENTS, KERNELBENCH = _starts("loops:"), _starts("gradients:", "layers:"), _starts("kernelbench:")
+BOTH_WAYS = ", forward + backward"
 SINGLE = ("'s own", "'s own, jitted")
 """How the peers end of which only the best is drawn."""
 
@@ -70,7 +71,19 @@ FAMILIES = (
         "calls",
         "Calls beside the peer",
         "time, as a multiple of the peer's; left of 1 is faster",
-        lambda line: not (LOOPS(line) or GRADIENTS(line) or _is_build(line)),
+        lambda line: not (LOOPS(line) or GRADIENTS(line) or KERNELBENCH(line) or _is_build(line)),
+    ),
+    Family(
+        "kernelbench",
+        "Operators of KernelBench beside PyTorch",
+        "time, as a multiple of PyTorch's; left of 1 is faster",
+        lambda line: KERNELBENCH(line) and BOTH_WAYS not in line["name"],
+    ),
+    Family(
+        "kernelbench_gradients",
+        "Operators of KernelBench with their gradients beside PyTorch",
+        "time, as a multiple of PyTorch's; left of 1 is faster",
+        lambda line: KERNELBENCH(line) and BOTH_WAYS in line["name"],
     ),
     Family(
         "builds",
@@ -206,7 +219,9 @@ def reason(line: Line) -> str:
 def bar_of(line: Line, family: Family) -> svg.Bar:
     """Return the bar of a row."""
     by = line["bar"] if family.of_bar else 1.0
-    name = line["name"].removeprefix("loops: ").removeprefix("gradients: ").removesuffix(", bound")
+    name = line["name"].removesuffix(", bound")
+    for start in ("loops: ", "gradients: ", "kernelbench: "):
+        name = name.removeprefix(start)
     if line["beside"] == "C written by hand":
         name += ", beside C"
     return svg.Bar(

@@ -113,12 +113,23 @@ def test_bars_are_as_long_as_the_numbers_say(pages):
     assert [s + w for s, w in zip(starts[:2], widths[:2], strict=True)] == pytest.approx([one, one], abs=0.02)
 
 
+def test_calls_and_gradients_of_kernelbench_have_a_picture_each(pages):
+    title = "kernelbench: 23 softmax"
+    lines = [line(title, 0.5, bar=None), line(f"{title}, forward + backward", 2.0, bar=None)]
+    assert [pages.family_of(row).name for row in lines] == ["kernelbench", "kernelbench_gradients"]
+    files = page_of(pages, lines)
+    assert set(files) == {
+        "benchmarks.md", "benchmarks/kernelbench.svg", "benchmarks/kernelbench_gradients.svg"
+    }  # fmt: skip
+    assert ">23 softmax<" in files["benchmarks/kernelbench.svg"]
+
+
 def test_the_pictures_of_the_results(pages, run, files):
     pictures = {path: text for path, text in files.items() if path.endswith(".svg")}
-    assert set(pictures) == {
-        f"benchmarks/{name}.svg" for name in (*(f.name for f in pages.FAMILIES), "roofline")
-    }
-    for family in pages.FAMILIES:
+    families = [f for f in pages.FAMILIES if any(pages.family_of(row) is f for row in run["rows"])]
+    assert {"loops", "gradients", "calls", "builds", "roofs"} <= {family.name for family in families}
+    assert set(pictures) == {f"benchmarks/{name}.svg" for name in (*(f.name for f in families), "roofline")}
+    for family in families:
         rows = [row for row in run["rows"] if pages.family_of(row) is family]
         bars = bars_of(pictures[f"benchmarks/{family.name}.svg"])
         assert len(bars) == len(rows) > 0
