@@ -1,5 +1,6 @@
 """The loop kernels of KernelBench's problems compute what PyTorch computes, on each instruction set."""
 
+import importlib.util
 import itertools
 import pathlib
 import subprocess
@@ -62,6 +63,17 @@ def test_the_table_imports_no_torch():
     code = "import sys, kernelbench; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=BENCH, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_the_rows_of_the_benchmark():
+    path = BENCH / "rows" / "kernelbench.py"
+    spec = importlib.util.spec_from_file_location("rows_of_kernelbench", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    rows = module.rows()
+    assert len({row.name for row in rows}) == len(rows) == 100 + 98
+    assert sum(", forward + backward" in row.name for row in rows) == 98
+    assert {row.bar for row in rows} == {None}
 
 
 def tensors(problem, dtype):
