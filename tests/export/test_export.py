@@ -181,7 +181,7 @@ def test_the_manifest(path, capsys):
 
 @polyop.kernel(name="exported::count")
 def count(x):
-    y = output_tensor(x.shape, int64)  # noqa: F821 - words of the language
+    y = output_tensor(x.shape, int64)
     for i in range(x.shape[0]):
         y[i] = x[i] + 1
     return y

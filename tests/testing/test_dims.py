@@ -67,7 +67,7 @@ def accumulate(x, y):
 
 @polyop.kernel
 def loop_matmul(x, w):
-    y = output_tensor((x.shape[0], w.shape[1]), x.dtype)  # noqa: F821
+    y = output_tensor((x.shape[0], w.shape[1]), x.dtype)
     for i in range(x.shape[0]):
         for j in range(w.shape[1]):
             y[i, j] = 0
@@ -78,7 +78,7 @@ def loop_matmul(x, w):
 
 @polyop.kernel
 def loop_running_sum(x):
-    y = output_tensor(x.shape, x.dtype)  # noqa: F821
+    y = output_tensor(x.shape, x.dtype)
     total = 0.0
     for i in range(x.shape[0]):
         total += x[i]
@@ -88,7 +88,7 @@ def loop_running_sum(x):
 
 @polyop.kernel
 def loop_window(x, w):
-    y = output_tensor((x.shape[0] - w.shape[0] + 1,), x.dtype)  # noqa: F821
+    y = output_tensor((x.shape[0] - w.shape[0] + 1,), x.dtype)
     for n in range(y.shape[0]):
         y[n] = 0
         for k in range(w.shape[0]):
@@ -98,7 +98,7 @@ def loop_window(x, w):
 
 @polyop.kernel
 def loop_add(x, y):
-    z = output_tensor(x.shape, x.dtype)  # noqa: F821
+    z = output_tensor(x.shape, x.dtype)
     for n in range(x.shape[0]):
         z[n] = x[n] + y[n]
     return z
