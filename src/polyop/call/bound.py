@@ -24,7 +24,7 @@ from ..core.tracebacks import hide_own, quiet
 from ..core.untraced import untraced
 from ..kernels.base import KernelBase, LoopKernelBase
 from . import presented, record, registry
-from .host import GraphHost, Host, find_host, host_of, load, need, specs, start_early, torch_host
+from .host import GraphHost, Host, find_host, load, need, specs, start_early, torch_host
 from .layout import alias_plan, letter
 from .operator import Operator
 from .own_code import function_of
@@ -467,7 +467,8 @@ class BoundOperator(_core.Call, metaclass=_Definition):
         raise KernelError(self.name, rule, where=f"{kernel}, operator at {self.operator.origin}")
 
 
-def _kinds(tensor: type, values: tuple[Any, ...]) -> str:  # of a traced call's arguments: /kind/kind
+def _kinds(tensor: type, values: tuple[Any, ...]) -> str:
+    """Return the kinds of a traced call's arguments, as a text ``/kind/kind``."""
     return "".join(f"/{kind}" for kind in signature_of(values, lambda value: isinstance(value, tensor)))
 
 
@@ -489,11 +490,6 @@ def register_late(key: str, route: str, kinds: str, names: tuple[str, ...]) -> b
 
 # torch.compile runs the function while it traces, and treats the result as a constant
 register_late._dynamo_marked_constant = True  # type: ignore[attr-defined]  # noqa: SLF001
-
-
-def is_tensor(value: Any) -> bool:
-    """Whether a value is a tensor of any host that is present."""
-    return host_of(value) is not None
 
 
 if record.path():  # calls go through Python, which times them

@@ -198,6 +198,11 @@ for _framework in EARLY:
         Arrival(_framework, _start).wait()
 
 
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor of any host that is present."""
+    return host_of(value) is not None
+
+
 def host_of(value: Any) -> Host | None:
     """Return the host that owns a value, or None."""
     kind: type = type(value)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ...call import registry
-from ...call.bound import BoundOperator, is_tensor
+from ...call.bound import BoundOperator
 from ...call.choose import TARGETS
+from ...call.host import is_tensor
 from ...call.operator import Kernel, Operator
 from ...core import locks
 from ...core.errors import ArgumentTypeError, ArgumentValueError, HostError, UnsupportedError
