@@ -171,6 +171,26 @@ print(clipped_after(np.array([0.5, -2.0, 3.0, -1.0]), 1.0))
 assert clipped_after(np.array([0.5, -2.0, 3.0, -1.0]), 1.0).tolist() == [0.5, -2.0, 1.0, 0.0]
 
 
+# [counted]
+@polyop.kernel
+def reversed_copy(x):
+    y = output_tensor(x.shape, x.dtype)
+    i = 0
+    j = x.shape[0] - 1
+    while i <= j:  # a parallel loop in lanes, as polyop explain says
+        y[i] = x[j]
+        y[j] = x[i]
+        i += 1
+        j -= 1
+    return y
+
+
+print(reversed_copy(np.arange(5.0)))
+# [/counted]
+assert reversed_copy(np.arange(5.0)).tolist() == [4, 3, 2, 1, 0]
+assert reversed_copy(np.arange(0.0)).size == 0
+
+
 # [rows]
 @polyop.kernel
 def layer_norm(x, w, b):

@@ -27,7 +27,7 @@ from . import shipped_index
 FOLDER = "__polyop__"
 FORMAT = 1
 """Goes up when the layout of the index changes."""
-MEANING = 3
+MEANING = 4
 """Goes up when the meaning or the digest of a typed kernel changes, or the way to call its library. Libraries
 of another level are refused, with that reason."""
 GRADIENT = "__backward"
