@@ -78,7 +78,7 @@ def test_the_passes_of_a_derived_form_come_first(file, capsys, form):
             ["--input", "float32[8]", "--derived", "gradient", "--print-after", "all"],
             "--derived: must be one of backward, checkpointed, saving",
         ),
-        ("doubled", ["--print-after", "all"], "give them in order: --input 'float32[2, 3]'"),
+        ("doubled", ["--print-after", "all"], "give them in order: --input 'float32[2]'"),
         ("plain", ["--input", "float32[8]", "--time-passes"], "only loop kernels have passes"),
     ],
 )
