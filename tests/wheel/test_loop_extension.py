@@ -266,6 +266,42 @@ def test_signatures():
     assert signatures["h"] == [((("int8", 1), None), ("mean", int)), ((None,), ("sum",))]
 
 
+TOLD = """
+import polyop
+
+
+@polyop.kernel
+def picked(x, at):
+    y = output_tensor((at.shape[0],), x.dtype)
+    for i in range(at.shape[0]):
+        y[i] = x[at[i], 0] * 2
+    return y
+
+
+@polyop.kernel
+def centred(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] - sum(x[i])
+    return y
+"""
+
+
+def test_dimensions_that_uses_tell_need_not_be_written(tmp_path):
+    file = tmp_path / "toldops" / "kernels.py"
+    file.parent.mkdir()
+    file.write_text(TOLD)
+    extension = LoopExtension("toldops.kernels", {"picked": "float64[...], int64[...]", "centred": "T[:,:]"})
+    assert len(compile_module(extension, file, tmp_path)) == 3
+    kernel = importlib.import_module("toldops.kernels").picked.operator.kernels[0]
+    typed = kernel.typed([Spec((3, 2), dtype("float64")), Spec((4,), dtype("int64"))], {})
+    assert shipped.find(typed, precise=False, checked=False, device="cpu").path
+    words = r"centred: nothing says how many dimensions x has, but got float32\[\.\.\.\]"
+    with pytest.raises(ArgumentValueError, match=words) as caught:
+        compile_module(LoopExtension("toldops.kernels", {"centred": "T[...]"}), file, tmp_path)
+    assert "write a colon for each, as in float32[:,:]" in str(caught.value)
+
+
 CHOICES = """
 import polyop
 

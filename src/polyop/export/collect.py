@@ -16,7 +16,7 @@ from ..kernels.loop.kernel import LoopKernel
 from ..kernels.source import SourceKernel
 from ..rules.loops.gradient import GradientRule
 from ..wheel.signatures import Signature, check_dtype, is_general, signature
-from .loops import compile_gradient, compile_loops, numbers_of, specs_of
+from .loops import compile_gradient, compile_loops, numbers_of
 from .operator import ExportedOperator, SourceFile
 from .shapes import from_dims, matching, names_of, same_as
 from .sources import files_of, kernel_of
@@ -161,10 +161,10 @@ def _signatures(
     """Return the signatures that were given, else one for each dtype with the ranks that are known."""
     subject = f"export: {operator.name}"
     names = [one.name for one in kernel.declared_dtypes] or list(dtypes)
+    ranks = ranks_of(operator)
     if texts:
         every = (signature(subject, text, name) for text in texts for name in names)
-        return list(dict.fromkeys(every))
-    ranks = ranks_of(operator)
+        return list(dict.fromkeys(one.with_ranks(subject, ranks, operator.origin) for one in every))
     unknown = [name for name, rank in ranks.items() if rank is None]
     if unknown or not ranks:
         rule = f"is a loop kernel, and nothing says how many dimensions {' and '.join(unknown) or 'it'} has"
@@ -172,7 +172,7 @@ def _signatures(
     signatures = [Signature(tuple((name, rank or 0) for rank in ranks.values())) for name in names]
     if operator.dims is None:
         try:
-            kernel.typed(specs_of(signatures[0]), numbers_of(operator.schema))
+            kernel.typed(signatures[0].specs(), numbers_of(operator.schema))
         except PolyopError as problem:
             rule = f"by its loops {described(ranks)}; with one dtype for all tensors it is refused: {problem}"
             hint = _signature_hint(operator)

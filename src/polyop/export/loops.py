@@ -13,7 +13,6 @@ from ..core.dtypes import dtype
 from ..core.errors import FallbackWarning, GradientError, UnsupportedError
 from ..core.parse import parse
 from ..core.schema import Argument, Schema
-from ..core.spec import Spec
 from ..kernels.loop.derived import BackwardKernel
 from ..kernels.loop.kernel import LoopKernel, tensors_of
 from ..loops.ir.grammar import Kernel
@@ -46,7 +45,7 @@ def compile_loops(
     """
     kernels, files, loops = [], [], loops.of_all_values()
     for number, signature in enumerate(signatures):
-        typed = loops.typed(specs_of(signature), numbers_of(schema))
+        typed = loops.typed(signature.specs(), numbers_of(schema))
         unique = replace(typed, name=f"{schema.qualified_name.replace('::', '_')}_{number}")
         kernels.append(_kernel(unique, schema, tensors_of(typed), checks))
         files += _files(unique, loops)
@@ -80,7 +79,7 @@ def _adjoints(backward: BackwardKernel, schema: Schema, signatures: Sequence[Sig
     for signature in signatures:
         try:
             present = (True,) * int(backward.base.results)
-            adjoint = backward.adjoint(specs_of(signature), numbers_of(schema), present).kernel
+            adjoint = backward.adjoint(signature.specs(), numbers_of(schema), present).kernel
         except GradientError as error:
             problem = problem or error
             continue
@@ -143,11 +142,6 @@ def _files(kernel: Kernel, loops: LoopKernel) -> list[SourceFile]:
         return [SourceFile(store_code(text, "c"), "c", flags, instead=again) for text in texts]
 
     return with_fallback(placed, options, printed)
-
-
-def specs_of(signature: Signature) -> list[Spec]:
-    rows = [row for row in signature.tensors if row is not None]
-    return [Spec((0,) * rank, dtype(name)) for name, rank in rows]
 
 
 def numbers_of(schema: Schema) -> Mapping[str, Any]:

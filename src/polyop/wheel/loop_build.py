@@ -19,7 +19,6 @@ from typing import Any
 from ..build import build, compilers
 from ..build.sources import store_code
 from ..core.abi import ABI_VERSION
-from ..core.dtypes import dtype
 from ..core.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -27,7 +26,6 @@ from ..core.errors import (
     FallbackWarning,
     ScheduleError,
 )
-from ..core.spec import Spec
 from ..define.kernel_operator import KernelOperator
 from ..define.kernel_options import options as options_of
 from ..kernels.loop.derived import BackwardKernel
@@ -92,12 +90,14 @@ def _kernels(
 ) -> Iterator[tuple[Kernel, Options]]:
     """Yield each kernel of a function for a signature, and how it is compiled."""
     parsed, numbers = outline(function), _numbers(extension, function, signature)
+    ranks = {one: parsed.ranks.get(one) for one in parsed.parameters if one in parsed.tensors}
+    subject, where = f"LoopExtension {extension.name}: {name}", f"{parsed.file}:{parsed.line}"
+    specs = signature.with_ranks(subject, ranks, where).specs()
     given = options_of(function)
     how = Options(isa.PORTABLE, given["precise"], schedule=given["schedule"])
     attributes = parsed.parameters[len(signature.tensors) :]
     schedules = {name: given[name] for name in ("schedule", "derived_schedules")}
     base = LoopKernel(function, attributes, given["precise"], **schedules, for_all_values=True)
-    specs = [None if one is None else Spec((0,) * one[1], dtype(one[0])) for one in signature.tensors]
     yield base.typed(specs, numbers), how
     if name in extension.gradients:
         backward = BackwardKernel.of(base)

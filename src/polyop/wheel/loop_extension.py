@@ -16,7 +16,8 @@ class LoopExtension(Extension):  # type: ignore[misc]
     ``name``       the module, such as ``myops.kernels``. It is imported when the wheel is built.
     ``functions``  a signature, or a list of them, for the name of each function to compile:
                    ``{"scale": "T[:,:], float"}``. A tensor is a dtype with a colon for each dimension, a
-                   number is ``int``, ``float`` or ``bool``. An optional tensor that is missing is ``None``,
+                   number is ``int``, ``float`` or ``bool``. ``T[...]`` has the dimensions
+                   that uses in the loops tell. An optional tensor that is missing is ``None``,
                    and a string is its value: ``"T[:], None, 'mean'"``. The last numbers may be left out
                    if they have defaults.
     ``dtypes``     the dtypes that ``T`` stands for.
