@@ -103,10 +103,10 @@ class NumpyHost:
         if isinstance(operator.gradient, Rule) and operator.gradient.is_recorded:
             return self._recorded(bound, arguments)
         outputs = self.call(bound, arguments)
-        plain = map_tensors(operator, arguments, _without_subclass)
+        plain = map_tensors(operator, arguments, lambda name, value, argument: _plain(value))
 
         def pullback(grads: tuple[Any, ...]) -> tuple[Any, ...]:
-            input_grads = apply_rule(operator, plain, outputs, grads)
+            input_grads = apply_rule(operator, plain, outputs, tuple(map(_plain, grads)))
             check_gradients(operator, plain, input_grads)
             return input_grads
 
@@ -154,8 +154,7 @@ class NumpyHost:
         return array_api_compat.numpy
 
 
-def _without_subclass(name: str, value: Any, argument: Argument) -> Any:
-    del name, argument
+def _plain(value: Any) -> Any:
     return np.asarray(value) if isinstance(value, np.ndarray) else value
 
 
