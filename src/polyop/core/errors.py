@@ -49,7 +49,8 @@ class PolyopError(Exception):
         if hint:
             text += f"\n  {hint}"
         super().__init__(printable(text))
-        self.subject, self.rule, self.seen, self.hint = subject, rule, seen, hint
+        self.subject, self.rule, self.hint = str(subject), rule, hint  # texts: errors are pickled
+        self.seen = None if seen is None else str(seen)
         for adapt in _adapters:
             adapt(self)
 
