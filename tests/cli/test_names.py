@@ -1,0 +1,80 @@
+"""Names that do not exist: the command says which was meant."""
+
+import sys
+
+import pytest
+
+from polyop.cli.main import main
+
+LOOPS = """
+import polyop
+
+@polyop.kernel
+def wave(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i]
+    return y
+
+@polyop.kernel
+def heat(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = 2 * x[i]
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["bech"], "polyop: error: there is no verb 'bech'; did you mean 'bench'?"),
+        (["xyzzy"], "there is no verb 'xyzzy'; they are demo, build, check, "),
+        (["--vresion"], "unrecognized arguments: --vresion; did you mean '--version'?"),
+        (
+            ["explain", "a.py", "f", "--inputt", "float32[2]"],
+            "polyop explain: error: unrecognized arguments: --inputt float32[2]; did you mean '--input'?",
+        ),
+        (["explain", "a.py", "f", "--xyzzy=3"], "unrecognized arguments: --xyzzy=3\n"),
+    ],
+)
+def test_verbs_and_options(capsys, arguments, words):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["explain", "report", "bench"])
+@pytest.mark.parametrize("name", ["wavee", "names_of_loops::wavee"])
+def test_loop_kernels_that_were_not_called_yet_are_named(tmp_path, capsys, verb, name):
+    path = tmp_path / "names_of_loops.py"
+    path.write_text(LOOPS)
+    inputs = ["-o", "x.html"] if verb == "report" else []
+    assert main([verb, str(path), name, "--input", "float32[2]", *inputs]) == 1
+    meant = name[:-1]
+    words = f"polyop {verb}: names_of_loops: has no operator {name!r}\n  did you mean {meant!r}? it has "
+    problem = capsys.readouterr().err
+    assert words in problem and "names_of_loops::wave, names_of_loops::heat" in problem
+
+
+def test_check_names_operators_too(tmp_path, capsys):
+    path = tmp_path / "names_to_check.py"
+    path.write_text(LOOPS)
+    assert main(["check", f"{path}:waave"]) == 1
+    assert "has no operator 'waave'\n  did you mean 'wave'?" in capsys.readouterr().err
+
+
+def test_a_project_may_be_named_with_hyphens(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "my-operators"]) == 0
+    assert "the package and the folder are called my_operators" in capsys.readouterr().out
+    assert (tmp_path / "my_operators" / "src" / "my_operators" / "__init__.py").is_file()
+
+
+def test_an_error_names_its_verb_once(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["completion", "bash"]) == 1
+    assert capsys.readouterr().err == (
+        "polyop completion: needs shtab, which is not installed\n  pip install shtab\n"
+    )
