@@ -88,7 +88,7 @@ def test_an_error_of_the_operator(lib):
         lib.muladd(a, b[:2], 0.5)
 
 
-@pytest.mark.parametrize("option", ["namespaces", "docs", "dims"])
+@pytest.mark.parametrize("option", ["namespaces", "docs"])
 def test_options_that_pytorch_has_decided(lib, option):
     with pytest.raises(ArgumentValueError, match=rf"registers its operators in PyTorch, .* no {option}="):
         polyop.load_library(lib.path, **{option: {}})
@@ -246,3 +246,34 @@ def test_a_library_is_tried_until_it_can_be_loaded(tmp_path, monkeypatch, code, 
         with pytest.raises(LibraryError, match=message) if message else contextlib.nullcontext():
             trial.try_elsewhere(tmp_path / "lib.so", "0123abcd", caller())
     assert len(tries) == (2 if code else 1)
+
+
+VMAPPED = f"""
+import numpy as np, torch, jax, polyop, sys, warnings
+warnings.simplefilter("always")
+dims = {{"muladd": {{"dims": "n, n -> n", "parallel": "n"}}, "torchlib::halved": "... -> ..."}}
+library = polyop.load_library({tuple(map(str, FILES))!r}, dims=dims if sys.argv[1] == "dims" else None)
+x = np.arange(12.0, dtype=np.float32).reshape(4, 3)
+t = torch.from_numpy(x)
+for _ in range(3):
+    square = lambda a: library.muladd(a, a, 0.5)
+    np.testing.assert_array_equal(jax.vmap(square)(x), x * x + 0.5)
+    np.testing.assert_array_equal(jax.vmap(lambda a, b: library.muladd(a, b, 0.5), (1, None))(x, x[:, 0]),
+                                  (x * x[:, :1] + 0.5).T)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(library.halved))(x), x / 2)
+    if sys.argv[1] == "dims":
+        np.testing.assert_array_equal(torch.vmap(square)(t), x * x + 0.5)
+        np.testing.assert_array_equal(torch.vmap(torch.vmap(square))(t.reshape(2, 2, 3)).reshape(4, 3), x * x + 0.5)
+        np.testing.assert_array_equal(torch.vmap(library.halved, 1)(t), x.T / 2)
+"""
+
+
+@pytest.mark.slow
+def test_vmap_by_dims_is_one_call_and_without_them_a_loop_that_is_said_once(lib):
+    for how, loops in (("dims", 0), ("none", 2)):
+        done = subprocess.run(
+            [sys.executable, "-c", VMAPPED, how], capture_output=True, text=True, check=False, timeout=300
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert "performance drop" not in done.stderr
+        assert done.stderr.count("vmap runs one call per sample") == loops, done.stderr[-2000:]

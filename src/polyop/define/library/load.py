@@ -101,8 +101,8 @@ def load_library(
         with locks.define:
             return load_exported(path, dict(namespaces or {}), docs or {}, origin)
     if is_torch_library(path):
-        registered = {"namespaces": namespaces, "docs": docs, "dims": dims}
-        return load_torch_library(path, registered, infer or {}, origin)
+        registered = {"namespaces": namespaces, "docs": docs}
+        return load_torch_library(path, registered, infer or {}, dims, origin)
     _no_infer(path, infer, origin)
     identity = tuple(map(os.path.realpath, paths))  # of a loop of links, too
     with locks.define:

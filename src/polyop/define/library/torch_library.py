@@ -13,16 +13,21 @@ from ...binary.elf import read
 from ...binary.file_kind import file_problem, subject_of
 from ...call.bound import BoundOperator
 from ...core import locks
+from ...core.dims.infer import infer_from_dims
 from ...core.errors import ArgumentValueError, LibraryError, UnsupportedError
 from ...core.infer import FromSpecs
 from ...core.origin import Origin
 from ...kernels.module.registrations import ENTRY
 from ...providers.aten import aten
 from ...providers.aten.registered import registers_in_torch, torch_operators
+from ...rules.dims import DimsBatch
+from ..module.dims import read_all
 from .opened import OperatorLibrary
 from .trial import try_elsewhere
 
 _loaded: dict[str, OperatorLibrary] = {}  # by the digest of the file: PyTorch loads a library once
+_batched: dict[str, Any] = {}
+"""What holds the registration of the rule of ``dims=``, by the operator's name."""
 
 
 def is_torch_library(path: Path) -> bool:
@@ -34,9 +39,9 @@ def is_torch_library(path: Path) -> bool:
 
 
 def load_torch_library(
-    path: Path, options: Mapping[str, Any], infer: Mapping[str, Any], origin: Origin
+    path: Path, options: Mapping[str, Any], infer: Mapping[str, Any], dims: Any, origin: Origin
 ) -> OperatorLibrary:
-    """Return the operators that a library registers in PyTorch, with infer rules of the caller for some.
+    """Return the operators that a library registers in PyTorch, with rules of the caller for some.
 
     Raises ``ArgumentValueError`` for ``options`` that are not None, and for an infer rule of an operator that
     the library does not have; ``InferError`` for a rule of another type; ``HostError`` without PyTorch, and
@@ -57,6 +62,7 @@ def load_torch_library(
             _loaded[digest] = _open(path, subject, origin)
         library = _loaded[digest]
         _set_rules(library, infer, subject, origin)
+        _set_dims(library, dims, origin)
         return library
 
 
@@ -74,6 +80,41 @@ def _set_rules(library: OperatorLibrary, infer: Mapping[str, Any], subject: str,
     rules = [(bound, FromSpecs(rule, bound.schema)) for bound, rule in found]
     for bound, from_specs in rules:
         bound.update(dataclasses.replace(bound.operator, infer=from_specs))
+
+
+def _set_dims(library: OperatorLibrary, dims: Any, origin: Origin) -> None:
+    """Give operators their dimensions, and ``vmap`` in one call by these, in PyTorch too."""
+    operators = {name: one for one in library for name in (one.schema.name, one.schema.qualified_name)}
+    schemas = {name: operator.schema for name, operator in operators.items()}
+    for name, one in read_all(f"{library.path.name}: dims", dims, schemas, {}, origin).items():
+        bound, notation, dtypes = operators[name], one.dims, one.infer
+        if bound.operator.dims == notation:
+            continue
+        rules: dict[str, Any] = {"dims": notation, "batch": DimsBatch(bound.schema, notation)}
+        if dtypes is not None or not _has_kernel(bound.torch.name(), "Meta"):
+            rules["infer"] = infer_from_dims(notation, bound.schema, dtypes)
+        bound.update(dataclasses.replace(bound.operator, **rules))
+        _register_vmap(bound)
+
+
+def _register_vmap(bound: BoundOperator) -> None:
+    """Register the rule of ``dims=`` in PyTorch, unless the operator has a rule there."""
+    import torch
+
+    from ...hosts.torch.batch import register_rule
+
+    overload = bound.torch
+    name = overload.name()
+    if name in _batched or _has_kernel(name, "FuncTorchBatched"):
+        return
+    _batched[name] = torch.library.Library(overload.namespace, "IMPL")
+    register_rule(bound, overload, _batched[name], name.partition("::")[2])
+
+
+def _has_kernel(name: str, key: str) -> bool:
+    import torch
+
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(name, key))  # noqa: SLF001 - no public name
 
 
 def _open(path: Path, subject: str, origin: Origin) -> OperatorLibrary:

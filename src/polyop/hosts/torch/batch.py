@@ -14,6 +14,7 @@ from ...call.prepare import normalise
 from ...core.arguments import bind
 from ...core.errors import GradientError
 from ...core.untraced import untraced
+from ...rules.dims import DimsBatch
 from . import tensors
 from .layout import Layout
 
@@ -42,8 +43,8 @@ def _packed(layout: Layout, outputs: list[Any], dims: list[Any]) -> tuple[Any, A
     return (tuple(outputs), tuple(dims)) if outputs else (None, None)
 
 
-def register_loop(bound: BoundOperator, overload: Any, library: Any, name: str) -> None:
-    """Register the per-sample loop for an operator that writes in place.
+def register_rule(bound: BoundOperator, overload: Any, library: Any, name: str) -> None:
+    """Register the rule of an operator that writes in place, a loop, or of PyTorch's operator with ``dims=``.
 
     ``torch.library.register_vmap`` refuses tensors that are passed by keyword, as ``out=``: its helper looks
     for batches among positional arguments. Here all arguments are bound to their positions first.
@@ -56,6 +57,10 @@ def register_loop(bound: BoundOperator, overload: Any, library: Any, name: str) 
             if argument.type.writes and dim is None:
                 rule = f"argument {argument.name} is written in place, and has no batch dimension"
                 raise GradientError(bound.name, f"vmap: {rule}", hint="batch it, or return a new tensor")
+        by_dims = _by_dims(bound, unbatched, dims, arguments)
+        if by_dims is not NotImplemented:
+            outputs, axes = batching.rule_outputs(bound.operator, by_dims, None, info.batch_size)
+            return _packed(layout, outputs, axes)
         flat_dims: list[Any] = []
         for value, dim, is_list in zip(arguments, dims, layout.is_list, strict=True):
             if is_list and value is not None:
@@ -79,6 +84,15 @@ def register_loop(bound: BoundOperator, overload: Any, library: Any, name: str) 
         return custom_function_call_vmap_helper(interpreter, rule, unbatched, *arguments)
 
     library.impl(name, batched, "FuncTorchBatched", with_keyset=True)
+
+
+def _by_dims(bound: BoundOperator, call: Any, dims: Any, arguments: Any) -> Any:
+    """Return what the rule of ``dims=`` answers, ``NotImplemented`` without one."""
+    rule = bound.operator.batch
+    if bound.schema.mutates or not isinstance(rule, DimsBatch):
+        return NotImplemented
+    run = BatchedCall(bound.operator, lambda batched: tensors.as_outputs(call(*batched)))
+    return rule(dims, arguments, run)
 
 
 def _loop(layout: Layout, overload: Any, size: int, dims: Any, flat: Any) -> tuple[Any, Any]:

@@ -145,7 +145,7 @@ def _implement(bound: BoundOperator, library: Any, overload: Any) -> None:
     torch.library.register_fake(full, fake, lib=library, allow_override=True)
     if schema.mutates:
         _implement_mutation(bound, library, overload, name)
-        batch.register_loop(bound, overload, library, name)
+        batch.register_rule(bound, overload, library, name)
     else:
         make = recorded.make_traced if recorded.recorded(bound) else function.make
         apply, front = make(bound, overload)
@@ -165,7 +165,8 @@ def _fake(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
     def spec(name: str, value: Any, _: Any) -> Spec:
         if (value.device.type == "meta") != (where.type == "meta"):  # the outputs would never be written
             rule = f"must be on {where}, as the first tensor is"
-            raise ArgumentTypeError(f"{operator.name}: argument {name}", rule, str(value.device))
+            shown = operator.part_of or operator.name
+            raise ArgumentTypeError(f"{shown}: argument {name}", rule, str(value.device))
         return spec_of(tensors, operator, name, value)
 
     specs = map_tensors(operator, arguments, spec)
