@@ -19,15 +19,13 @@ from ...core.infer import FromSpecs
 from ...core.origin import Origin
 from ...kernels.module.registrations import ENTRY
 from ...providers.aten import aten
-from ...providers.aten.registered import registers_in_torch, torch_operators
+from ...providers.aten.registered import has_kernel, register_vmap, registers_in_torch, torch_operators
 from ...rules.dims import DimsBatch
 from ..module.dims import read_all
 from .opened import OperatorLibrary
 from .trial import try_elsewhere
 
 _loaded: dict[str, OperatorLibrary] = {}  # by the digest of the file: PyTorch loads a library once
-_batched: dict[str, Any] = {}
-"""What holds the registration of the rule of ``dims=``, by the operator's name."""
 
 
 def is_torch_library(path: Path) -> bool:
@@ -91,30 +89,10 @@ def _set_dims(library: OperatorLibrary, dims: Any, origin: Origin) -> None:
         if bound.operator.dims == notation:
             continue
         rules: dict[str, Any] = {"dims": notation, "batch": DimsBatch(bound.schema, notation)}
-        if dtypes is not None or not _has_kernel(bound.torch.name(), "Meta"):
+        if dtypes is not None or not has_kernel(bound.torch.name(), "Meta"):
             rules["infer"] = infer_from_dims(notation, bound.schema, dtypes)
         bound.update(dataclasses.replace(bound.operator, **rules))
-        _register_vmap(bound)
-
-
-def _register_vmap(bound: BoundOperator) -> None:
-    """Register the rule of ``dims=`` in PyTorch, unless the operator has a rule there."""
-    import torch
-
-    from ...hosts.torch.batch import register_rule
-
-    overload = bound.torch
-    name = overload.name()
-    if name in _batched or _has_kernel(name, "FuncTorchBatched"):
-        return
-    _batched[name] = torch.library.Library(overload.namespace, "IMPL")
-    register_rule(bound, overload, _batched[name], name.partition("::")[2])
-
-
-def _has_kernel(name: str, key: str) -> bool:
-    import torch
-
-    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(name, key))  # noqa: SLF001 - no public name
+        register_vmap(bound)
 
 
 def _open(path: Path, subject: str, origin: Origin) -> OperatorLibrary:

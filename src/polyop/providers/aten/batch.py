@@ -14,6 +14,7 @@ from ...call.batching import warn_of_loop
 from ...core.schema import MISSING, Schema
 from .function import TorchFunction
 from .names import derived_namespace
+from .registered import has_kernel
 
 Dims = tuple[Any, ...]
 """The batch dimension of each argument, or None; a tuple of these for a list of tensors."""
@@ -50,7 +51,6 @@ def _loops(function: Any) -> bool:
     """Whether ``torch.vmap`` would call an operator for each sample, and say so in each call."""
     if not isinstance(function, torch._ops.OpOverload) or function.namespace == "aten":
         return False
-    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     keys = ("FuncTorchBatched", "FuncTorchBatchedDecomposition")
     return not any(has_kernel(function.name(), key) for key in keys)
 
