@@ -45,7 +45,7 @@ def test_the_table():
         assert all(row.keys() == names for row in sizes.values()), problem.title
         assert all(sizes["timed"][name] <= sizes["listed"][name] for name in names)
         assert problem.factor >= 1
-        assert sum(map(np.prod, problem.shapes_for("timed"))) < 32e6, "too much for a CPU"
+        assert sum(map(np.prod, problem.shapes_for("timed"))) < 36e6, "too much for a CPU"
         assert callable(peers.function(problem.torch))
 
 
