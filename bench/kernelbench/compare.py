@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from gradients.compare import agree, in_turn
+from gradients.compare import agree, in_turn, timed
 from gradients.table import incoming
 from loops.compare import Times
 
 from .table import Problem
+
+LIMIT_S = 20
+"""For a row, compiled: some of the loops take a hundred times as long as the peer."""
 
 
 def compare_problem(number: int, gradient: bool, turns: int) -> Times:
@@ -24,8 +27,14 @@ def compare_problem(number: int, gradient: bool, turns: int) -> Times:
     what = "the gradient" if gradient else "the result"
     agree(problem, "polyop", arrays(runs["polyop"]()), arrays(right()), what)
     times = Times(problem.title, 0.0, "")
-    times.seconds.update(in_turn(runs, turns))
+    times.seconds.update(in_turn(runs, turns_within(LIMIT_S, runs, turns)))
     return times
+
+
+def turns_within(limit_s: float, runs: Mapping[str, Callable[[], Any]], turns: int) -> int:
+    """Return as many turns as the limit allows, at least 3. A turn runs each call twice, once untimed."""
+    of_one = 2 * sum(timed(run, 1) for run in runs.values())
+    return max(min(turns, 3), min(turns, int(limit_s / of_one)))
 
 
 def calls(problem: Problem, function: Callable[..., Any]) -> Callable[[], Sequence[Any]]:

@@ -19,6 +19,15 @@ def between(low: float, high: float) -> Values:
 
 
 around_zero = between(-1, 1)
+CORNERS = (-3, -1, 0, 1, 3)
+"""Where the derivatives of activations jump; what they are there is a convention."""
+
+
+def off_corners(shape: Shape, dtype: str, position: int) -> Any:
+    """Return values from -4 to 4 but for the corners."""
+    values = spread(shape, dtype, -4, 4, position)
+    values[np.isin(values, CORNERS)] += 0.5
+    return values
 
 
 def symmetric(shape: Shape, dtype: str, position: int) -> Any:

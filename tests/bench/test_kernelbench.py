@@ -5,6 +5,7 @@ import itertools
 import pathlib
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ sys.path.insert(0, str(BENCH))
 torch = pytest.importorskip("torch", reason="PyTorch's functions are what the kernels are compared with")
 
 from gradients.table import incoming  # noqa: E402 - beside the benchmarks
-from kernelbench import PROBLEMS, compare, peers  # noqa: E402 - same
+from kernelbench import PROBLEMS, compare, peers, values  # noqa: E402 - same
 from kernelbench.table import USES  # noqa: E402 - same
 
 from polyop.loops.targets import isa  # noqa: E402 - after the path
@@ -115,6 +116,19 @@ def test_both_have_the_same_number_of_turns(gradient, monkeypatch):
     monkeypatch.setattr(type(PROBLEMS[14]), "shapes_for", lambda self, use: [(9, 9), (9, 9)])
     times = compare.compare_problem(14, gradient, 3)
     assert {who: len(seconds) for who, seconds in times.seconds.items()} == {"polyop": 3, "PyTorch": 3}
+
+
+def test_a_slow_row_has_fewer_turns():
+    runs = {"polyop": lambda: time.sleep(0.005), "PyTorch": lambda: None}
+    assert compare.turns_within(20, runs, 9) == 9
+    assert compare.turns_within(0.001, runs, 9) == 3
+    assert compare.turns_within(0.001, runs, 2) == 2
+
+
+def test_activations_have_no_input_where_their_derivative_jumps(monkeypatch):
+    assert all(PROBLEMS[n].values == (values.off_corners,) for n in (19, 20, 27, 28, 31, 32))
+    monkeypatch.setattr(values, "spread", lambda shape, dtype, *_: np.arange(-4, 4, dtype=dtype))
+    assert list(PROBLEMS[19].inputs("tested")[0]) == [-4, -2.5, -2, -0.5, 0.5, 1.5, 2, 3.5]
 
 
 def test_results_that_differ_are_not_timed(monkeypatch):
