@@ -15,6 +15,7 @@ import released_operators
 import torch
 
 import polyop
+from polyop.loops.library.shipped import MEANING
 
 HERE = pathlib.Path(__file__).parent
 SETUP = """\
@@ -88,4 +89,5 @@ if __name__ == "__main__":
     for make in (exported_library, wheel, of_jax, of_torch):
         make(folder)
     facts = {"polyop": polyop.__version__, "torch": torch.__version__, "jax": jax.__version__}
+    facts["level of loop kernels"] = MEANING
     (folder / "made-with.json").write_text(json.dumps(facts, indent=2) + "\n")
