@@ -344,11 +344,12 @@ class _WrittenOut:
         """Return the expression without counters: a number that fits into its type needs no cast to it."""
         match expr:
             case Var(name=name) if name in self.values:
-                return _typed(self.values[name], self.found.counters[name].update.type)
+                to = self.found.counters[name].update.type
+                return self.values[name] if to.dtype == "int64" else _typed(self.values[name], to)
             case Op(name="cast", args=(Op(name="cast", args=(inner,)),)) if (
                 expr.type.dtype == "int64" and inner in self.exact
             ):
-                return _typed(inner, expr.type)
+                return inner
         return expr
 
 
