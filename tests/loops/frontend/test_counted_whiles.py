@@ -395,6 +395,27 @@ def test_bounds_at_the_ends_of_int64(function, a):
     np.testing.assert_array_equal(interpret(schedule(kernel).kernel, [x, p], {"a": a})[0], expected)
 
 
+def strided(x, stride: int):
+    y = output_tensor((2,), x.dtype)
+    y[0] = 0
+    k = 0
+    while k < x.shape[0]:
+        y[0] = y[0] * 2 + x[k]
+        k += stride
+    y[1] = k
+    return y
+
+
+def test_a_step_that_is_an_attribute_becomes_a_constant():
+    operator = polyop.kernel(strided, name="counted::strided")
+    loops, row = operator.operator.kernels[0], polyop.Spec((5,), "float64")
+    assert len(whiles(loops.typed([row], {"stride": 0}))) == 1
+    assert whiles(loops.typed([row], {"stride": 2})) == []
+    x = np.arange(5.0)
+    for stride in (1, 2, 3, 64, 65):
+        np.testing.assert_array_equal(operator(x, stride), operator.python(x, stride))
+
+
 def test_counters_and_their_loops_keep_their_names():
     kernel = typed(nested)
     assert [s.var for s in statements(kernel.body) if isinstance(s, For)] == ["i", "j"]

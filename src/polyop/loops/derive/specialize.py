@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from ..frontend.counted_whiles import with_counted_whiles
 from ..ir.grammar import (
     INT,
+    Assign,
     Const,
     Expr,
     For,
@@ -28,6 +30,7 @@ from ..ir.grammar import (
     substitute,
     walk,
 )
+from ..ir.stops import is_unbounded
 
 VALUES = range(1, 65)
 """The values that are put into a kernel. Strides, dilations and windows are among them."""
@@ -36,7 +39,7 @@ MOST = 16
 
 
 def attributes_to_specialize(kernel: Kernel) -> frozenset[str]:
-    """Return the integer attributes that scale a loop or a size, divide one, or bound a window.
+    """Return the integer attributes that scale a loop or a size, divide one, bound a window, or step a while.
 
     A window is a loop whose variable is added to that of another loop in an index.
     """
@@ -50,7 +53,14 @@ def attributes_to_specialize(kernel: Kernel) -> frozenset[str]:
     for loop in statements(kernel.body):
         if isinstance(loop, For) and loop.var in windows:
             found |= {*_variables(loop.lo), *_variables(loop.hi)} & integers
-    return frozenset(found)
+    return frozenset(found | _steps(kernel, integers))
+
+
+def _steps(kernel: Kernel, integers: frozenset[str]) -> frozenset[str]:
+    """Return the attributes that a ``while`` adds to a scalar: it counts if they are constants."""
+    whiles = [s for s in statements(kernel.body) if isinstance(s, For) and is_unbounded(s)]
+    added = [s for loop in whiles for s in statements(loop.body) if isinstance(s, Assign) and s.op == "+"]
+    return frozenset(name for node in added for name in _variables(node.value) if name in integers)
 
 
 def describe_values(kernel: Kernel, numbers: Mapping[str, object], for_all: bool) -> Iterator[str]:
@@ -71,7 +81,7 @@ def specialize(kernel: Kernel, values: Mapping[str, int]) -> Kernel:
         name: replace(buffer, shape=tuple(substitute(size, constants) for size in buffer.shape))
         for name, buffer in kernel.buffers.items()
     }
-    return replace(
+    special = replace(
         kernel,
         parameters=tuple(name for name in kernel.parameters if name not in values),
         attributes={name: kind for name, kind in kernel.attributes.items() if name not in values},
@@ -79,6 +89,7 @@ def specialize(kernel: Kernel, values: Mapping[str, int]) -> Kernel:
         body=tuple(substitute(node, constants) for node in kernel.body),
         demands=tuple(replace(d, condition=substitute(d.condition, constants)) for d in kernel.demands),
     )
+    return with_counted_whiles(special)
 
 
 def _expressions(kernel: Kernel) -> Iterator[Expr]:
