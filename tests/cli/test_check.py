@@ -100,7 +100,7 @@ def test_samples_of_the_file_are_used(tmp_path):
 def test_drawn_inputs_that_do_not_fit(tmp_path):
     (tmp_path / "volume.py").write_text(
         "import polyop\n\n\n@polyop.kernel\ndef copied(x):\n    y = output_tensor(x.shape, x.dtype)\n"
-        "    for i in range(x.shape[2]):\n        y[0, 0, i] = x[0, 0, i]\n    return y\n"
+        "    for i in range(x.shape[2]):\n        y[0] = x[0] * i\n    return y\n"
     )
     done = polyop_check(tmp_path, "volume.py", "--host", "numpy")
     assert done.returncode == 1

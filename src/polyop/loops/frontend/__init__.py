@@ -5,6 +5,9 @@ wrapped, source                  the function inside its decorators, and its syn
 limits, checks,
 check_expressions                checks of the syntax; their tables are rejected_syntax and suggestions
 names, scope                     the variable of each name
+ranks                            the numbers of dimensions that uses tell
 access, expressions,
 loop_heads, statements, parse    the translation, for given dtypes and numbers of dimensions
+inductions, bounds_of_tests,
+counted_whiles                   each ``while`` that counts becomes a loop with a bound
 """
