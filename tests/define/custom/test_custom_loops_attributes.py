@@ -127,7 +127,7 @@ def test_what_is_registered_wrongly_is_said_at_once(reg_info, message):
 
 
 CALLS = [  # arguments, keywords, message
-    ((), {}, r"needs argument 'alpha' \(Tensor data, float alpha, int n=2\) -> Tensor, but got 1 arguments"),
+    ((), {}, r"needs argument 'alpha' \(Tensor data, float alpha, int n=2\) -> Tensor, but got 1 argument"),
     ((3.0,), {"beta": 1}, "has no argument 'beta'"),
     ((3.0, 2.5), {}, r"argument n: must be int, but got 2.5 \(float\)"),
     (("a",), {}, r"argument alpha: must be float, but got 'a' \(str\)"),
