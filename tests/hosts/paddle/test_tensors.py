@@ -94,7 +94,7 @@ REFUSED = [  # the call, its error, words of it
     (
         lambda x: same(paddle.sparse.sparse_coo_tensor([[0], [1]], [1.0], [2, 2])),
         ArgumentTypeError,
-        "argument x: tensor: must be dense: call to_dense() on it, but got a sparse one",
+        "argument x: must be dense: call to_dense() on it, but got a sparse one",
     ),
     (
         lambda x: polyop.operator(
