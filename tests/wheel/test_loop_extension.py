@@ -231,7 +231,7 @@ def test_beside_operators_in_cxx_that_the_package_imports(loop_project, tmp_path
         (("a", {"f": "T"}), ArgumentValueError, "a: f: its signature must be one word .*, but got 'T'"),
         (("a", {"f": "T[:;:]"}), ArgumentValueError, "its signature must be"),
         (("a", {"f": "int, T[:]"}), ArgumentValueError, "tensors come first, but got 'int, T"),
-        (("a", {"f": "float31[:]"}), ArgumentValueError, "must be a known name, but got 'float31'"),
+        (("a", {"f": "float31[:]"}), ArgumentValueError, "must be one of bool, int8, .* but got 'float31'"),
         (("a", {"f": []}), ArgumentValueError, "needs a signature"),
     ],
 )
