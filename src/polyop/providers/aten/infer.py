@@ -101,7 +101,7 @@ class FromMeta:
                 elif rule == _DATA_DEPENDENT[0] and not self._takes_size(arguments):
                     rule, hint = _NEEDS_DATA, _GIVE_INFER
                 if rule:
-                    hint = hint.format(name=schema.qualified_name)
+                    hint = hint.format(how=_how_to_give_infer(schema))
                     raise UnknownOutputsError(schema.qualified_name, rule, hint=hint) from None
                 raise infer_error(schema, problem) from None
         self._check_written(arguments, fakes)
@@ -151,10 +151,16 @@ _NO_FAKE_KERNEL = (
 _READS_DATA = "its data is not allocated yet"  # PyTorch's words about a fake tensor
 _NEEDS_DATA = "PyTorch needs the data to find the shapes of its outputs, and the data is not known here"
 _GIVE_INFER = (
-    'give them by an infer rule: polyop.aten("{name}", infer=rule), for a library of yours '
-    "polyop.load_library(..., infer=...); the rule is a function from specs and attribute values to the "
+    "give them by an infer rule: {how}, where the rule is a function from specs and attribute values to the "
     "output's polyop.Spec (a tuple for several), or the name of an argument"
 )
+
+
+def _how_to_give_infer(schema: Schema) -> str:
+    """Return where an author writes the infer rule of PyTorch's operator, or of a library's."""
+    if schema.namespace == "aten":
+        return f'polyop.aten("{schema.qualified_name}", infer=rule)'
+    return f"polyop.load_library(..., infer={{{schema.name!r}: rule}})"
 
 
 def _takes_meta(function: Any) -> bool:
