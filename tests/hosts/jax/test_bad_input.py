@@ -286,13 +286,6 @@ def test_an_operator_without_outputs_in_checkpoint(define):
         jax.grad(jax.checkpoint(lambda x: (op(x), (x * x).sum())[1]))(jnp.ones(3))
 
 
-def test_jet_knows_no_other_primitives(cube):
-    from jax.experimental import jet
-
-    with pytest.raises(KeyError, match="polyop"):
-        jet.jet(cube, (jnp.ones(3),), ((jnp.ones(3),),))
-
-
 @pytest.mark.parametrize("call", [lambda op, x: op(x), lambda op, x: jax.eval_shape(op, x)])
 def test_a_dtype_that_no_kernel_takes_is_refused_while_the_program_is_made(call):
     op = polyop.operator(
