@@ -19,6 +19,9 @@ import selection
 settings.register_profile("polyop", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("polyop")
 
+# read when polyop is imported, which the conftest.py of a folder that is tested alone does before any hook
+os.environ["POLYOP_CHECK_LOCKS"] = "1"
+
 HERE = pathlib.Path(__file__).parent
 collect_ignore = [  # programs, and modules that define operators: their doctests would define these twice
     "export/exported_operators.py",
@@ -62,7 +65,6 @@ def pytest_configure(config):
     os.environ.pop("PYTEST_ADDOPTS", None)  # not for the runs of pytest that tests start
     if config.option.more == selection.ALL:
         os.environ[pairs.WHOLE] = "1"
-    os.environ["POLYOP_CHECK_LOCKS"] = "1"  # polyop.core.locks reads it when it is imported
     os.environ["POLYOP_STRICT"] = "1"  # a mistake of the compiler is an error, not a slower kernel
     config.uncaptured, config.has_fault_handler = os.fdopen(os.dup(2), "w"), False
     config.temporary_folders = {}
