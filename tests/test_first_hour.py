@@ -3,6 +3,7 @@
 ``golden/first_hour.txt`` has each mistake and what the notebook shows of its error.
 """
 
+import importlib
 import os
 import pathlib
 import re
@@ -100,6 +101,9 @@ def run(capsys, monkeypatch):
     from IPython.core.interactiveshell import InteractiveShell
 
     monkeypatch.delenv("POLYOP_TRACEBACK", raising=False)
+    importlib.reload(
+        importlib.import_module("polyop.hosts.jax")
+    )  # other tests may have imported it while all frames were shown
     shell = InteractiveShell.instance()
     shell.run_line_magic("colors", "nocolor")
 
