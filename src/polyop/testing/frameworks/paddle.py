@@ -77,14 +77,16 @@ def _gradients(
     try:
         results = paddle.grad(outputs, [leaves[i] for i in smooth], grads, allow_unused=True)
     except OSError as problem:
-        missing = re.search(r"of kernel `(\w+)` is not registered.*?DataType `(\w+)`", str(problem))
+        missing = re.search(
+            r"of kernel `(\w+)` is not registered.*?DataType `(\w+)`", str(problem), re.DOTALL
+        )
+        if missing is not None:
+            reason = f"Paddle has no {missing[1]} of {missing[2]} on the CPU, which the rule needs"
+            raise NotRunError(reason) from None
         raised = re.search(r"Error message in backward of .*?=+\s*(\w+: [^\n]*)", str(problem))
-        if raised is not None:
-            raise BrokenRuleError("the gradient rule must not raise", raised[1]) from None
-        if missing is None:
+        if raised is None:
             raise
-        reason = f"Paddle has no {missing[1]} of {missing[2]} on the CPU, which the rule needs"
-        raise NotRunError(reason) from None
+        raise BrokenRuleError("the gradient rule must not raise", raised[1]) from None
     found = dict(zip(smooth, results, strict=True))
     chosen = {name: found.get(i) for i, name in enumerate(names)}
     return {name: None if grad is None else _arrays(case, [grad])[0] for name, grad in chosen.items()}
