@@ -114,21 +114,30 @@ class _Tested:
         """Return the bound that the comparisons of the test tell, or None."""
         condition = self.test.stmt.condition if isinstance(self.test.stmt, If) else self.test.stmt.value
         always = set(unconditional(condition)) if self.test.is_first else set()
-        rows = [(op, self.atom(op, name, op in always, new)) for op, name in self.test.atoms]
-        pairs = [(op, atom) for op, atom in rows if atom is not None]
+        for direct in (True, False):
+            rows = [(op, self.atom(op, name, op in always, new, direct)) for op, name in self.test.atoms]
+            pairs = [(op, atom) for op, atom in rows if atom is not None]
+            counters = {atom.counter for _, atom in pairs}
+            if len(counters) == 1:  # of several the distances are compared, which may not wrap around
+                break
         if not pairs:
             return None
         atoms = [atom for _, atom in pairs]
         least = min(atom.least for atom in atoms)
-        counter = atoms[0].counter if len({atom.counter for atom in atoms}) == 1 else ""
+        (counter,) = counters
+        if counter and not self.is_short and self.starts[counter].within[1] == MOST:
+            return None  # the end is one more
         if counter:
             lo, end = int64(self.starts[counter].value), _least([atom.end for atom in atoms])
         else:
             lo, end = ZERO, _least([atom.count for atom in atoms])
         return Bound(self.test, tuple(op for op, _ in pairs), counter, lo, end, least >= 0)
 
-    def atom(self, op: Op, name: str, always: bool, new: New) -> _Atom | None:
-        """Return how often a comparison holds, if that is certain. ``always``: it is computed in any case."""
+    def atom(self, op: Op, name: str, always: bool, new: New, direct: bool) -> _Atom | None:
+        """Return how often a comparison holds, if that is certain. ``always``: it is computed in any case.
+
+        ``direct``: its counter may be the loop's variable.
+        """
         left, right = (self.line(side) for side in op.args)
         if left is None or right is None:
             return None
@@ -151,7 +160,7 @@ class _Tested:
             return None
         first = self.first(factors, steps)
         reach = _Reach(first, within, interval(speed, self.known), rises, name in ("<=", ">="))
-        direct = rises and speed == ONE and [*factors.values()] == [1]
+        direct = direct and rises and speed == ONE and [*factors.values()] == [1]
         counter = next(iter(factors)) if direct else ""
         limits = reach.limits(direct=direct, is_short=self.is_short, updated=counter in self.test.updated)
         if limits is None or (name == "!=" and reach.distance() < 0):

@@ -57,7 +57,7 @@ def with_counted_whiles(kernel: Kernel) -> Kernel:
     if not any(isinstance(s, For) and is_unbounded(s) for s in statements(kernel.body)):
         return kernel
     whiles = _Whiles(kernel)
-    body = whiles.block(kernel.body, _values_of_scalars(kernel))
+    body = whiles.block(kernel.body, _values_of_scalars(kernel), inside=False)
     return replace(kernel, body=_without_unread(body, whiles.done, whiles.loops))
 
 
@@ -74,27 +74,36 @@ class _Whiles:
         self.done: set[str] = set()
         self.loops: set[str] = set()
 
-    def block(self, body: Sequence[Stmt], known: Mapping[str, Interval]) -> tuple[Stmt, ...]:
-        """Return the statements of a block; ``known`` are the values of the loops around it."""
+    def block(self, body: Sequence[Stmt], known: Mapping[str, Interval], *, inside: bool) -> tuple[Stmt, ...]:
+        """Return the statements of a block; ``known`` are the values of the loops around it.
+
+        ``inside``: there is such a loop, whose next iteration may read what this one leaves.
+        """
         result: list[Stmt] = []
         for node in body:
             match node:
                 case For():
-                    inner = self.block(node.body, {**known, node.var: _values(node, known)})
+                    inner = self.block(node.body, {**known, node.var: _values(node, known)}, inside=True)
                     loop = replace(node, body=inner)
-                    result += self.counted(node, loop, result, known) if is_unbounded(node) else [loop]
+                    result += (
+                        self.counted(node, loop, result, known, inside) if is_unbounded(node) else [loop]
+                    )
                 case If():
-                    then, other = self.block(node.body, known), self.block(node.orelse, known)
+                    parts = (self.block(part, known, inside=inside) for part in (node.body, node.orelse))
+                    then, other = parts
                     result.append(replace(node, body=then, orelse=other))
                 case _:
                     result.append(node)
         return tuple(result)
 
     def counted(
-        self, author: For, loop: For, before: Sequence[Stmt], known: Mapping[str, Interval]
+        self, author: For, loop: For, before: Sequence[Stmt], known: Mapping[str, Interval], inside: bool
     ) -> list[Stmt]:
         """Return what a ``while`` becomes: itself if it does not count. ``before`` stands ahead of it."""
         needed = _reads(self.kernel.body, author) | _reads(before, None)
+        if inside:  # what is not set ahead of the loop is what its last run has left
+            changed = {s.name for s in statements(author.body) if isinstance(s, Assign)}
+            needed |= changed - {s.name for s in before if isinstance(s, Assign) and not s.op}
         found = iteration_of(loop, frozenset(needed))
         if found is None or not found.counters:
             return [loop]
@@ -202,29 +211,43 @@ class _Counted:
     def is_right(self) -> bool:
         """Whether counters that are read behind a loop with other exits have the right values there.
 
-        The iteration of a test that is left out is not run at all, or run to its end.
+        The iteration of a test that is left out is not run at all, or run to its end. There it may compute
+        nothing but the comparisons of the bound: behind ``k >= n or``, ``x[k]`` lies outside. A loop that
+        does nothing stays as it is: its bound may be lower than the author's, as no loop gets so far.
         """
-        early = self.bound.test.updated
-        missed = [name for name in self.kept if (name in early) == self.bound.test.is_first]
-        return not (self.whole and missed)
+        test = self.bound.test
+        missed = [name for name in self.kept if (name in test.updated) == test.is_first]
+        if self.whole and missed:
+            return False
+        if self.whole and not test.is_first and not isinstance(self.known_condition(), Const):
+            return False
+        return any(not isinstance(s, (Assign, If)) or self.is_more(s) for s in statements(self.body))
+
+    def is_more(self, node: Assign | If) -> bool:
+        """Whether a statement does more than to count, or to decide what does."""
+        return isinstance(node, Assign) and node.name not in {*self.found.counters, *self.found.flags}
+
+    def known_condition(self) -> Expr:
+        """Return the condition of the test where the comparisons of the bound are known."""
+        stmt = self.bound.test.stmt
+        return _fold(rewrite(stmt.condition if isinstance(stmt, If) else stmt.value, self.with_known))
+
+    def with_known(self, expr: Expr) -> Expr:
+        """Return a comparison of the bound as what it is in its iterations; others stay."""
+        atom = next((op for op in self.bound.atoms if op == expr), None)
+        if atom is None:
+            return expr
+        return Const(any(atom is op and name == op.name for op, name in self.bound.test.atoms), BOOL)
 
     def without_tests(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
         """Return a body in which the comparisons of the bound are known."""
-        holds = {
-            op: Const(any(op is o and n == op.name for o, n in self.bound.test.atoms), BOOL)
-            for op in self.bound.atoms
-        }
-
-        def change(expr: Expr) -> Expr:
-            return holds.get(expr, expr) if isinstance(expr, Op) else expr
-
         result: list[Stmt] = []
         for node in body:
             if node is self.bound.test.stmt and isinstance(node, Assign):
-                result.append(replace(node, value=_fold(rewrite(node.value, change))))
+                result.append(replace(node, value=self.known_condition()))
             elif isinstance(node, If):
                 is_test = node is self.bound.test.stmt
-                condition = _fold(rewrite(node.condition, change)) if is_test else node.condition
+                condition = self.known_condition() if is_test else node.condition
                 then, other = self.without_tests(node.body), self.without_tests(node.orelse)
                 result.append(replace(node, condition=condition, body=then, orelse=other))
             else:
@@ -337,8 +360,7 @@ class _WrittenOut:
         bound = made.bound
         iterations = operate("-", var, bound.lo)
         self.values = {n: made.value(n, iterations, var, n in updated) for n in made.found.counters}
-        tested = _tested(bound)
-        self.exact = [value for name, value in self.values.items() if name in tested]
+        self.exact = [value for name, value in self.values.items() if name == bound.counter]
 
     def change(self, expr: Expr) -> Expr:
         """Return the expression without counters: a number that fits into its type needs no cast to it."""
@@ -351,11 +373,6 @@ class _WrittenOut:
             ):
                 return inner
         return expr
-
-
-def _tested(bound: Bound) -> set[str]:
-    """Return the scalars in the comparisons of a bound."""
-    return {e.name for op in bound.atoms for e in walk(op) if isinstance(e, Var)}
 
 
 def _typed(value: Expr, to: Type) -> Expr:
