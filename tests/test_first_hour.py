@@ -9,7 +9,9 @@ import pathlib
 import re
 import subprocess
 import sys
+import traceback
 
+import numpy as np
 import pytest
 
 import polyop
@@ -177,3 +179,28 @@ def test_a_program_shows_its_own_frames(tmp_path, name, argument, shown, full):
     assert [function for file, function in frames if file == str(path)] == shown
     assert any("_slow" in frame for frame in frames) == full
     assert full or len(frames) == len(shown), done.stderr
+
+
+def names_of(problem):
+    return [frame.name for frame in traceback.extract_tb(problem.__traceback__)]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="not run: Python 3.10 shows all frames")
+def test_frames_of_the_author_s_own_errors_stay(monkeypatch):
+    """What NumPy raised below an author's kernel, and what the author had caught before the call."""
+    monkeypatch.delenv("POLYOP_TRACEBACK", raising=False)
+
+    def inverse(x):
+        return np.linalg.inv(x * 0)
+
+    op = polyop.operator("hour::inverse(Tensor x) -> Tensor", inverse, infer="x")
+    with pytest.raises(np.linalg.LinAlgError) as raised:
+        op(np.ones((2, 2)))
+    assert names_of(raised.value)[1:3] == ["inverse", "inv"]
+    with pytest.raises(polyop.PolyopError) as raised:
+        try:
+            np.linalg.inv(np.zeros((2, 2)))
+        except np.linalg.LinAlgError:
+            op("text")
+    assert len(names_of(raised.value)) == 1
+    assert names_of(raised.value.__context__)[1] == "inv"

@@ -5,13 +5,14 @@
     author's kernel
 
 It costs nothing where no error is raised. POLYOP_TRACEBACK=full keeps all frames. An error that is no
-``PolyopError`` and was raised in polyop is a bug, and keeps them too. Python 3.10 always shows them: there a
-bare ``raise`` goes on with the old traceback.
+``PolyopError``, and to which no code of the author led from polyop, is a bug, and keeps them too. Python 3.10
+always shows them: there a bare ``raise`` goes on with the old traceback.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from types import TracebackType
@@ -49,22 +50,31 @@ def hide_own(problem: BaseException) -> None:
     """
     if os.environ.get("POLYOP_TRACEBACK") == "full":
         return
-    frames = list(_frames(problem.__traceback__))
-    if not isinstance(problem, PolyopError) and (not frames or _is_hidden(frames[-1])):
+    inside = itertools.dropwhile(lambda frame: not _is_hidden(frame), _frames(problem.__traceback__))
+    if not isinstance(problem, PolyopError) and all(map(_is_hidden, inside)):
         return
     one: BaseException | None = problem
     seen: set[int] = set()
     while one is not None and id(one) not in seen:
         seen.add(id(one))
-        shown: TracebackType | None = None
-        for frame in reversed(list(_frames(one.__traceback__))):
-            if not _is_hidden(frame):
-                shown = TracebackType(shown, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-        one.__traceback__ = shown
+        one.__traceback__ = _shown(one)
         context = one.__context__
         if isinstance(one, PolyopError) and context is not None and _is_own(context):
             one.__suppress_context__ = True  # polyop tried something, and the error says what is wrong
         one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+        if one is not None and one.__traceback__ is not None and not _is_hidden(one.__traceback__):
+            return  # the author's: it was raised before polyop was called
+
+
+def _shown(problem: BaseException) -> TracebackType | None:
+    """Return the traceback of an author's frames, and what an error of the author has behind them."""
+    shown: TracebackType | None = None
+    is_behind = not isinstance(problem, PolyopError)
+    for frame in reversed(list(_frames(problem.__traceback__))):
+        is_behind = is_behind and _is_hidden(frame)
+        if is_behind or not _is_hidden(frame):
+            shown = TracebackType(shown, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return shown
 
 
 def _is_own(problem: BaseException) -> bool:

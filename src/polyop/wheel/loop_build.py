@@ -90,7 +90,7 @@ def _kernels(
 ) -> Iterator[tuple[Kernel, Options]]:
     """Yield each kernel of a function for a signature, and how it is compiled."""
     parsed, numbers = outline(function), _numbers(extension, function, signature)
-    ranks = {one: parsed.ranks.get(one) for one in parsed.parameters if one in parsed.tensors}
+    ranks = {one: parsed.ranks.get(one) for one in parsed.parameters[: len(signature.tensors)]}
     subject, where = f"LoopExtension {extension.name}: {name}", f"{parsed.file}:{parsed.line}"
     specs = signature.with_ranks(subject, ranks, where).specs()
     given = options_of(function)

@@ -70,7 +70,7 @@ def test_a_kernel_is_found_by_its_name(order, tmp_path):
         "False False",
         "[2.0, 2.0]",
         "kernels_by_name::times__batched",
-        "loop kernel wrong: function call id [frobnicate] is no function of loop kernels",
+        "loop kernel wrong: frobnicate is no function of loop kernels",
     ]
 
 

@@ -389,6 +389,20 @@ def of_bools(x, y):
     return z
 
 
+@polyop.kernel
+def of_a_bool(x, y):
+    z = output_tensor((2,), "int64")
+    z[0] = np.gcd(x[0], y[0]) * y[1]
+    z[1] = np.lcm(x[0], y[1])
+    return z
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint64", "int16"])
+def test_a_bool_has_the_dtype_of_the_other_integer(dtype):
+    x, y = np.array([True]), np.array([200, 200]).astype(dtype)
+    np.testing.assert_array_equal(of_a_bool(x, y), of_a_bool.python(x, y))
+
+
 @pytest.mark.parametrize("x", [True, False])
 @pytest.mark.parametrize("y", [True, False])
 def test_bools_are_integers_for_functions_of_integers(x, y):

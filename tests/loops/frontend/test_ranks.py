@@ -135,6 +135,14 @@ def of_keys(keys, at):
     return y
 
 
+def of_products_of_rows(x, w):
+    """A sum takes a row, so x[i] is none of one dimension."""
+    y = output_tensor((x.shape[0],), "float64")
+    for i in range(x.shape[0]):
+        y[i] = sum(x[i] * x[i]) + sum(2 * w[i])
+    return y
+
+
 TOLD = {
     elements: {"x": 2},
     outer: {"a": 1, "b": 1},
@@ -150,6 +158,7 @@ TOLD = {
     of_modes: {},
     of_no_dimensions: {"x": 0},
     of_keys: {"at": 1},
+    of_products_of_rows: {},
 }
 
 

@@ -162,11 +162,12 @@ def _complex(re: Any, im: Any = 0) -> Any:
 
 
 def _without_bool(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that NumPy has for integers, and not for bool, with bool as int8."""
+    """Return a function that NumPy has for integers, and not for bools alone: they become int8."""
 
-    def of_any(x: Any, *others: Any) -> Any:
-        is_bool = (np.asarray(v).dtype.kind == "b" for v in (x, *others))
-        return function(*(np.int8(v) if yes else v for yes, v in zip(is_bool, (x, *others), strict=True)))
+    def of_any(*values: Any) -> Any:
+        if not all(np.asarray(v).dtype.kind == "b" for v in values if not is_python(v)):
+            return function(*values)
+        return function(*(v if is_python(v) else np.int8(v) for v in values))
 
     return of_any
 

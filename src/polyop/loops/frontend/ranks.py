@@ -199,8 +199,8 @@ class _Uses:
                     self.expression(orelse, kind)
             case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.BoolOp():
                 for part in ast.iter_child_nodes(node):
-                    if isinstance(part, ast.expr):  # a row and a number make a row
-                        self.expression(part, NUMBER if kind == NUMBER else ANY)
+                    if isinstance(part, ast.expr):  # a row and a number make a row: either may be it
+                        self.expression(part, kind)
             case ast.Tuple(elts=items) | ast.List(elts=items):
                 for item in items:
                     self.expression(item, ANY)
