@@ -101,11 +101,12 @@ class _Whiles:
     ) -> list[Stmt]:
         """Return what a ``while`` becomes: itself if it does not count. ``before`` stands ahead of it."""
         needed = _reads(self.kernel.body, author) | _reads(before, None)
+        carried: set[str] = set()
         if inside:  # what is not set ahead of the loop is what its last run has left
-            changed = {s.name for s in statements(author.body) if isinstance(s, Assign)}
-            needed |= changed - {s.name for s in before if isinstance(s, Assign) and not s.op}
-        found = iteration_of(loop, frozenset(needed))
-        if found is None or not found.counters:
+            carried = {s.name for s in statements(author.body) if isinstance(s, Assign)}
+            carried -= {s.name for s in before if isinstance(s, Assign) and not s.op}
+        found = iteration_of(loop, frozenset(needed | carried))
+        if found is None or not found.counters or carried & {*found.counters}:
             return [loop]
         starts = {name: _start(name, before, found, known) for name in found.counters}
         ends: list[Stmt] = []
