@@ -64,7 +64,7 @@ def find_operator(name: str, module: ModuleType) -> BoundOperator:
 
 def unknown_operator(name: str, where: str, known: Sequence[BoundOperator]) -> ArgumentValueError:
     """Return the error for a name that no operator of a module has."""
-    names = [bound.name for bound in known]
+    names = sorted((bound.name for bound in known), key=lambda full: not full.startswith(f"{where}::"))
     written = names if "::" in name else [full.split("::")[-1] for full in names]
     listed = f"it has {', '.join(names[:_LISTED]) or 'none'}{', ...' * (len(names) > _LISTED)}"
     hint = f"{question} {listed}" if (question := did_you_mean(name, written)) else listed

@@ -50,7 +50,10 @@ CATEGORIES = (  # regular expression in the error's text, the category
     (r"[jJ]iterator|has no dtype on a CPU", NO_CPU),
     (r"[sS]parse", SPARSE),
     (r"has a schema that|returns .*, and an operator of polyop|returns a list beside", "schema"),
-    (r"the shapes of its outputs depend on the data", "shapes depend on data, and PyTorch takes no size"),
+    (
+        r"the shapes of its outputs depend on the data|needs the data to find the shapes",
+        "shapes depend on data, and PyTorch takes no size",
+    ),
     (r"returns a Python value that depends on data", "a Python value of data"),
     (r"does not know the shapes of its outputs", "no fake kernel"),
     (r"must be a strided tensor of|complex32", "a result of a dtype that no host has"),
