@@ -116,3 +116,37 @@ def test_a_check_that_follows_from_the_sizes_of_tensors_is_made_once_a_call():
     text = source(schedule(parse(triangle, [("float64", 2), ("float64", 1)], {})), "avx2", "f")
     assert re.search(r'return polyop_fail\(extra, "line \d+: rows of different sizes are combined"\);', text)
     assert "polyop_inside" not in text
+
+
+@polyop.kernel
+def less_its_first(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i]
+    y[:] -= y[0]
+    return y
+
+
+@polyop.kernel
+def filled_from_itself(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i]
+    y[1:] = y[1] * 2 + y[0]
+    return y
+
+
+@polyop.kernel
+def placed_by_itself(x):
+    y = output_tensor((3, x.shape[0]), x.dtype)
+    y[int(y[0, 0].real) % 3, :] -= x[:]
+    y[int(y[0, 1].real) % 3, :] = 2 * x[:]
+    return y
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int8", "complex128"])
+@pytest.mark.parametrize("kernel", [less_its_first, filled_from_itself, placed_by_itself])
+def test_what_a_row_is_set_from_is_read_before(kernel, dtype):
+    """NumPy computes the value and the place before it stores the first element."""
+    x = np.array([3, 1, 4, 1, 5]).astype(dtype)
+    np.testing.assert_array_equal(kernel(x), kernel.python(x.copy()))

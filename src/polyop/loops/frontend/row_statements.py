@@ -21,6 +21,7 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
+    rewrite,
     substitute,
     walk,
 )
@@ -55,12 +56,16 @@ class RowStatements(Loops):
         if state.buffers[view.buffer].role == "input":
             rule = f"the input tensor is written but not in the return value: {view.buffer}"
             state.fail(rule, node, hint=f"return {view.buffer} too, as an output written in place")
-        before: list[Stmt] = []
         sizes = target.sizes
+        before, target, view = self.place_read_once(node, target, view)
         if isinstance(value, Row):
             sizes = state.fitting(node, value, sizes)
             if _overlaps(value, target, view):
-                before, value = self.materialised(node, self.new("copied"), value)
+                copy, value = self.materialised(node, self.new("copied"), value)
+                before += copy
+        elif any(isinstance(e, Load) and e.buffer == view.buffer for e in walk(value)):
+            before.append(Assign(name := self.new("value"), value, line=node.lineno))
+            value = Var(name, value.type)
         to = Type(state.buffers[view.buffer].dtype)
 
         def body(index: Index) -> Stmt:
@@ -71,6 +76,25 @@ class RowStatements(Loops):
             return reduction(store, to)
 
         return [*before, *self.over(sizes, "k", body, node)]
+
+    def place_read_once(self, node: ast.stmt, target: Row, view: View) -> tuple[list[Stmt], Row, View]:
+        """Return assignments of what the place of a row reads from its own tensor, and the row with these.
+
+        ``y[y[0], :] = x`` stores a whole row where y[0] said before, also if it stores y[0] on the way.
+        """
+        leaves = (e for i in view.index([Const(0, INT)] * len(target.sizes)) for e in walk(i))
+        loads = dict.fromkeys(e for e in leaves if isinstance(e, Load) and e.buffer == view.buffer)
+        if not loads:
+            return [], target, view
+        kept = {load: Var(self.new("place"), load.type) for load in loads}
+        element = target.element
+
+        def known(expr: Expr) -> Expr:
+            return kept.get(expr, expr) if isinstance(expr, Load) else expr
+
+        fixed = View(view.buffer, lambda index: tuple(rewrite(i, known) for i in view.index(index)))
+        row = Row(target.sizes, lambda index: rewrite(element(index), known), fixed)
+        return [Assign(to.name, load, line=node.lineno) for load, to in kept.items()], row, fixed
 
     def over(
         self, sizes: Sequence[Expr], name: str, body: Callable[[Index], Stmt], node: ast.AST
