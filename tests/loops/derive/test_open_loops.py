@@ -116,7 +116,7 @@ def linear(x, n):
 
 
 def in_segments(x, ends):
-    """One counter runs through all segments, in loops with a bound."""
+    """One counter runs through all segments."""
     y = output_tensor((ends.shape[0],), x.dtype)
     k = 0
     for r in range(ends.shape[0]):
