@@ -19,6 +19,7 @@ from ..ir.grammar import (
     Store,
     Var,
     children,
+    rewrite,
     statements,
     substitute,
     walk,
@@ -106,22 +107,29 @@ Ranges = Mapping[str, tuple[Expr, Expr]]
 """The range (from, below) of each loop around, by variable."""
 
 
-def total(body: Sequence[Stmt], ranges: Ranges) -> Expr:
+def total(body: Sequence[Stmt], ranges: Ranges, written: frozenset[str] = frozenset()) -> Expr:
     """Return an expression for the cost of a body; bounds that vary are taken at their middle.
 
-    A scalar that the body assigns has no value before it, so a bound that reads it is taken where it is 0.
+    What the body computes has no value before it, and no memory if it is private: a bound that reads a scalar
+    or a tensor of these (``written``: those of the bodies around) is taken where it is 0.
     """
     cost: Expr = Const(0.0, FLOAT)
     none = Const(0, INT)
+    written |= {s.buffer for s in statements(tuple(body)) if isinstance(s, Store)}
+
+    def known(expr: Expr) -> Expr:
+        return Const(0, expr.type) if isinstance(expr, Load) and expr.buffer in written else expr
+
     ranges = {s.name: (none, none) for s in statements(tuple(body)) if isinstance(s, Assign)} | dict(ranges)
     for node in body:
         if isinstance(node, For):
             end = Const(MANY, INT) if isinstance(node.hi, OpenEnd) else node.hi
-            lo, hi = (middle(e, ranges) for e in (node.lo, end))
+            lo, hi = (middle(rewrite(e, known), ranges) for e in (node.lo, end))
             trips = Op("cast", (Op("-", (hi, lo), INT),), FLOAT)
-            node_cost: Expr = Op("*", (trips, total(node.body, {**ranges, node.var: (lo, hi)})), FLOAT)
+            inner = total(node.body, {**ranges, node.var: (lo, hi)}, written)
+            node_cost: Expr = Op("*", (trips, inner), FLOAT)
         elif isinstance(node, If):
-            node_cost = _plus(total(node.body, ranges), total(node.orelse, ranges))
+            node_cost = _plus(total(node.body, ranges, written), total(node.orelse, ranges, written))
         else:
             node_cost = Const(work(node), FLOAT)
         cost = _plus(cost, node_cost)
