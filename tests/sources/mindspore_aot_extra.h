@@ -1,5 +1,6 @@
 // A class with the layout of MindSpore's AotExtra: the functions that a kernel calls, in its order. MindSpore's
-// own header is used where it is installed (tests/hosts/mindspore/test_aot_header.py).
+// own header is used where it is installed (tests/hosts/mindspore/test_aot_header.py). MindSpore's documents tell to copy
+// such a header beside a source; programs for MindSpore's own Custom are compiled with it.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ def main(folder: pathlib.Path, start: int) -> None:
     from mindspore.ops.operations.custom_ops import _compile_aot
 
     shutil.copy(HERE / "kernels.cc", folder)
-    shutil.copy(HERE / "mindspore_header.h", folder / "custom_aot_extra.h")
+    shutil.copy(HERE.parents[1] / "sources" / "mindspore_aot_extra.h", folder / "custom_aot_extra.h")
     source = str(folder / "kernels.cc")
     world = World(ms, ms.ops.Custom, source, str(pathlib.Path(_compile_aot(source)).resolve()))
     for number, row in list(enumerate(ROWS))[start:]:

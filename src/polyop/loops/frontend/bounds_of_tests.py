@@ -114,17 +114,16 @@ class _Tested:
         """Return the bound that the comparisons of the test tell, or None."""
         condition = self.test.stmt.condition if isinstance(self.test.stmt, If) else self.test.stmt.value
         always = set(unconditional(condition)) if self.test.is_first else set()
-        for direct in (True, False):
-            rows = [(op, self.atom(op, name, op in always, new, direct)) for op, name in self.test.atoms]
-            pairs = [(op, atom) for op, atom in rows if atom is not None]
-            counters = {atom.counter for _, atom in pairs}
-            if len(counters) == 1:  # of several the distances are compared, which may not wrap around
-                break
+        alone = [self.atom(op, name, op in always, _not_kept, True) for op, name in self.test.atoms]
+        # of several counters the distances are compared, and those may not wrap around
+        direct = len({atom.counter for atom in alone if atom is not None}) == 1
+        rows = [(op, self.atom(op, name, op in always, new, direct)) for op, name in self.test.atoms]
+        pairs = [(op, atom) for op, atom in rows if atom is not None]
         if not pairs:
             return None
         atoms = [atom for _, atom in pairs]
         least = min(atom.least for atom in atoms)
-        (counter,) = counters
+        (counter,) = {atom.counter for atom in atoms}
         if counter and not self.is_short and self.starts[counter].within[1] == MOST:
             return None  # the end is one more
         if counter:
@@ -287,6 +286,12 @@ class _Tested:
         if speed != ONE:
             distance = operate("//", operate("+", distance, operate("-", speed, ONE)), speed)
         return _Atom(distance, reach.least())
+
+
+def _not_kept(base: str, value: Expr) -> Expr:
+    """Return an expression as it is, where it is only asked whether there is a bound."""
+    del base
+    return value
 
 
 def _sum(one: Mapping[str, int], other: Mapping[str, int], sign: int) -> dict[str, int]:

@@ -22,7 +22,6 @@ from ..ir.grammar import (
     Type,
     Var,
     rewrite,
-    substitute,
     walk,
 )
 from ..ir.held import holding, stored_as
@@ -82,19 +81,22 @@ class RowStatements(Loops):
 
         ``y[y[0], :] = x`` stores a whole row where y[0] said before, also if it stores y[0] on the way.
         """
-        leaves = (e for i in view.index([Const(0, INT)] * len(target.sizes)) for e in walk(i))
-        loads = dict.fromkeys(e for e in leaves if isinstance(e, Load) and e.buffer == view.buffer)
-        if not loads:
-            return [], target, view
-        kept = {load: Var(self.new("place"), load.type) for load in loads}
-        element = target.element
+        leaves = _leaves(target, view)
+        loads = [e for e in leaves if isinstance(e, Load) and e.buffer == view.buffer]
+        return self.held(node, target, view, loads) if loads else ([], target, view)
+
+    def held(
+        self, node: ast.stmt, row: Row, view: View, parts: Sequence[Expr]
+    ) -> tuple[list[Stmt], Row, View]:
+        """Return assignments that keep parts of a view's index in new scalars, and the row with these."""
+        kept = {part: Var(self.new("place"), part.type) for part in dict.fromkeys(parts)}
 
         def known(expr: Expr) -> Expr:
-            return kept.get(expr, expr) if isinstance(expr, Load) else expr
+            return kept.get(expr, expr)
 
         fixed = View(view.buffer, lambda index: tuple(rewrite(i, known) for i in view.index(index)))
-        row = Row(target.sizes, lambda index: rewrite(element(index), known), fixed)
-        return [Assign(to.name, load, line=node.lineno) for load, to in kept.items()], row, fixed
+        held = Row(row.sizes, lambda index: rewrite(row.element(index), known), fixed)
+        return [Assign(to.name, part, line=node.lineno) for part, to in kept.items()], held, fixed
 
     def over(
         self, sizes: Sequence[Expr], name: str, body: Callable[[Index], Stmt], node: ast.AST
@@ -135,17 +137,15 @@ class RowStatements(Loops):
 
     def fixed_place(self, node: ast.stmt, value: Row, view: View) -> tuple[list[Stmt], Row]:
         """Return assignments that keep the scalars in a view's index, and the view with these."""
-        leaves = [e for i in view.index([Const(0, INT)] * len(value.sizes)) for e in walk(i)]
+        leaves = _leaves(value, view)
         for leaf in leaves:
             if isinstance(leaf, Load) and self.state.buffers[leaf.buffer].role != "input":
                 rule = f"the place of this row is read from {leaf.buffer}, which the kernel writes"
                 self.state.fail(rule, node, hint="assign the index to a scalar before, and use that")
         kinds = self.state.scopes.kinds
-        names = dict.fromkeys(e for e in leaves if isinstance(e, Var) and kinds.get(e.name) == "scalar")
-        kept = {scalar.name: Var(self.new("place"), scalar.type) for scalar in names}
-        before: list[Stmt] = [Assign(kept[s.name].name, s, line=node.lineno) for s in names]
-        fixed = View(view.buffer, lambda index: tuple(substitute(i, kept) for i in view.index(index)))
-        return before, Row(value.sizes, lambda index: substitute(value.element(index), kept), fixed)
+        names = [e for e in leaves if isinstance(e, Var) and kinds.get(e.name) == "scalar"]
+        before, row, _ = self.held(node, value, view, names)
+        return before, row
 
     def materialised(self, node: ast.stmt, name: str, value: Row) -> tuple[list[Stmt], Row]:
         """Return the statements that compute a row into a temporary of that name, and the temporary."""
@@ -222,6 +222,11 @@ def _summed(of: Type) -> Type:
     if of == FLOAT or kind(of) in "fc":
         return of
     return Type("uint64" if kind(of) == "u" else "int64")
+
+
+def _leaves(row: Row, view: View) -> list[Expr]:
+    """Return the parts of the index at which a row lies."""
+    return [e for i in view.index([Const(0, INT)] * len(row.sizes)) for e in walk(i)]
 
 
 def _overlaps(value: Row, target: Row, view: View) -> bool:
