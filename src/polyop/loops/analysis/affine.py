@@ -294,12 +294,12 @@ def from_linear(form: Linear, leaves: Mapping[str, Expr]) -> Expr:
     """Return the expression of a linear form; ``leaves`` are the expressions of its names."""
     coefficients = {name: c for name, c in form.items() if name and c}
     if coefficients and max(coefficients.values()) < 0:
-        return operate("neg", from_linear({name: -c for name, c in form.items()}, leaves))
+        return -from_linear({name: -c for name, c in form.items()}, leaves)
     total: Expr = Const(0, INT)
     for name, coefficient in sorted(coefficients.items(), key=lambda item: item[1] < 0):
-        term = operate("*", Const(abs(coefficient), INT), leaves[name])
+        term = Const(abs(coefficient), INT) * leaves[name]
         total = operate("+" if coefficient > 0 else "-", total, term)
-    return operate("+", total, Const(form.get("", 0), INT))
+    return total + Const(form.get("", 0), INT)
 
 
 def simplified(expr: Expr) -> Expr:

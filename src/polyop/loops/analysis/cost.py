@@ -24,40 +24,9 @@ from ..ir.grammar import (
     substitute,
     walk,
 )
+from ..ir.operators import OPERATORS, SMALL
 
-HEAVY = dict.fromkeys(
-    (
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log1p",
-        "log2",
-        "sinh",
-        "cosh",
-        "tanh",
-        "sigmoid",
-        "erf",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "atan2",
-        "hypot",
-        "pow",
-        "/",
-        "sqrt",
-        "rsqrt",
-        "//",
-        "%",
-        "fmod",
-    ),
-    8.0,
-) | dict.fromkeys(
-    ("philox_low", "philox_high", "erfc", "lgamma", "digamma", "trigamma", "cbrt", "gcd", "lcm"), 24.0
-)
+HEAVY = {name: row.cost for name, row in OPERATORS.items() if row.cost > SMALL}
 """Operators that cost more than the half unit of an addition."""
 
 
@@ -67,7 +36,7 @@ def arithmetic(node: Stmt) -> float:
     def count(expr: Expr) -> float:
         if isinstance(expr, Load):
             return 0.0
-        own = HEAVY.get(expr.name, 0.5) if isinstance(expr, Op) else 0.0
+        own = OPERATORS[expr.name].cost if isinstance(expr, Op) else 0.0
         return own + sum(count(c) for c in children(expr))
 
     values = [node.value] if isinstance(node, (Store, Assign)) else list(children(node))

@@ -38,10 +38,10 @@ def extreme(bound: Expr, ranges: Ranges, *, up: bool) -> Expr | None:
         if _runs(leaf, ranges) and isinstance(leaf, Var):
             high = (factor > 0) == up
             value = extreme(ranges[leaf.name][high], ranges, up=high)
-            value = operate("-", value, Const(1, INT)) if high and value is not None else value
+            value = value - 1 if high and value is not None else value
         if value is None:
             return None
-        total = operate("+", total, operate("*", Const(factor, INT), value))
+        total = total + Const(factor, INT) * value
     return total
 
 
@@ -71,7 +71,7 @@ def length(low: Expr, high: Expr) -> Expr:
 
     It is linear in sizes where it can be, so that indices can be proven to be inside; never negative.
     """
-    size = operate("-", high, low)
+    size = high - low
     form = affine.linear(size)
     leaves = dict.fromkeys(e for e in walk(size) if isinstance(e, (Var, Size)))
     factors = [(form or {}).get(affine.name_of(leaf), 0) for leaf in leaves]
@@ -80,7 +80,7 @@ def length(low: Expr, high: Expr) -> Expr:
     total: Expr = Const(max(0, form.get("", 0)), INT)
     for leaf, factor in zip(leaves, factors, strict=True):
         if factor:
-            total = operate("+", total, operate("*", Const(factor, INT), leaf))
+            total = total + Const(factor, INT) * leaf
     return total
 
 

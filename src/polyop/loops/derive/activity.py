@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..ir.derivatives import number
 from ..ir.grammar import Kernel, Store, statements
 from ..ir.types import is_real
-from .partials import number, pull
+from .partials import pull
 
 
 def active(kernel: Kernel, inputs: Sequence[str], outputs: Sequence[str]) -> frozenset[str]:

@@ -36,7 +36,6 @@ from ..ir.grammar import (
     unused,
 )
 from ..ir.note import Note
-from ..ir.operate import operate
 from ..ir.stops import is_unbounded
 from .derivation import Derivation
 from .recorded_values import RecordedValues
@@ -149,10 +148,10 @@ def _in_segments(
 
     All have as many iterations, the last of which may do nothing: turned round, indices stay affine.
     """
-    trips = operate("-", loop.hi, loop.lo)
-    count = operate("//", operate("+", trips, Const(STEPS - 1, INT)), Const(STEPS, INT))
-    begun = operate("*", Var(segment, INT), Const(STEPS, INT))
-    at = operate("+", operate("+", loop.lo, begun), Var(step, INT))
+    trips = loop.hi - loop.lo
+    count = (trips + Const(STEPS - 1, INT)) // Const(STEPS, INT)
+    begun = Var(segment, INT) * Const(STEPS, INT)
+    at = loop.lo + begun + Var(step, INT)
     body = tuple(_within(substitute(s, {loop.var: at}), now) for s in loop.body)
     there = If(Op("<", (at, loop.hi), BOOL), body, (), loop.line)
     steps = For(step, Const(0, INT), Const(STEPS, INT), (there,), loop.line, loop.hint)

@@ -20,7 +20,6 @@ from ..analysis.equality import is_same
 from ..analysis.strides import depends
 from ..ir.grammar import INT, Const, Expr, For, If, Load, Op, Stmt, Store, Var, perfect, statements, walk
 from ..ir.grammar import substitute as substituted
-from ..ir.operate import operate
 
 ORDERED = ("<", "<=", ">", ">=")
 
@@ -42,8 +41,8 @@ class Extreme:
         """What the number of an element consists of, the most significant first."""
         found = []
         for loop in self.loops:
-            value = operate("-", Var(loop.var, INT), loop.lo)
-            found.append(Digit(_radix(operate("-", loop.hi, loop.lo)), (value,) * len(self.updates)))
+            value = Var(loop.var, INT) - loop.lo
+            found.append(Digit(_radix(loop.hi - loop.lo), (value,) * len(self.updates)))
         for constants in self._offsets.values():
             values = tuple(Const(c - min(constants), INT) for c in constants)
             found.append(Digit(_radix(Const(max(constants) - min(constants) + 1, INT)), values))
@@ -74,22 +73,20 @@ class Extreme:
         first, *others = self.digits
         total = first.values[update]
         for digit in others:
-            total = operate("+", operate("*", total, digit.radix), digit.values[update])
+            total = total * digit.radix + digit.values[update]
         return total
 
     def element(self, number: Expr) -> Load:
         """Return the element with a number."""
         values: list[Expr] = []
         for place, digit in reversed(list(enumerate(self.digits))):
-            values.insert(0, operate("%", number, digit.radix) if place else number)
-            number = operate("//", number, digit.radix)
+            values.insert(0, number % digit.radix if place else number)
+            number = number // digit.radix
         index = list(self.elements[0].index)
         for (axis, constants), value in zip(self._offsets.items(), values[len(self.loops) :], strict=True):
             least = self.elements[constants.index(min(constants))].index[axis]
-            index[axis] = operate("+", least, value)
-        places = {
-            loop.var: operate("+", loop.lo, value) for loop, value in zip(self.loops, values, strict=False)
-        }
+            index[axis] = least + value
+        places = {loop.var: loop.lo + value for loop, value in zip(self.loops, values, strict=False)}
         return replace(self.elements[0], index=tuple(substituted(i, places) for i in index))
 
 

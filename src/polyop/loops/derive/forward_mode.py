@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ..ir.derivatives import number
 from ..ir.grammar import (
     BOOL,
     INT,
@@ -38,7 +39,7 @@ from ..ir.types import cast, is_real
 from .activity import active
 from .derivation import Derivation
 from .names import Names
-from .partials import number, push
+from .partials import push
 
 
 def forward_mode(derivation: Derivation) -> Derivation:
@@ -101,8 +102,8 @@ class _Tangent:
         if node.op == "*":
             if tangent is None:
                 return [self._set(node, node.value, "*")]
-            first = operate("*", replace(own, buffer=self.tangents[node.buffer]), node.value)
-            return [self._set(node, operate("+", first, operate("*", own, tangent)))]
+            first = replace(own, buffer=self.tangents[node.buffer]) * node.value
+            return [self._set(node, first + own * tangent)]
         return [] if node.op == "+" and tangent is None else [self._set(node, tangent, node.op)]
 
     def _of(self, value: Expr) -> Expr | None:
@@ -135,9 +136,9 @@ class _Tangent:
         last, here = Var(self.names.new("last"), INT), Var(self.names.new(loop.var), INT)
         none = Const(-1, INT)
         equal = operate("==", node.value, Load(node.buffer, node.index, of, node.line))
-        place = operate("-", Var(loop.var, INT), loop.lo)
+        place = Var(loop.var, INT) - loop.lo
         search = Assign(last.name, Op("select", (equal, place, none), INT), "max", node.line)
-        at = operate("+", last, loop.lo)
+        at = last + loop.lo
         tangent = self._set(node, self._of(node.value))
         return [
             loop,

@@ -14,7 +14,6 @@ from dataclasses import replace
 
 from ..analysis.ranges import extreme, length
 from ..ir.grammar import INT, Buffer, Const, Expr, For, If, Kernel, Load, Stmt, Store, Type, Var
-from ..ir.operate import operate
 from ..ir.stops import is_unbounded
 from .activity import active
 from .derivation import Derivation
@@ -86,7 +85,7 @@ class _Rewriter:
             low, high = extreme(loop.lo, ranges, up=False), extreme(loop.hi, ranges, up=True)
             if low is None or high is None or is_unbounded(loop):
                 return None
-            index.append(operate("-", Var(loop.var, INT), low))
+            index.append(Var(loop.var, INT) - low)
             shape.append(length(low, high))
         name = self.names.new(f"{node.buffer}_of")
         whole = tuple(shape) or (Const(1, INT),)

@@ -66,13 +66,13 @@ class OpenLoops:
             if low is None or high is None or is_unbounded(loop):
                 index, shape = [self._counter(loops[: position + 1], scope)], []
                 continue
-            index.append(operate("-", Var(loop.var, INT), low))
+            index.append(Var(loop.var, INT) - low)
             shape.append(length(low, high))
         if len(shape) < len(index):
             each: Expr = ONE
             for size in shape:
-                each = operate("*", each, size)
-            shape.insert(0, operate("//", Const(CAPACITY, INT), operate("max", each, ONE)))
+                each = each * size
+            shape.insert(0, Const(CAPACITY, INT) // operate("max", each, ONE))
         return tuple(index) or (ZERO,), tuple(shape) or (ONE,)
 
     def start(self, scope: Scope) -> list[Stmt]:
@@ -105,7 +105,7 @@ class OpenLoops:
         if not is_unbounded(head):
             return [*before, loop(head, ends, [*body, *counting])]
         if own is not None:
-            after = [_store(own.trips, operate("-", own.place, own.start))]
+            after = [_store(own.trips, own.place - own.start)]
         *first, guard = body
         assert isinstance(guard, If), "all of a while is under its flag"
         body = [replace(guard, body=(*first, *guard.body, *counting))]

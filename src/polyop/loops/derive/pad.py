@@ -28,7 +28,6 @@ from ..ir.grammar import (
     Var,
     own_sizes,
 )
-from ..ir.operate import operate
 from .names import Names
 
 
@@ -79,13 +78,13 @@ def padded(load: Load, loops: Mapping[str, tuple[For, For]], shape: Sequence[Exp
         here = Var(var, INT)
         if isinstance(at, Var) and at.name in loops:
             loop, shift = loops[at.name]
-            width = operate("-", operate("-", shift.hi, shift.lo), Const(1, INT))
-            length = operate("-", loop.hi, loop.lo)
-            whole = operate("+", length, operate("*", Const(2, INT), width))
+            width = shift.hi - shift.lo - 1
+            length = loop.hi - loop.lo
+            whole = length + 2 * width
             sizes.append(of_length(Const(0, INT), whole))
-            source.append(operate("+", here, loop.lo))
-            target.append(operate("+", here, width))
-            index.append(operate("+", operate("-", at, loop.lo), width))
+            source.append(here + loop.lo)
+            target.append(here + width)
+            index.append(at - loop.lo + width)
             ranges.append((var, length))
             tests.append(Op("<", (shift.lo, shift.hi), BOOL))
         else:

@@ -1,49 +1,15 @@
-"""The derivative of every operator: what the adjoint of its result contributes to those of its arguments.
-
-A contribution is linear in the adjoint, so the rows serve both modes: in reverse mode it is the gradient
-of an argument, in forward mode the tangent of the result for a tangent of that argument.
-
-Ties: ``max(a, b)`` and ``min(a, b)`` of equal values belong to ``a``. ``abs`` and ``copysign`` have the
-derivative 0 at 0. Where a function has none, IEEE arithmetic answers: ``sqrt`` at 0 gives infinity, as in
-PyTorch and JAX. The adjoint of a conditional value is selected after the product, so that a NaN
-of the branch that was not taken does not spread.
-"""
+"""Gradients and tangents of expressions, from the derivative that the row of each operator has."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ...core.errors import GradientError
-from ..ir.grammar import BOOL, Const, Expr, Load, Op, Type, children, unconditional, walk
-from ..ir.operate import operate
+from ..ir.derivatives import Contributions, choice, number, times
+from ..ir.grammar import BOOL, Expr, Load, Op, children, unconditional, walk
+from ..ir.operators import OPERATORS
 from ..ir.types import cast, kind, number_of
-
-Contributions = tuple[Expr | None, ...]
-Rule = Callable[[Op, Expr], Contributions]
-
-
-def number(value: float, of: Type) -> Const:
-    """Return a float constant of a type."""
-    return Const(float(value), of)
-
-
-def times(a: Expr, b: Expr) -> Expr:
-    """Return ``a * b``; a factor 1 is left out, a factor -1 is a sign."""
-    for one, other in ((a, b), (b, a)):
-        if isinstance(one, Const) and one.value == 1:
-            return other
-        if isinstance(one, Const) and one.value == -1:
-            return negative(other)
-    return operate("*", a, b)
-
-
-def negative(a: Expr) -> Expr:
-    """Return ``-a``."""
-    if isinstance(a, Op) and a.name == "neg":
-        return a.args[0]
-    return operate("neg", a)
 
 
 def plus(a: Expr | None, b: Expr | None) -> Expr | None:
@@ -53,178 +19,8 @@ def plus(a: Expr | None, b: Expr | None) -> Expr | None:
     if a == b:
         return times(number(2.0, a.type), a)
     if isinstance(b, Op) and b.name == "neg":
-        return operate("-", a, b.args[0])
-    return operate("+", a, b)
-
-
-def choice(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
-    """Return one of two values of one type."""
-    return Op("select", (condition, then, otherwise), then.type)
-
-
-def _zero(like: Expr) -> Const:
-    return number(0.0, like.type)
-
-
-def _quotient(node: Op, g: Expr) -> Contributions:
-    a, b = node.args
-    return operate("/", g, b), negative(operate("/", operate("*", g, operate("/", a, b)), b))
-
-
-def _power(node: Op, g: Expr) -> Contributions:
-    a, b = node.args
-    if isinstance(b, Const):
-        if b.value in (0, 1):
-            return (None if b.value == 0 else g), None
-        lower = a if b.value == 2 else operate("pow", a, number(b.value - 1, b.type))
-        return times(g, times(b, lower)), None
-    one = number(1.0, b.type)
-    slope = operate("*", b, operate("pow", a, operate("-", b, one)))
-    base = choice(operate("==", b, _zero(b)), _zero(g), operate("*", g, slope))
-    growth = operate("*", node, operate("log", a))
-    flat = operate("and", operate("==", a, _zero(a)), operate(">=", b, _zero(b)))
-    return base, choice(flat, _zero(g), operate("*", g, growth))
-
-
-def _extreme(comparison: str) -> Rule:
-    def rule(node: Op, g: Expr) -> Contributions:
-        first = operate(comparison, *node.args)
-        return choice(first, g, _zero(g)), choice(first, _zero(g), g)
-
-    return rule
-
-
-def _atan2(node: Op, g: Expr) -> Contributions:
-    y, x = node.args
-    square = operate("+", operate("*", x, x), operate("*", y, y))
-    return operate("/", operate("*", g, x), square), negative(operate("/", operate("*", g, y), square))
-
-
-def _hypot(node: Op, g: Expr) -> Contributions:
-    zero = _zero(node)  # the derivative at (0, 0) is taken as 0
-    slope = choice(operate("==", node, zero), zero, operate("/", g, node))
-    return times(slope, node.args[0]), times(slope, node.args[1])
-
-
-def _remainder(node: Op, g: Expr) -> Contributions:
-    a, b = node.args
-    return g, negative(operate("*", g, operate("floor", operate("/", a, b))))
-
-
-def _fmod(node: Op, g: Expr) -> Contributions:
-    a, b = node.args
-    return g, negative(operate("*", g, operate("trunc", operate("/", a, b))))
-
-
-def _copysign(node: Op, g: Expr) -> Contributions:
-    a, b = node.args
-    one = number(1.0, node.type)
-    return operate("*", g, operate("*", operate("sign", a), operate("copysign", one, b))), None
-
-
-def _cbrt(node: Op, g: Expr) -> Contributions:
-    third = number(1 / 3, node.type)
-    return (times(third, operate("/", operate("/", g, node), node)),)  # node squared may overflow
-
-
-def _tanh(node: Op, g: Expr) -> Contributions:
-    one = number(1.0, node.type)
-    return (operate("*", g, operate("-", one, operate("*", node, node))),)
-
-
-def _sigmoid(node: Op, g: Expr) -> Contributions:
-    one = number(1.0, node.type)
-    return (operate("*", g, operate("*", node, operate("-", one, node))),)
-
-
-def _tan(node: Op, g: Expr) -> Contributions:
-    one = number(1.0, node.type)
-    return (operate("*", g, operate("+", one, operate("*", node, node))),)
-
-
-def _erf(sign: float) -> Rule:
-    def rule(node: Op, g: Expr) -> Contributions:
-        (a,) = node.args
-        bell = operate("exp", negative(operate("*", a, a)))
-        return (times(g, times(number(sign * 2 / math.sqrt(math.pi), node.type), bell)),)
-
-    return rule
-
-
-def _asin(node: Op, g: Expr) -> Contributions:
-    (a,) = node.args
-    one = number(1.0, node.type)
-    square = operate("*", operate("-", one, a), operate("+", one, a))  # 1 - a^2 cancels near 1
-    return (operate("/", g, operate("sqrt", square)),)
-
-
-def _acos(node: Op, g: Expr) -> Contributions:
-    return _asin(node, negative(g))
-
-
-def _rsqrt(node: Op, g: Expr) -> Contributions:
-    (a,) = node.args
-    return (times(number(-0.5, node.type), operate("*", g, operate("/", node, a))),)
-
-
-def _atan(node: Op, g: Expr) -> Contributions:
-    (a,) = node.args
-    one = number(1.0, node.type)
-    return (operate("/", g, operate("+", one, operate("*", a, a))),)
-
-
-def _own(node: Op, g: Expr) -> Contributions:
-    """Return the author's gradient: a product for each argument, nothing for the value and the slopes."""
-    pairs = ((times(g, slope), None) for slope in node.args[2::2])
-    return (None, *(part for pair in pairs for part in pair))
-
-
-PARTIALS: Mapping[str, Rule] = {
-    "+": lambda node, g: (g, g),
-    "-": lambda node, g: (g, negative(g)),
-    "*": lambda node, g: (times(g, node.args[1]), times(g, node.args[0])),
-    "/": _quotient,
-    "%": _remainder,
-    "pow": _power,
-    "max": _extreme(">="),
-    "min": _extreme("<="),
-    "atan2": _atan2,
-    "hypot": _hypot,
-    "fmod": _fmod,
-    "copysign": _copysign,
-    "cbrt": _cbrt,
-    "neg": lambda node, g: (negative(g),),
-    "abs": lambda node, g: (operate("*", g, operate("sign", node.args[0])),),
-    "exp": lambda node, g: (operate("*", g, node),),
-    "expm1": lambda node, g: (operate("*", g, operate("+", node, number(1.0, node.type))),),
-    "exp2": lambda node, g: (operate("*", g, times(number(math.log(2), node.type), node)),),
-    "log": lambda node, g: (operate("/", g, node.args[0]),),
-    "log1p": lambda node, g: (operate("/", g, operate("+", number(1.0, node.type), node.args[0])),),
-    "log2": lambda node, g: (times(number(1 / math.log(2), node.type), operate("/", g, node.args[0])),),
-    "sqrt": lambda node, g: (times(number(0.5, node.type), operate("/", g, node)),),
-    "rsqrt": _rsqrt,
-    "sinh": lambda node, g: (operate("*", g, operate("cosh", node.args[0])),),
-    "cosh": lambda node, g: (operate("*", g, operate("sinh", node.args[0])),),
-    "tanh": _tanh,
-    "sigmoid": _sigmoid,
-    "erf": _erf(1.0),
-    "erfc": _erf(-1.0),
-    "lgamma": lambda node, g: (operate("*", g, operate("digamma", node.args[0])),),
-    "digamma": lambda node, g: (operate("*", g, operate("trigamma", node.args[0])),),
-    "sin": lambda node, g: (operate("*", g, operate("cos", node.args[0])),),
-    "cos": lambda node, g: (negative(operate("*", g, operate("sin", node.args[0]))),),
-    "tan": _tan,
-    "asin": _asin,
-    "acos": _acos,
-    "atan": _atan,
-    "cast": lambda node, g: (cast(g, number_of(node.args[0].type)),),
-    "with_gradient": _own,
-}
-"""By operator."""
-CONSTANT = frozenset(
-    ("//", "sign", "floor", "ceil", "trunc", "round", "isnan", "isinf", "isfinite", "ceil_div")
-).union(("<", "<=", ">", ">=", "==", "!=", "and", "or", "not", "&", "|", "^"), ("<<", ">>", "stop_gradient"))
-"""Operators that are constant almost everywhere, so that their derivative is 0."""
+        return a - b.args[0]
+    return a + b
 
 
 def contributions(node: Op, g: Expr) -> Contributions:
@@ -232,17 +28,19 @@ def contributions(node: Op, g: Expr) -> Contributions:
 
     Raises ``GradientError`` for trigamma.
 
-    >>> from polyop.loops.ir.grammar import Var
+    >>> from polyop.loops.ir.grammar import Type, Var
     >>> x = Var("x", Type("float32"))
     >>> contributions(Op("neg", (x,), x.type), Var("g", x.type))[0].name
     'neg'
     """
-    if kind(node.type) != "f" or node.name in CONSTANT:
+    if kind(node.type) != "f":
         return (None,) * len(node.args)
-    if node.name not in PARTIALS:
+    rule = OPERATORS[node.name].derivative
+    if rule is None:
         raise _without_derivative(node)
-    rule = PARTIALS[node.name]
-    return tuple(None if kind(a.type) != "f" else c for a, c in zip(node.args, rule(node, g), strict=True))
+    found = rule(g, node, *node.args)
+    parts = found if isinstance(found, tuple) else (found,)
+    return tuple(None if kind(a.type) != "f" else c for a, c in zip(node.args, parts, strict=True))
 
 
 def _without_derivative(node: Op) -> GradientError:
@@ -278,7 +76,7 @@ def pull(value: Expr, g: Expr, is_active: Callable[[Load], bool]) -> list[Part]:
         if size > MAX_NODES:
             raise _oversized(load.line)
         if guard is not None and load in safe:
-            part, guard = choice(guard, part, _zero(part)), None  # noqa: PLW2901 - the same part
+            part, guard = choice(guard, part, number(0.0, part.type)), None  # noqa: PLW2901 - the same part
         total = plus(totals.get((load, guard)), part)
         assert total is not None
         totals[load, guard] = total

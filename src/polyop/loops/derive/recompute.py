@@ -9,7 +9,6 @@ from ..analysis.tree import Branch, Loop, Node, StatementNode, statement_nodes
 from ..ir.grammar import (
     INT,
     Buffer,
-    Const,
     Expr,
     For,
     If,
@@ -22,7 +21,6 @@ from ..ir.grammar import (
     Var,
     substitute,
 )
-from ..ir.operate import operate
 from .names import Names
 from .open_loops import OpenLoops, is_counted
 from .order import heads
@@ -123,7 +121,7 @@ class Values:
         name = self.names.loop(head.var)
         here: Expr = Var(name, INT)
         if reverse:
-            here = operate("-", operate("+", lo, operate("-", hi, Const(1, INT))), here)
+            here = lo + (hi - 1) - here
         inner = tuple(substitute(s, {head.var: here}) for s in body)
         return For(name, lo, hi, inner, head.line, "" if head.hint == "border" else head.hint)
 

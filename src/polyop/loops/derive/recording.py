@@ -72,7 +72,7 @@ class Recording:
         value = node.value
         old = Load(node.buffer, node.index, Type(buffer.dtype), node.line)
         if node.op == "*":
-            value = operate("*", old, value)
+            value = old * value
         if leaf in self.stepwise:
             wins = operate(">=" if node.op == "max" else "<=", value, old)
             value = Op("select", (wins, value, old), old.type)

@@ -78,8 +78,8 @@ def _is_read(order: Order, buffer: str, writer: Leaf, divides: Leaf, makers: set
 def dividend(result: Load, divisor: Expr) -> Expr:
     """Return the dividend of a division, ``result * divisor``; zero times infinity is zero here."""
     greatest = Const(GREATEST[result.type.dtype], result.type)
-    finite = operate("max", operate("min", divisor, greatest), operate("neg", greatest))
-    return operate("*", result, finite)
+    finite = operate("max", operate("min", divisor, greatest), -greatest)
+    return result * finite
 
 
 def _same(a: Expr, b: Load) -> bool:

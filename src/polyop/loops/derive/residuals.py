@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.writes import is_sole_write
+from ..ir.derivatives import number
 from ..ir.grammar import (
     Expr,
     For,
@@ -33,7 +34,7 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.types import is_real
-from .partials import number, pull
+from .partials import pull
 
 if TYPE_CHECKING:
     from ..analysis.session import IslSession

@@ -30,7 +30,6 @@ from ..ir.grammar import (
     map_body,
     rewrite,
 )
-from ..ir.operate import operate
 from ..passes.initialisation import initialisation
 from .derivation import Derivation
 from .recording import Recording
@@ -88,7 +87,7 @@ def _returned(kernel: Kernel, name: str, rows: list[tuple[str, Expr, Expr]]) -> 
     buffer = kernel.buffers[name]
     alone = buffer.shape == (Const(1, INT),)
     lengths = tuple(length(low, high) for _, low, high in rows)
-    first = tuple(operate("-", Var(var, INT), low) for var, low, _ in rows)
+    first = tuple(Var(var, INT) - low for var, low, _ in rows)
 
     def at(index: tuple[Expr, ...]) -> tuple[Expr, ...]:
         return (*first, *(() if alone and index == ZERO and first else index))

@@ -23,6 +23,7 @@ from dataclasses import replace
 from ..analysis.cost import HEAVY
 from ..analysis.strides import depends
 from ..analysis.tree import Branch, Loop, Node, StatementNode
+from ..ir.derivatives import number
 from ..ir.grammar import (
     BOOL,
     INT,
@@ -55,7 +56,6 @@ from ..ir.types import cast, is_real
 from .derivation import Derivation
 from .names import summed_as
 from .order import heads
-from .partials import number
 from .recompute import Values
 from .recorded_values import Scope, first_leaf
 from .recording import RESULT, Parts, Recording
@@ -290,10 +290,10 @@ class _Sweep:
         none = Const(-1, INT)
         here = Var(loop.var, INT)
         lo, hi = (self._head(e, loop) for e in heads(loop))
-        position = Op("select", (self._is_extreme(node, leaf), operate("-", here, lo), none), INT)
+        position = Op("select", (self._is_extreme(node, leaf), here - lo, none), INT)
         search = self.values.loop(loop.node, (lo, hi), [Assign(last.name, position, "max", node.line)])
         body = self._handed_on(node, leaf, parts)
-        at = operate("+", last, lo)
+        at = last + lo
         contributions = tuple(substitute(s, {loop.var: at}) for s in body)
         has_winner = Op("<", (none, last), BOOL)
         return [Assign(last.name, none, "", node.line), search, If(has_winner, contributions, (), node.line)]

@@ -18,6 +18,7 @@ from ..analysis import affine
 from ..analysis.polyhedra import Model
 from ..analysis.session import IslSession
 from ..analysis.strides import depends
+from ..ir.derivatives import number
 from ..ir.grammar import (
     BOOL,
     INT,
@@ -44,7 +45,6 @@ from .derivation import Derivation
 from .loop_fission import are_shifted
 from .names import Names
 from .pad import Padded, factor, padded, sizes_of
-from .partials import number
 
 
 @dataclass(frozen=True)
@@ -277,10 +277,10 @@ class _Element:
             rest = _rest(addition, axis, owner)
             inner = next((self.loops[v] for v in rest if v in self.loops), None)
             known = self._written({n: c for n, c in rest.items() if n not in self.loops})
-            low = known if inner is None else operate("+", known, inner.lo)
-            high = known if inner is None else operate("+", known, operate("-", inner.hi, Const(1, INT)))
-            lows.append(operate("+", loop.lo, low))
-            highs.append(operate("+", loop.hi, high))
+            low = known if inner is None else known + inner.lo
+            high = known if inner is None else known + (inner.hi - 1)
+            lows.append(loop.lo + low)
+            highs.append(loop.hi + high)
         lo = affine.extreme("min", map(affine.simplified, lows))
         hi = affine.extreme("max", map(affine.simplified, highs))
         if self.shape:
@@ -296,7 +296,7 @@ class _Element:
             if owner is None:
                 continue
             rest = _rest(addition, axis, owner)
-            values[owner] = operate("-", self.element[owner], self._written(rest))
+            values[owner] = self.element[owner] - self._written(rest)
             self._limit(owner, rest, bounds, tests, whole)
         node: Stmt = Assign(total.name, substitute(addition.store.value, values), "+", addition.store.line)
         for test in self._open_tests(addition, values):
@@ -317,7 +317,7 @@ class _Element:
         inside: list[Expr] = []
         for axis, owner in enumerate(self.owners):
             if owner is not None and self.shape:
-                last = operate("-", self.shape[axis], Const(1, INT))
+                last = self.shape[axis] - 1
                 inside += [Op(">=", (self.element[owner], Const(0, INT)), BOOL)]
                 inside += [Op("<=", (self.element[owner], last), BOOL)]
         return [part for part in parts if _with_simple_sides(part) not in inside]
@@ -338,12 +338,12 @@ class _Element:
             return
         if along is not None:
             lo, hi = bounds[along]
-            past = operate("-", element, operate("+", known, operate("-", loop.hi, Const(1, INT))))
-            last = operate("-", element, operate("-", operate("+", known, loop.lo), Const(1, INT)))
+            past = element - (known + (loop.hi - 1))
+            last = element - (known + loop.lo - 1)
             bounds[along] = operate("max", lo, past), operate("min", hi, last)
         elif not whole:
-            tests.append(Op(">=", (element, operate("+", loop.lo, known)), BOOL))
-            tests.append(Op("<", (element, operate("+", loop.hi, known)), BOOL))
+            tests.append(Op(">=", (element, loop.lo + known), BOOL))
+            tests.append(Op("<", (element, loop.hi + known), BOOL))
 
     def _written(self, form: affine.Linear) -> Expr:
         return affine.from_linear(form, self.leaves)

@@ -87,7 +87,7 @@ class _Splitter:
 
     def _is_range(self, buffer: str, axis: int, low: Expr, high: Expr) -> bool:
         """Whether an index is clamped to its axis: from a constant of at most 0 to the last element."""
-        last = operate("-", self.shapes[buffer][axis], Const(1, INT))
+        last = self.shapes[buffer][axis] - 1
         is_first = isinstance(low, Const) and isinstance(low.value, int) and low.value <= 0
         return is_first and affine.linear(high) is not None and affine.linear(high) == affine.linear(last)
 
@@ -104,16 +104,16 @@ class _Splitter:
             coefficient = form.pop(loop.var, 0)
             rest = affine.from_linear(form, leaves)
             if coefficient == 1:  # distance = var + rest < 0
-                hi = operate("min", hi, operate("neg", rest))
+                hi = operate("min", hi, -rest)
             elif coefficient == -1:
-                lo = operate("max", lo, operate("+", rest, Const(1, INT)))
+                lo = operate("max", lo, rest + 1)
             elif coefficient:
                 return None
             exact = exact or bool(coefficient)
             narrowed.insert(0, (lo, hi))
             # the loops around need one iteration of this one: the distance is least at its first or last
-            nearest = loop.lo if coefficient == 1 else operate("-", loop.hi, Const(1, INT))
-            least = operate("+", rest, operate("*", Const(coefficient, INT), nearest))
+            nearest = loop.lo if coefficient == 1 else loop.hi - 1
+            least = rest + Const(coefficient, INT) * nearest
             found = affine.linear_with_terms(least)
             if found is None:
                 return None

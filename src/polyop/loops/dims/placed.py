@@ -105,15 +105,15 @@ class _Placement:
         """Yield what is true of each slice with its halo: so the indices in its tensors need no checks."""
         length, zero = self.dimension.size, Const(0, INT)
         assert length is not None
-        end = operate("+", self.start, length)
+        end = self.start + length
         first, past = self._ends(self.slicing.halo)
-        within_first, within_past = operate("<=", self.start, first), operate(">=", end, past)
+        within_first, within_past = self.start <= first, end >= past
         if any(name for width in self.slicing.halo for name in width):  # such a width may be negative
-            within_first = operate("and", within_first, operate("<=", self.start, self.begin))
-            within_past = operate("and", within_past, operate(">=", end, self.end))
-        starts = operate("or", operate("<=", self.start, zero), within_first)
-        ends = operate("or", operate(">=", end, self.size), within_past)
-        inside = operate("and", operate(">=", self.start, zero), operate("<=", end, self.size))
+            within_first = operate("and", within_first, self.start <= self.begin)
+            within_past = operate("and", within_past, end >= self.end)
+        starts = operate("or", self.start <= zero, within_first)
+        ends = operate("or", end >= self.size, within_past)
+        inside = operate("and", self.start >= zero, end <= self.size)
         has = f"the tensors of a slice along {self.dimension.name} begin at {self.start.name}"
         yield Demand(inside, f"{has}, and must be inside of 0 to {self.size.name}")
         yield Demand(starts, f"{has}, and must begin at {expression(operate('max', zero, first))} or before")
@@ -148,13 +148,13 @@ class _Placement:
             return replace(loop, lo=lo, hi=hi, body=self.body(loop.body, region))
         rising = self.slicing.directions.get(loop.var, 1) > 0
         variable = Var(loop.var, INT)
-        last = operate("-", self.size, Const(1, INT))
-        coordinate = variable if rising else operate("-", last, variable)
+        last = self.size - 1
+        coordinate = variable if rising else last - variable
         radius = self._radius_of_body(loop.body, coordinate)
         if radius is not None:
             first, past = self._ends(radius)
             if not rising:
-                first, past = operate("-", self.size, past), operate("-", self.size, first)
+                first, past = self.size - past, self.size - first
             lo, hi = operate("max", lo, first), operate("min", hi, past)
         return replace(loop, lo=lo, hi=hi, body=self.body(loop.body, _Region(coordinate, radius)))
 
@@ -172,7 +172,7 @@ class _Placement:
         own, radius = self._coordinate(node), self._radius(node)
         if own is None:
             return radius
-        shift = affine.linear(operate("-", own, coordinate))
+        shift = affine.linear(own - coordinate)
         if shift is None or not shift.keys() <= {"", *self.leaves}:
             return None
         return Radius(added(radius.before, shift), added(radius.after, shift, -1))
@@ -196,12 +196,12 @@ class _Placement:
 
     def _inside(self, coordinate: Expr, radius: Radius) -> Expr:
         first, past = self._ends(radius)
-        return operate("and", operate(">=", coordinate, first), operate("<", coordinate, past))
+        return operate("and", coordinate >= first, coordinate < past)
 
     def _ends(self, radius: Radius) -> tuple[Expr, Expr]:
         """Return the first coordinate of a slice with a radius, and the one past its last."""
-        first = operate("-", self.begin, affine.from_linear(radius.before, self.leaves))
-        return first, operate("+", self.end, affine.from_linear(radius.after, self.leaves))
+        first = self.begin - affine.from_linear(radius.before, self.leaves)
+        return first, self.end + affine.from_linear(radius.after, self.leaves)
 
     def _coordinate(self, node: Stmt) -> Expr | None:
         """Return the coordinate of the element that a statement writes, if that has the dimension."""
@@ -225,7 +225,7 @@ class _Placement:
 
     def _index(self, buffer: str, index: tuple[Expr, ...]) -> tuple[Expr, ...]:
         axis = self.dimension.axis_of(buffer)
-        return tuple(operate("-", e, self.start) if k == axis else e for k, e in enumerate(index))
+        return tuple(e - self.start if k == axis else e for k, e in enumerate(index))
 
 
 def _leaves(kernel: Kernel) -> dict[str, Expr]:

@@ -14,7 +14,7 @@ import numpy as np
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError
 from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Const, Demand, Expr, Load, Stmt, Type
-from ..ir.operate import as_index, operate
+from ..ir.operate import as_index
 from ..ir.types import FLOAT8, Refusal, cast, complex_constant, kind, number_of
 from .language import DTYPES, WORDS
 from .names import Scopes
@@ -178,7 +178,7 @@ class Access(ABC):
         part = self.integer(part, f"index {axis} of {buffer.name}", node, node)
         try:
             if isinstance(part, Const) and part.value < 0:
-                return operate("+", buffer.shape[axis], part)
+                return buffer.shape[axis] + part
         except Refusal as refusal:
             self.fail(refusal.rule, node, refusal.seen, refusal.hint)
         return part

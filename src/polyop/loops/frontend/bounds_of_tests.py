@@ -150,7 +150,7 @@ class _Tested:
         speed, rises = gap
         fits = name == "!=" or (name in ("<", "<=")) == rises
         unequal = name == "!=" and speed != ONE
-        end = right.rest if left.rest == ZERO else operate("-", right.rest, left.rest)
+        end = right.rest if left.rest == ZERO else right.rest - left.rest
         within = self.exact(end, left.rest, right.rest)
         if not fits or unequal or name == "==" or within is None:
             return None
@@ -217,7 +217,7 @@ class _Tested:
         low, high = interval(steps[name], self.known)
         if low > 0:
             return steps[name], factor > 0
-        return (operate("neg", steps[name]), factor < 0) if low > LEAST and high < 0 else None
+        return (-steps[name], factor < 0) if low > LEAST and high < 0 else None
 
     def exact(self, end: Expr, *parts: Expr) -> Interval | None:
         """Return what the end may be; None if computing it from its parts may wrap around."""
@@ -273,18 +273,18 @@ class _Tested:
         extra = Const(int(reach.inclusive), INT)
         if counter:
             moved = ONE if counter in self.test.updated else ZERO
-            past = operate("-", operate("+", end, extra), moved)
-            distance = operate("-", past, int64(self.starts[counter].value))
+            past = end + extra - moved
+            distance = past - int64(self.starts[counter].value)
             return _Atom(distance, reach.least(), counter, past)
         start: Expr = ZERO
         for name, factor in factors.items():
             value = int64(self.starts[name].value)
-            value = operate("+", value, steps[name]) if name in self.test.updated else value
-            start = operate("+", start, operate("*", Const(factor, INT), value))
-        distance = operate("-", end, start) if reach.rises else operate("-", start, end)
-        distance = operate("+", distance, extra)
+            value = value + steps[name] if name in self.test.updated else value
+            start = start + Const(factor, INT) * value
+        distance = end - start if reach.rises else start - end
+        distance = distance + extra
         if speed != ONE:
-            distance = operate("//", operate("+", distance, operate("-", speed, ONE)), speed)
+            distance = (distance + (speed - ONE)) // speed
         return _Atom(distance, reach.least())
 
 

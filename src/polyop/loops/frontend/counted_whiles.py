@@ -266,7 +266,7 @@ class _Counted:
             assert isinstance(guard, If)
             body = (replace(guard, condition=_fold(substitute(guard.condition, false)), body=body),)
         self.whiles.done |= {*found.flags - self.flags, *(n for n in found.counters if n not in self.kept)}
-        end = bound.end if self.whole and bound.test.is_first else operate("+", self.past(), ONE)
+        end = bound.end if self.whole and bound.test.is_first else self.past() + ONE
         loop = [replace(found.loop, var=var, lo=bound.lo, hi=end, body=body)] if body else []
         finals = [] if self.flags else [self.final(name) for name in self.live]
         return [*self.before, *loop, *finals]
@@ -342,13 +342,13 @@ class _Counted:
         start = int64(self.starts[name].value)
         value = at if name == self.bound.counter and at is not None else None
         if value is None:
-            value = operate("+", start, operate("*", step, iterations))
-        return _wrapped(operate("+", value, step) if updated else value)
+            value = start + step * iterations
+        return _wrapped(value + step if updated else value)
 
     def final(self, name: str) -> Stmt:
         """Return the assignment of a counter behind the loop."""
         past = self.past()
-        iterations = operate("-", past, self.bound.lo)
+        iterations = past - self.bound.lo
         value = self.value(name, iterations, past, name in self.bound.test.updated)
         return Assign(name, _typed(value, self.found.counters[name].update.type), line=self.found.loop.line)
 
@@ -359,7 +359,7 @@ class _WrittenOut:
     def __init__(self, made: _Counted, var: Var, updated: frozenset[str]) -> None:
         self.found = made.found
         bound = made.bound
-        iterations = operate("-", var, bound.lo)
+        iterations = var - bound.lo
         self.values = {n: made.value(n, iterations, var, n in updated) for n in made.found.counters}
         self.exact = [value for name, value in self.values.items() if name == bound.counter]
 

@@ -15,7 +15,6 @@ from ..ir.grammar import BOOL, COMPLEX, FLOAT, INT, PARTS, Const, Demand, Expr, 
 from ..ir.operate import as_condition, as_int64, operate, select, where, with_gradient
 from ..ir.types import Refusal, cast, common, counted, join, kind, number_of
 from .access import count, load, number
-from .composed import COMPOSED
 from .dtype_limits import limit
 from .language import WORDS, Word
 from .powers import checked_power
@@ -133,7 +132,7 @@ class Expressions(RowAccess):
         if isinstance(op, ast.UAdd):
             return operand
         if isinstance(op, ast.USub):
-            return operate("neg", operand)
+            return -operand
         if operand.type == BOOL:
             return operate("not", operand)
         operand = cast(operand, counted(operand.type))
@@ -190,7 +189,7 @@ class Expressions(RowAccess):
             if node.attr in ("ndim", "size"):
                 sizes = self.shape(node.value)
                 one = Const(1, INT)
-                size = functools.reduce(lambda a, b: operate("*", a, b), sizes) if sizes else one
+                size = functools.reduce(lambda a, b: a * b, sizes) if sizes else one
                 return size if node.attr == "size" else Const(len(sizes), INT)
             hint = f"write {ast.unparse(node)}[0]" if node.attr == "shape" else None
             self.fail(f"{ast.unparse(node)} is not a number", node, hint=hint)
@@ -268,15 +267,13 @@ class Expressions(RowAccess):
             self.fail(f"{word.name} takes a key of one dimension, {text}", node, seen, hint)
         of = self.dtype(node.keywords[0].value) if node.keywords else "float32"
         (size,), one, two = key.sizes, Const(1, INT), Const(2, INT)
-        low, high = (
-            key.element([at]) for at in (Const(0, INT), operate("min", one, operate("-", size, one)))
-        )
+        low, high = (key.element([at]) for at in (Const(0, INT), operate("min", one, size - one)))
         check(low.type.dtype, counters, of)
         rule, hint = f"the key {text} must have one or two items", "np.array([seed, 0], np.uint32)"
         if isinstance(size, Const) and size not in (one, two):
             self.fail(rule, node, size.value, f"write {hint}")
         if not isinstance(size, Const) and self.is_symbolic(size):
-            allowed = Op("and", (operate(">=", size, one), operate("<=", size, two)), BOOL)
+            allowed = Op("and", (size >= one, size <= two), BOOL)
             self.demands.setdefault((size, two), Demand(allowed, f"line {node.lineno}: {rule}, as {hint}"))
         high = Op("select", (operate("==", size, two), high, Const(0, high.type)), high.type)
         return (uniform if word.name == "random" else normal)((low, high), counters, of)
@@ -308,8 +305,8 @@ class Expressions(RowAccess):
         sums = Type("float32") if dtype(of.dtype).numpy.itemsize == 2 and kind(of) == "f" else sums
         wide = self.lift(node, lambda element: cast(element, sums), row)
         assert isinstance(wide, Row)
-        size = functools.reduce(lambda a, b: operate("*", a, b), row.sizes)
-        mean = operate("/", self.reduce(node, "+", wide), size)
+        size = functools.reduce(lambda a, b: a * b, row.sizes)
+        mean = self.reduce(node, "+", wide) / size
         return cast(mean, of) if kind(of) == "f" else mean
 
 
@@ -326,8 +323,8 @@ def _apply(word: Word, *inputs: Expr) -> Expr:
         assert word.type is not None
         to = word.type
         return cast(_cast(inputs[0], to), number_of(to))
-    if word.kind == "composed" or (word.operator == "round" and len(inputs) == 2):
-        return COMPOSED[word.name](*inputs)
+    if word.expansion and len(inputs) > bool(word.operator):  # round of one number is an operator
+        return word.expansion(*inputs)
     if word.kind == "complex":
         return _of_parts(word.name, *inputs)
     if word.operator == "with_gradient":

@@ -24,7 +24,6 @@ from ..ir.grammar import (
     statements,
     walk,
 )
-from ..ir.operate import operate
 from .access import count
 from .desugar.nodes import WHILE, Unused
 from .expressions import Expressions
@@ -77,10 +76,10 @@ class Loops(ABC):
         before, (lo, hi, step) = self.snapshot(node, [lo, hi, step])
         times = _times(lo, hi, step)
         self.state.natural.add(name)
-        value = self.state.bindings[name] = operate("+", lo, operate("*", step, Var(name, INT)))
+        value = self.state.bindings[name] = lo + step * Var(name, INT)
         if isinstance(step, Const):
             one = Const(1, INT)
-            down = (operate("+", hi, one), operate("+", lo, one))
+            down = (hi + one, lo + one)
             self.state.ranges.append((value, *((lo, hi) if step.value > 0 else down)))
         return [*before, *self.nest(node, [(name, Const(0, INT), times)], hint)]
 
@@ -149,10 +148,10 @@ class Loops(ABC):
 def _times(lo: Expr, hi: Expr, step: Expr) -> Expr:
     """Return how many iterations ``range(lo, hi, step)`` has; it is negative if there are none."""
     if not isinstance(step, Const):
-        return operate("neg", operate("//", operate("-", lo, hi), step))
+        return -((lo - hi) // step)
     size = Const(abs(int(step.value)), INT)
-    distance = operate("-", hi, lo) if step.value > 0 else operate("-", lo, hi)
-    return operate("//", operate("+", distance, operate("-", size, Const(1, INT))), size)
+    distance = hi - lo if step.value > 0 else lo - hi
+    return (distance + (size - 1)) // size
 
 
 def size_text(sizes: ast.expr, position: int) -> ast.expr | None:

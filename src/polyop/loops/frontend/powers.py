@@ -31,7 +31,7 @@ def checked_power(
     if failing is None:
         return result
     signed = exponent if number.type.dtype.startswith("u") else number  # -1 is 255 as the uint8 of the base
-    negative = operate("<", signed, Const(0, INT))
+    negative = signed < 0
     return replace(result, args=(result.args[0], Op("select", (negative, failing, number), number.type)))
 
 

@@ -72,16 +72,16 @@ def _numpy(like: Any) -> Any:
 
 def uniform(key: tuple[Expr, Expr], counters: Sequence[Expr], of: str) -> Expr:
     """Return the expression of a number in [0, 1)."""
-    return operate("*", _bits("philox_low", _packed(key, counters), of), _scale(of))
+    return _bits("philox_low", _packed(key, counters), of) * _scale(of)
 
 
 def normal(key: tuple[Expr, Expr], counters: Sequence[Expr], of: str) -> Expr:
     """Return the expression of a number of the standard normal distribution."""
     to, words = Type(of), _packed(key, counters)
-    one = operate("+", _bits("philox_low", words, of), Const(1.0, to))  # not 0, whose logarithm is infinite
-    angle = operate("*", Const(2 * math.pi, to), operate("*", _bits("philox_high", words, of), _scale(of)))
-    square = operate("*", Const(-2.0, to), operate("log", operate("*", one, _scale(of))))
-    return operate("*", operate("sqrt", square), operate("cos", angle))
+    one = _bits("philox_low", words, of) + Const(1.0, to)  # not 0, whose logarithm is infinite
+    angle = Const(2 * math.pi, to) * (_bits("philox_high", words, of) * _scale(of))
+    square = Const(-2.0, to) * operate("log", one * _scale(of))
+    return operate("sqrt", square) * operate("cos", angle)
 
 
 def check(key: str, counters: Sequence[Expr], of: str) -> None:
@@ -125,5 +125,5 @@ def _signed(number: Expr) -> Expr:
 
 def _pair(low: Expr, high: Expr) -> Expr:
     """Return two words in one, the first in the low half."""
-    shifted = operate("*", _signed(high), Const(2**32, _WORD))
+    shifted = _signed(high) * Const(2**32, _WORD)
     return operate("|", operate("&", _signed(low), Const(2**32 - 1, _WORD)), shifted)

@@ -102,7 +102,7 @@ class RowAccess(Access):
     def _position(self, text: ast.expr, axis: int, size: Expr, node: ast.Subscript) -> Expr:
         position = self.integer(self.expression(text), f"index {axis} of {ast.unparse(node)}", text, node)
         negative = isinstance(position, Const) and position.value < 0
-        return operate("+", size, position) if negative else position
+        return size + position if negative else position
 
     def _slice(self, text: ast.Slice, size: Expr, node: ast.Subscript) -> tuple[Expr, Expr, int]:
         def end(one: ast.expr | None) -> Expr | None:
@@ -139,7 +139,7 @@ class RowAccess(Access):
         for variable, least, end in self.ranges:
             apart = difference(place, variable)
             if apart is not None:
-                lowest, past = (operate("+", one, Const(apart, INT)) for one in (least, end))
+                lowest, past = (one + Const(apart, INT) for one in (least, end))
                 if self.is_natural(lowest) and _is_within(past, size):
                     return True
         return False
@@ -256,7 +256,7 @@ def _is_within(end: Expr, size: Expr) -> bool:
 
 def _place(position: int, start: Expr, step: int) -> Callable[[Index], Expr]:
     def place(index: Index) -> Expr:
-        scaled = index[position] if abs(step) == 1 else operate("*", index[position], Const(step, INT))
+        scaled = index[position] if abs(step) == 1 else index[position] * Const(step, INT)
         if start == Const(0, INT):
             return scaled
         return operate("+" if step > 0 else "-", start, scaled)

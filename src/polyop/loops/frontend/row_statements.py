@@ -212,7 +212,7 @@ class RowStatements(Loops):
                 rule = f"{ast.unparse(node)} is of a row without elements"
                 self.state.fail(rule, node, kind=ArgumentValueError)
             if empty is None:
-                condition = operate("<=", size, Const(0, INT))
+                condition = size <= 0
                 checks.append(If(condition, (self.failing(first, EMPTY_ROW, node),), line=first.line))
         return checks
 

@@ -140,18 +140,18 @@ def part(
     if step == -1:
         if ends[0] is not None or ends[1] is not None:
             raise Refusal("a slice that runs backwards has no ends", hint="write x[::-1], or a loop")
-        return operate("-", size, Const(1, INT)), size, -1
+        return size - 1, size, -1
     start = Const(0, INT) if ends[0] is None else _end(ends[0], size, is_natural)
     stop = size if ends[1] is None else _end(ends[1], size, is_natural)
     if ends[1] is not None and not (isinstance(ends[1], Const) and ends[1].value < 0):
         both = isinstance(stop, Const) and isinstance(size, Const)
         stop = min(stop, size, key=_value) if both else operate("min", stop, size)
-    length = operate("-", stop, start)
+    length = stop - start
     one_place = of_one_place(size, ends[0], ends[1], step)
     if one_place and not at_most_one(length):
         length = operate("min", length, Const(1, INT))
     if step > 1 and not one_place:
-        length = operate("//", operate("+", length, Const(step - 1, INT)), Const(step, INT))
+        length = (length + Const(step - 1, INT)) // Const(step, INT)
     return start, length, step
 
 
@@ -176,7 +176,7 @@ def of_one_place(size: Expr, start: Expr | None, stop: Expr | None, step: int = 
     if start is None:
         start = Const(0, INT)
     elif stop is None and isinstance(start, Const) and start.value < 0:
-        start = operate("+", size, start)
+        start = size + start
     apart = difference(size if stop is None else stop, start)
     return apart is not None and 0 < apart <= step
 
@@ -204,11 +204,11 @@ def _end(end: Expr, size: Expr, is_natural: Callable[[Expr], bool]) -> Expr:
     """Return an end of a slice; a negative one counts from the end of the dimension."""
     zero = Const(0, INT)
     if isinstance(end, Const):
-        return end if end.value >= 0 else operate("max", operate("+", size, end), zero)
+        return end if end.value >= 0 else operate("max", size + end, zero)
     if is_natural(end):
         return end
-    from_end = operate("max", operate("+", end, size), zero)
-    return Op("select", (operate("<", end, zero), from_end, end), INT)
+    from_end = operate("max", end + size, zero)
+    return Op("select", (end < zero, from_end, end), INT)
 
 
 def reads(value: Expr, buffer: str) -> list[Load]:

@@ -45,7 +45,7 @@ FUNCTIONS = {
     "logaddexp": "write max(a, b) + log1p(exp(-abs(a - b)))",
     "heaviside": "write where(x > 0, 1.0, where(x < 0, 0.0, y))",
     "signbit": "write copysign(1.0, x) < 0",
-    "sinc": "write sin(np.pi * x) / (np.pi * x)",
+    "sinc": "write where(x == 0, 1.0, sin(np.pi * x) / (np.pi * x))",
     "norm": "of a row: sqrt(dot(x[i], x[i]))",
     "outer": "loop over i and j: c[i, j] = a[i] * b[j]",
     "einsum": "its loops, as in c[i, j] += a[i, k] * b[k, j]",

@@ -9,14 +9,14 @@ Loops run upwards by one, ``for v in lo .. hi-1``: the front end folds steps int
 of a ``while`` is an OpenEnd, which has no value. A reduction ``x = x op e`` is a Store or Assign whose
 ``op`` is "+", "*", "max" or "min". A variable's name is unique in the kernel, and its scope is the body of
 the loop (or kernel) of its first assignment.
-Operators have Python's meaning, as ``//`` and ``%`` of negative numbers; ``OPERATORS`` lists them.
+Operators have Python's meaning, as ``//`` and ``%`` of negative numbers. operators.py lists them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 from ...core.origin import place
 
@@ -46,8 +46,76 @@ PARTS = {"complex64": "float32", "complex128": "float64"}
 _WHOLE = {part: whole for whole, part in PARTS.items()}
 
 
+Operand: TypeAlias = "Notation | float"
+
+
+class Notation:
+    """Python's operators on expressions: ``g * (1 - y * y)`` is the tree that ``operate`` builds.
+
+    A Python number takes the type of the other operand. ``==`` and ``!=`` compare trees, and build nothing.
+    ``build`` is :func:`~polyop.loops.ir.operate.operate`, which sets it.
+
+    >>> x = Var("x", Type("float32"))
+    >>> (1 - x * x).name, (1 - x * x).type.dtype, call("exp", -x).args[0].name
+    ('-', 'float32', 'neg')
+    """
+
+    __slots__ = ()
+    build: ClassVar[Callable[..., Expr]]
+
+    def __add__(self, other: Operand) -> Expr:
+        return call("+", self, other)
+
+    def __radd__(self, other: Operand) -> Expr:
+        return call("+", other, self)
+
+    def __sub__(self, other: Operand) -> Expr:
+        return call("-", self, other)
+
+    def __rsub__(self, other: Operand) -> Expr:
+        return call("-", other, self)
+
+    def __mul__(self, other: Operand) -> Expr:
+        return call("*", self, other)
+
+    def __rmul__(self, other: Operand) -> Expr:
+        return call("*", other, self)
+
+    def __truediv__(self, other: Operand) -> Expr:
+        return call("/", self, other)
+
+    def __rtruediv__(self, other: Operand) -> Expr:
+        return call("/", other, self)
+
+    def __floordiv__(self, other: Operand) -> Expr:
+        return call("//", self, other)
+
+    def __mod__(self, other: Operand) -> Expr:
+        return call("%", self, other)
+
+    def __neg__(self) -> Expr:
+        return call("neg", self)
+
+    def __lt__(self, other: Operand) -> Expr:
+        return call("<", self, other)
+
+    def __le__(self, other: Operand) -> Expr:
+        return call("<=", self, other)
+
+    def __gt__(self, other: Operand) -> Expr:
+        return call(">", self, other)
+
+    def __ge__(self, other: Operand) -> Expr:
+        return call(">=", self, other)
+
+
+def call(name: str, *operands: Operand) -> Expr:
+    """Return an operator, by its name in the table, of expressions and Python numbers."""
+    return Notation.build(name, *operands)
+
+
 @dataclass(frozen=True, slots=True)
-class Const:
+class Const(Notation):
     """A number."""
 
     value: bool | int | float
@@ -55,7 +123,7 @@ class Const:
 
 
 @dataclass(frozen=True, slots=True)
-class Var:
+class Var(Notation):
     """A loop variable, a scalar, or an attribute of the kernel."""
 
     name: str
@@ -63,7 +131,7 @@ class Var:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class Size(Notation):
     """``buffer.shape[axis]`` of a parameter. Sizes of other buffers are replaced by their expressions."""
 
     buffer: str
@@ -72,7 +140,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class Load(Notation):
     """One element of a buffer, with an index for each dimension."""
 
     buffer: str
@@ -82,8 +150,8 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Op:
-    """An operator of the table ``OPERATORS``, on arguments of its own type.
+class Op(Notation):
+    """An operator of the table ``OPERATORS`` (operators.py), on arguments of its own type.
 
     ``cast`` converts its one argument to ``type``. ``select`` is (condition, then, otherwise) and,
     like ``and`` and ``or``, evaluates only what it needs. ``with_gradient`` is (value, x, slope, ...): the
@@ -96,7 +164,7 @@ class Op:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenEnd:
+class OpenEnd(Notation):
     """The end of a ``while``: how often it runs is known only when it has run.
 
     It stands nowhere but as the ``hi`` of a loop, and has no value: it is not affine, nothing is computed
@@ -244,81 +312,6 @@ class Kernel:
         return self.derived and not buffer.shape and buffer.dtype == "bool"
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
-    """A row of the operator table: the number of arguments, and the type of the result.
-
-    ``result``: "same" as the arguments' common type; "bool"; "float" (an integer becomes a
-    float first, by NumPy's rule: int8 float16, int16 float32, wider float64; a Python int float64);
-    "cast", "select": see :class:`Op`. ``kinds`` are the kinds of dtypes that it accepts (b i u f);
-    with "f" alone an integer becomes a float too.
-    An ``arity`` of 0 means any number.
-    """
-
-    name: str
-    arity: int
-    result: str = "same"
-    kinds: str = "biuf"
-
-
-_OF_FLOATS = (
-    "exp", "exp2", "expm1", "log", "log1p", "log2",
-    "sqrt", "rsqrt", "cbrt", "sinh", "cosh", "tanh", "sigmoid", "erf", "erfc", "lgamma",
-    "digamma", "trigamma", "sin", "cos", "tan", "asin", "acos", "atan",
-)  # fmt: skip
-"""Functions of one float."""
-OPERATORS: dict[str, Operator] = {
-    row.name: row
-    for row in (
-        Operator("+", 2),
-        Operator("-", 2),
-        Operator("*", 2),
-        Operator("/", 2, "float"),
-        Operator("//", 2),
-        Operator("%", 2),
-        Operator("pow", 2),
-        Operator("max", 2),
-        Operator("min", 2),
-        Operator("atan2", 2, "float"),
-        Operator("hypot", 2, "float"),
-        Operator("copysign", 2, "float"),
-        Operator("fmod", 2, "same", "iuf"),
-        Operator("gcd", 2, "same", "iu"),
-        Operator("lcm", 2, "same", "iu"),
-        Operator("ceil_div", 2, "same", "iu"),
-        Operator("&", 2, "same", "biu"),
-        Operator("|", 2, "same", "biu"),
-        Operator("^", 2, "same", "biu"),
-        Operator("<<", 2, "same", "iu"),
-        Operator(">>", 2, "same", "iu"),
-        Operator("<", 2, "bool"),
-        Operator("<=", 2, "bool"),
-        Operator(">", 2, "bool"),
-        Operator(">=", 2, "bool"),
-        Operator("==", 2, "bool"),
-        Operator("!=", 2, "bool"),
-        Operator("and", 2, "bool", "b"),
-        Operator("or", 2, "bool", "b"),
-        Operator("not", 1, "bool", "b"),
-        Operator("neg", 1, "same", "iuf"),
-        Operator("stop_gradient", 1),
-        Operator("with_gradient", 0, "same", "f"),
-        Operator("abs", 1),
-        Operator("sign", 1, "same", "iuf"),
-        Operator("floor", 1, "same", "iuf"),
-        Operator("ceil", 1, "same", "iuf"),
-        Operator("trunc", 1, "same", "iuf"),
-        Operator("round", 1, "same", "iuf"),
-        *(Operator(name, 1, "float") for name in _OF_FLOATS),
-        Operator("isnan", 1, "bool", "f"),
-        Operator("isinf", 1, "bool", "f"),
-        Operator("isfinite", 1, "bool", "f"),
-        Operator("philox_low", 3, "same", "u"),
-        Operator("philox_high", 3, "same", "u"),
-        Operator("cast", 1, "cast"),
-        Operator("select", 3, "select"),
-    )
-}
 REDUCTIONS = ("+", "*", "max", "min")
 
 

@@ -32,7 +32,8 @@ from .grammar import (
     Type,
     Var,
 )
-from .scalars import FUNCTIONS, as_type, numpy_type
+from .operators import OPERATORS
+from .scalars import as_type, numpy_type
 from .stops import stop_flags
 from .types import kind
 
@@ -129,7 +130,7 @@ class _Machine:
                 evaluate, make = self.expression(value), numpy_type(node.type)
                 if not op:
                     return lambda values: values.__setitem__(name, make(evaluate(values)))
-                combine = FUNCTIONS[op]
+                combine = OPERATORS[op].meaning
                 return lambda values: values.__setitem__(name, make(combine(values[name], evaluate(values))))
 
     def loop(self, node: For) -> Callable[[Values], None]:
@@ -150,7 +151,7 @@ class _Machine:
     def store(self, node: Store) -> Callable[[Values], None]:
         index_of, evaluate = self.index(node), self.expression(node.value)
         array = self.arrays[node.buffer]
-        combine = FUNCTIONS[node.op] if node.op else None
+        combine = OPERATORS[node.op].meaning if node.op else None
 
         def run(values: Values) -> None:
             value = evaluate(values)
@@ -205,7 +206,7 @@ class _Machine:
             case "cast", [one]:
                 target = dtype(node.type.dtype).numpy
                 return lambda values: as_type(one(values), target)
-        function = FUNCTIONS[node.name]
+        function = OPERATORS[node.name].meaning
         if len(args) == 1:
             (argument,) = args
             return lambda values: make(function(argument(values)))

@@ -16,8 +16,9 @@ from typing import Any
 
 from .compare import COMPARED, are_integers, compared
 from .complex_numbers import operate_complex
-from .grammar import BOOL, FLOAT, INT, OPERATORS, PARTS, Const, Expr, Op, Type
+from .grammar import BOOL, FLOAT, INT, PARTS, Const, Expr, Notation, Op, Type
 from .held import extreme, holding
+from .operators import OPERATORS
 from .types import Refusal, cast, common, converted, counted, fits, floating, is_python_bool, join, kind
 
 
@@ -34,8 +35,9 @@ def select(condition: Expr, then: Expr, otherwise: Expr, of: Type | None = None)
     return Op("select", (as_condition(condition), cast(then, of), cast(otherwise, of)), of)
 
 
-def where(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
+def where(condition: Expr, then: Expr | float, otherwise: Expr | float) -> Expr:
     """Return NumPy's ``where``, which promotes the two as arithmetic does."""
+    then, otherwise = as_expression(then), as_expression(otherwise)
     both = BOOL if then.type == otherwise.type == BOOL else common((then, otherwise))
     return select(condition, then, otherwise, both)
 
@@ -69,8 +71,16 @@ def exact(value: int) -> Const:
     return Const(value, INT)
 
 
-def operate(name: str, *arguments: Expr) -> Expr:
-    """Return the operator applied to the arguments, which are converted to its own type."""
+def as_expression(operand: Expr | float) -> Expr:
+    """Return an expression as it is, and a Python number as a constant."""
+    if isinstance(operand, (int, float)):
+        return Const(operand, FLOAT if isinstance(operand, float) else INT)
+    return operand
+
+
+def operate(name: str, *operands: Expr | float) -> Expr:
+    """Return the operator applied to expressions and Python numbers, converted to its own type."""
+    arguments = tuple(map(as_expression, operands))
     numbers = [int(a.value) for a in arguments if isinstance(a, Const) and a.type == INT]
     if len(numbers) == len(arguments) and name in _FOLDED and _has_result(name, numbers):
         return exact(_FOLDED[name](*numbers))
@@ -120,6 +130,8 @@ def _float_of(name: str, arguments: tuple[Expr, ...], common_type: Type) -> Type
 def _folded(expression: Op) -> Expr:
     """Return the operator with constants negated, and without ``+ 0`` and ``* 1`` of Python ints."""
     args, own = expression.args, expression.type
+    if expression.name == "neg" and isinstance(args[0], Op) and args[0].name == "neg":
+        return args[0].args[0]
     numbers: list[Any] = [a.value for a in args if isinstance(a, Const)]
     if expression.name == "neg" and numbers and (kind(own) == "f" or fits(-numbers[0], own)):
         return Const(-numbers[0], own)
@@ -196,3 +208,6 @@ def power(base: Expr, exponent: Expr) -> Expr:
             times = min(times, 2 + times % 2)  # a power of 0, 1 or -1
         return exact(number**times if times < WIDEST.bit_length() else WIDEST)
     return operate("pow", base, exponent)
+
+
+Notation.build = staticmethod(operate)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from ...core.dtypes import dtype
 from .grammar import REDUCTIONS, Assign, Expr, Load, Op, Store, Type, Var, walk
-from .operate import operate
 from .types import kind
 
 _NARROW = ("+", "*")  # modulo 2**n: an integer may be narrowed before the operation instead of after it
@@ -42,7 +41,7 @@ def reduction(statement: Store | Assign, to: Type) -> Store | Assign:
         return statement
     operand = Op("cast", (operand,), to) if operand.type.dtype != to.dtype else operand
     if value.name == "-":
-        return replace(statement, value=operate("neg", operand), op="+")
+        return replace(statement, value=-operand, op="+")
     return replace(statement, value=operand, op=value.name)
 
 

@@ -1,59 +1,82 @@
-"""The operators of the IR as functions of NumPy scalars of their own type."""
+"""Functions of numbers and arrays that NumPy does not have, or not as the language means them."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...core.dtypes import dtype
-from . import gamma
 from .grammar import Type
-from .philox import high_words, low_words
 
 
-def _by_python(function: Callable[[float], float]) -> Callable[[Any], Any]:
-    return lambda x: x.dtype.type(function(float(x)))
+def is_python(value: object) -> bool:
+    """Whether a value is a Python number, not a NumPy scalar (np.float64 is also a float)."""
+    return isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
 
 
+def floating(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of floats that also takes integers, as the float type that NumPy converts them to."""
+
+    def of_any(x: Any) -> Any:
+        x_dtype = np.asarray(x).dtype
+        return function(np.sqrt(np.ones((), x_dtype)).dtype.type(x) if x_dtype.kind in "biu" else x)
+
+    return of_any
+
+
+def each(function: Callable[[float], float]) -> Callable[[Any], Any]:
+    """Return a function of a Python float as one of numbers of any kind and of rows."""
+
+    def of_any(x: Any) -> Any:
+        values = np.asarray(x)
+        results = np.array([function(float(value)) for value in values.ravel()], values.dtype)
+        return results.reshape(values.shape)[()]
+
+    return floating(of_any)
+
+
+def keeping_integers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a rounding function that keeps integers (NumPy before 2.1 converts them to floats)."""
+
+    def rounded(x: Any) -> Any:
+        kind = np.asarray(x).dtype.kind
+        if kind not in "biu":
+            return function(x)
+        return int(x) if is_python(x) else np.int8(x) if kind == "b" else x
+
+    return rounded
+
+
+def without_bool(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that NumPy has for integers, and not for bools alone: they become int8."""
+
+    def of_any(*values: Any) -> Any:
+        if not all(np.asarray(v).dtype.kind == "b" for v in values if not is_python(v)):
+            return function(*values)
+        return function(*(v if is_python(v) else np.int8(v) for v in values))
+
+    return of_any
+
+
+@floating
 def sigmoid(x: Any) -> Any:
-    """Return 1 / (1 + exp(-x)) of a NumPy scalar."""
+    """Return 1 / (1 + exp(-x)), without overflow."""
+    x = np.asarray(x)
     small, one = np.exp(-np.abs(x)), x.dtype.type(1)
-    return (small if x < 0 else one) / (one + small)
+    return np.where(x < 0, small, one)[()] / (one + small)
 
 
-def _ceil_div(x: Any, y: Any) -> Any:
-    return (x + y - x.dtype.type(1)) // y
+@floating
+def rsqrt(x: Any) -> Any:
+    """Return 1 / sqrt(x)."""
+    return np.asarray(x).dtype.type(1) / np.sqrt(x)
 
 
-def _whole(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda x: x if x.dtype.kind in "iu" else function(x)  # as in NumPy 2.1; older ones return a float
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide,
-    "%": np.remainder, "pow": np.power, "max": np.maximum, "min": np.minimum, "atan2": np.arctan2,
-    "hypot": np.hypot, "copysign": np.copysign, "fmod": np.fmod, "gcd": np.gcd, "lcm": np.lcm,
-    "ceil_div": _ceil_div, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
-    "<<": np.left_shift, ">>": np.right_shift,
-    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
-    "==": np.equal, "!=": np.not_equal, "not": np.logical_not, "neg": np.negative, "abs": np.abs,
-    "sign": np.sign, "floor": _whole(np.floor), "ceil": _whole(np.ceil),
-    "trunc": _whole(np.trunc), "round": _whole(np.rint),
-    "exp": np.exp, "expm1": np.expm1, "log": np.log, "sqrt": np.sqrt,
-    "stop_gradient": lambda x: x, "with_gradient": lambda value, *_: value,
-    "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x), "tanh": np.tanh, "cbrt": np.cbrt,
-    "erf": _by_python(math.erf), "erfc": _by_python(math.erfc), "lgamma": _by_python(gamma.lgamma),
-    "digamma": _by_python(gamma.digamma), "trigamma": _by_python(gamma.trigamma),
-    "sin": np.sin, "cos": np.cos, "tan": np.tan,
-    "asin": np.arcsin, "acos": np.arccos, "sinh": np.sinh, "cosh": np.cosh, "exp2": np.exp2,
-    "log1p": np.log1p, "log2": np.log2, "sigmoid": sigmoid, "atan": np.arctan,
-    "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
-    "philox_low": low_words, "philox_high": high_words,
-}  # fmt: skip
-"""By operator; ``and``, ``or``, ``cast`` and ``select`` are not functions of their values."""
+def ceil_div(x: Any, y: Any) -> Any:
+    """Return x / y, rounded up, of integers."""
+    return (x + y - np.asarray(x).dtype.type(1)) // y
 
 
 def as_type(values: Any, to: np.dtype[Any]) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from .exits import misplaced
 from .grammar import (
-    OPERATORS,
     REDUCTIONS,
     Assign,
     Const,
@@ -22,6 +21,7 @@ from .grammar import (
     Var,
     walk,
 )
+from .operators import OPERATORS
 from .types import kind
 
 

@@ -41,7 +41,6 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.note import Note
-from ..ir.operate import operate
 from ..ir.types import cast, kind
 from ..program import Program
 from .strip_mine import trips
@@ -115,7 +114,7 @@ class _Argmax:
         test = self._as_it_was(top)
         rest = search if test is None else (If(test, (loop,), search, line),)
         body = (Assign(top.name, self.greatest, "", line), reduction, *rest)
-        return If(operate("<", loop.lo, loop.hi), body, (), line)
+        return If(loop.lo < loop.hi, body, (), line)
 
     @property
     def _position(self) -> Type:
@@ -124,8 +123,8 @@ class _Argmax:
 
     def _as_it_was(self, top: Var) -> Expr | None:
         """Return the condition under which the loop runs as it was; None for never."""
-        steps = operate("-", self.loop.hi, self.loop.lo)
-        long = [operate(">", steps, Const(MOST, INT))] if self._position.dtype == "int32" else []
+        steps = self.loop.hi - self.loop.lo
+        long = [steps > Const(MOST, INT)] if self._position.dtype == "int32" else []
         tests = [*long, *([Op("isnan", (top,), BOOL)] if kind(top.type) == "f" else [])]
         return None if not tests else functools.reduce(lambda a, b: Op("or", (a, b), BOOL), tests)
 
@@ -137,11 +136,11 @@ class _Argmax:
         at = Var(unused("at", taken), self._position)
 
         def found(element: Expr, var: Var) -> Stmt:
-            position = cast(operate("-", var, self.loop.lo), at.type)
+            position = cast(var - self.loop.lo, at.type)
             value = Op("select", (Op("==", (element, top), BOOL), position, none), at.type)
             return Assign(at.name, value, "min" if is_first else "max", line)
 
-        winner = operate("+", self.loop.lo, cast(at, INT))
+        winner = self.loop.lo + cast(at, INT)
         body = tuple(substitute(s, {self.loop.var: winner}) for s in self.remember)
         # where nothing is greater than what was the greatest before the loop, that stays
         wins = (self.comparison, (top, self.greatest)) if is_first else ("!=", (at, none))

@@ -55,7 +55,6 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.note import Note
-from ..ir.operate import operate
 from ..ir.stops import stop_flags
 from ..ir.types import NARROW
 from ..program import Program
@@ -105,7 +104,7 @@ def _blocked(program: Program, path: tuple[For, ...]) -> Program | None:
     loop_now = next(s for s in statements(program.kernel.body) if isinstance(s, For) and s.var == head.var)
     blocked, outer = tiled(program, loop_now, ROWS)
     inner = next(s for s in statements(blocked.kernel.body) if isinstance(s, For) and s.var == head.var)
-    place = operate("-", Var(head.var, INT), inner.lo)
+    place = Var(head.var, INT) - inner.lo
     owners = {name: loops for name, loops in program.owners.items() if name not in shared}
     blocked = blocked.with_(kernel=_expanded(blocked.kernel, shared, place), owners=owners)
     fits = _fits(shared)
@@ -136,7 +135,7 @@ def _fits(shared: dict[str, Buffer]) -> Expr:
     for bytes_, sizes in varying:
         limit = int((left / len(varying) / max(bytes_, 1)) ** (1 / len(sizes)))
         limits |= {size: min(limit, limits.get(size, limit)) for size in sizes}
-    tests = [operate("<=", size, Const(limit, INT)) for size, limit in limits.items()]
+    tests = [size <= Const(limit, INT) for size, limit in limits.items()]
     return functools.reduce(lambda one, other: Op("and", (one, other), BOOL), tests) if tests else ALWAYS
 
 

@@ -43,7 +43,6 @@ from ..ir.grammar import (
     with_buffers,
 )
 from ..ir.note import Note
-from ..ir.operate import operate
 from ..program import Program
 from .remove_empty_loops import without_empty
 
@@ -271,10 +270,10 @@ def _bound(atom: Op, loop: For, inner: Mapping[str, For], assigned: set[str]) ->
             bounds = [e.name for x in (head.lo, head.hi) for e in walk(x) if isinstance(e, Var)]
             if {loop.var, *inner, *assigned} & set(bounds):
                 return None
-            names[name] = head.lo if coefficient > 0 else operate("-", head.hi, Const(1, INT))
+            names[name] = head.lo if coefficient > 0 else head.hi - 1
     # step * v + form >= 0 means v >= -form for a step of 1, and v < form + 1 for a step of -1
     bound = affine.from_linear({name: -step * c for name, c in form.items()}, names)
-    return step == 1, affine.simplified(bound if step == 1 else operate("+", bound, Const(1, INT)))
+    return step == 1, affine.simplified(bound if step == 1 else bound + 1)
 
 
 def _simplified(node: Stmt, atoms: frozenset[Expr]) -> Stmt:

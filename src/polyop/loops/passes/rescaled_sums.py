@@ -46,7 +46,6 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.note import Note
-from ..ir.operate import operate
 from ..program import AnyProgram
 from .recurrences import WEIGHT, Recurrence, Sum, counts_up, recurrence
 
@@ -184,7 +183,7 @@ class _Steps:
 
     def _at(self, var: Expr) -> Expr:
         """Return the place of an iteration in a temporary."""
-        return operate("-", var, self.low)
+        return var - self.low
 
     def _temporary(self, name: str, type_: Type) -> Buffer:
         name = self.owner.new(name)

@@ -37,7 +37,6 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.note import Note
-from ..ir.operate import operate
 from ..ir.types import NARROW
 from ..program import Program
 from .strip_mine import with_loop_replaced
@@ -96,7 +95,7 @@ def _parts(
     """Return the loop that fills the rows, and the one over ``second`` that reads them."""
 
     def place(var: str) -> tuple[Expr, ...]:
-        return (operate("-", Var(var, INT), low),)
+        return (Var(var, INT) - low,)
 
     def read(expr: Expr) -> Expr:
         match expr:

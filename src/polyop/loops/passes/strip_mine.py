@@ -50,7 +50,7 @@ def tiled(program: AnyProgram, loop: For, size: int) -> tuple[AnyProgram, str]:
     kernel = program.kernel
     outer = unused(f"{loop.var}_outer", names_of(kernel))
     start = _at(loop, size, outer, 0)
-    end = operate("+", start, Const(size, INT))
+    end = start + Const(size, INT)
     count = trips(loop)
     if count is None or count % size:
         end = affine.extreme("min", (end, loop.hi))
@@ -70,7 +70,7 @@ def unrolled(program: AnyProgram, loop: For, factor: int) -> tuple[AnyProgram, s
     copies = Copies(program, loop, used_names)
     body: list[Stmt] = []
     for number in range(factor):
-        place = _at(loop, factor, main, number) if main else operate("+", loop.lo, Const(number, INT))
+        place = _at(loop, factor, main, number) if main else loop.lo + Const(number, INT)
         copy = copies.new(f"_{number}", main) if number else loop
         body += (substitute(s, {copy.var: place}) for s in copy.body)
     parts: list[Stmt] = list(body)
@@ -78,7 +78,7 @@ def unrolled(program: AnyProgram, loop: For, factor: int) -> tuple[AnyProgram, s
     if main:
         parts = [replace(loop, var=main, lo=Const(0, INT), hi=_blocks("//", loop, factor), body=tuple(body))]
     if main and (count is None or count % factor):
-        start = operate("+", loop.lo, operate("*", Const(factor, INT), _blocks("//", loop, factor)))
+        start = loop.lo + Const(factor, INT) * _blocks("//", loop, factor)
         last = copies.new("_rest", None)
         parts.append(replace(last, lo=affine.extreme("max", (loop.lo, start))))
         rest = last.var
@@ -126,13 +126,13 @@ def _variables(loop: For) -> list[str]:
 
 def _at(loop: For, size: int, outer: str, number: int) -> Expr:
     """Return the iteration ``number`` of the block ``outer``."""
-    step = operate("*", Const(size, INT), Var(outer, INT))
-    return affine.simplified(operate("+", operate("+", loop.lo, step), Const(number, INT)))
+    step = Const(size, INT) * Var(outer, INT)
+    return affine.simplified(loop.lo + step + Const(number, INT))
 
 
 def _blocks(name: str, loop: For, size: int) -> Expr:
     """Return how many blocks a loop has: ``ceil_div`` counts the last one too if it is not full."""
-    count = affine.simplified(operate("-", loop.hi, loop.lo))
+    count = affine.simplified(loop.hi - loop.lo)
     known = trips(loop)
     if known is not None:
         return Const(-(-known // size) if name == "ceil_div" else known // size, INT)

@@ -11,7 +11,8 @@ from ...analysis.bounds import Bounds, key
 from ...analysis.strides import BACK, STRIDED, UNIFORM, UNIT, depends, is_counted, stride
 from ...ir.failing import rule_of
 from ...ir.grammar import Const, Expr, Kernel, Load, Op, OpenEnd, Size, Store, Type, Var, walk
-from .c_operators import COMPARE, EXACT, INFIX, OF_INTEGERS, OF_NO_LIBM, SHIFTS
+from ...ir.operators import OPERATORS
+from .c_operators import COMPARE, INFIX, OF_INTEGERS, SHIFTS
 from .ctypes import NARROW, SIZES, computed, extent, identifier, memory, signed, size_name, word
 from .values import Value, constant
 
@@ -450,7 +451,7 @@ class Expressions:
         if elem[0] != "f":
             return self._integer_function(name, texts, elem, kind, vec)
         self.used.functions.add("mod" if name == "fmod" else name)
-        precise = self.precise and name not in (*EXACT, *OF_NO_LIBM)
+        precise = self.precise and OPERATORS[name].has_precise_version
         if precise:
             self.used.functions.add("precise")
         return f"{'plp' if precise else 'pl'}_{name}_{kind}({', '.join(texts)})"

@@ -25,33 +25,12 @@ import numpy as np
 
 from ....core.dtypes import dtype
 from ....core.errors import PolyopError
-from ..language import WORDS, Word, is_word
+from ..language import SPELLINGS, WORDS, Word, is_word
 from ..source import Source
 from ..syntax_tree import copied, path_of_names, walk
 from .makers import MAKERS, declaration
 from .nodes import at, call, load
 
-OTHER_NAMES = {
-    "maximum": "max",
-    "minimum": "min",
-    "absolute": "abs",
-    "fabs": "abs",
-    "rint": "round",
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "conjugate": "conj",
-    "rad2deg": "degrees",
-    "deg2rad": "radians",
-    "acosh": "", "asinh": "", "atanh": "",
-    "fix": "trunc",
-    "float_power": "",
-    "remainder": "mod",
-    "amax": "max",
-    "amin": "min",
-}  # fmt: skip
-"""Names of functions in NumPy and ``math`` whose word is another one."""
 OF_MATH = {"remainder": ""} | {name: f"math.{name}" for name in ("isclose", "floor", "ceil", "trunc")}
 """Names in ``math`` that mean something else in NumPy, by word; "" if no word means it."""
 _WITHOUT = ("conj", "conjugate", "sum", "prod", "mean", "max", "min", "any", "all")
@@ -70,7 +49,7 @@ def word_of(module: Any, name: str) -> str | None:
         return None
     if module is not np and module is not math:
         return name if name == "prange" else None
-    word = OF_MATH.get(name) if module is math and name in OF_MATH else OTHER_NAMES.get(name, name)
+    word = OF_MATH.get(name) if module is math and name in OF_MATH else SPELLINGS.get(name, name)
     kinds = ("math", "composed", "complex", "cast", "reduction", "limit")
     return word if word in WORDS and WORDS[word].kind in kinds else None
 
@@ -124,7 +103,7 @@ class Spellings(ast.NodeTransformer):
         self.generic_visit(node)
         function = node.func
         if isinstance(function, ast.Attribute) and self._is_number(function.value):
-            word, inputs = OTHER_NAMES.get(function.attr, function.attr), METHODS.get(function.attr)
+            word, inputs = SPELLINGS.get(function.attr, function.attr), METHODS.get(function.attr)
             if inputs == len(node.args) and not node.keywords and word not in self.bound:
                 return at(node, call(word, function.value, *node.args))
         elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
