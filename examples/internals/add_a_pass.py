@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from polyop.loops.frontend.parse import parse
-from polyop.loops.ir.grammar import Const, Op, rewrite
+from polyop.loops.ir.grammar import Const, Op
 from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.rewriter import rewrite
 from polyop.loops.ir.verify import violations
 from polyop.loops.pipeline import PIPELINE, schedule
 from polyop.loops.program import Note

@@ -11,7 +11,8 @@ from ..kernels.loop.kernel import LoopKernel, tensors_of
 from ..loops.analysis.affine import Linear, name_of
 from ..loops.dims.derive import Slicing
 from ..loops.dims.dimension import Dimension
-from ..loops.ir.grammar import Kernel, Size, Store, statements
+from ..loops.ir.grammar import Kernel, Size
+from ..loops.ir.uses import stored_by
 from .placement import REPLICATE, Partial, Placement, Shard
 from .rule import AxisStrategy, sizes_along
 
@@ -50,7 +51,7 @@ class _Call:
         fresh = [name for name in kernel.outputs if kernel.buffers[name].role == "output"]
         in_place = [name for name in self.present if name in kernel.outputs]
         self.outputs = dict(zip((*fresh, *in_place), outputs, strict=True))
-        self.stored = {node.buffer for node in statements(kernel.body) if isinstance(node, Store)}
+        self.stored = stored_by(kernel.body)
         self.values: dict[str, int] = {n: v for n, v in attributes.items() if isinstance(v, int)}
         for name, spec in self.present.items():
             self.values |= {name_of(Size(name, axis)): size for axis, size in enumerate(spec.shape)}

@@ -6,8 +6,9 @@ import operator
 import numpy as np
 
 from polyop.loops.dims.placed import placed_kernel
-from polyop.loops.ir.grammar import Const, Op, Size, Var, rewrite
+from polyop.loops.ir.grammar import Const, Op, Size, Var
 from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.rewriter import rewrite
 
 COMBINE = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 ARITHMETIC = {

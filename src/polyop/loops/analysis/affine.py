@@ -10,8 +10,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from ..ir.grammar import INT, Const, Expr, Op, Size, Type, Var, rewrite, walk
+from ..ir.grammar import INT, Const, Expr, Op, Size, Type, Var, walk
 from ..ir.operate import operate
+from ..ir.rewriter import rewrite
 from .sizes import MAX_BYTES, MAX_PROVED
 
 WHOLE = "int64"

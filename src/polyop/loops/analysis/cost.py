@@ -19,12 +19,12 @@ from ..ir.grammar import (
     Store,
     Var,
     children,
-    rewrite,
     statements,
-    substitute,
     walk,
 )
 from ..ir.operators import OPERATORS, SMALL
+from ..ir.rewriter import rewrite, substitute
+from ..ir.uses import stored_by, variables_of
 
 HEAVY = {name: row.cost for name, row in OPERATORS.items() if row.cost > SMALL}
 """Operators that cost more than the half unit of an addition."""
@@ -84,7 +84,7 @@ def total(body: Sequence[Stmt], ranges: Ranges, written: frozenset[str] = frozen
     """
     cost: Expr = Const(0.0, FLOAT)
     none = Const(0, INT)
-    written |= {s.buffer for s in statements(tuple(body)) if isinstance(s, Store)}
+    written |= stored_by(body)
 
     def known(expr: Expr) -> Expr:
         return Const(0, expr.type) if isinstance(expr, Load) and expr.buffer in written else expr
@@ -114,7 +114,7 @@ def _plus(a: Expr, b: Expr) -> Expr:
 def middle(expr: Expr, ranges: Ranges) -> Expr:
     """Return an expression with loop variables in the middle of their ranges."""
     for _ in range(len(ranges)):
-        names = {e.name for e in walk(expr) if isinstance(e, Var)} & ranges.keys()
+        names = variables_of(expr) & ranges.keys()
         if not names:
             break
         half = {n: Op("//", (Op("+", ranges[n], INT), Const(2, INT)), INT) for n in names}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.grammar import Expr, Load, Type, rewrite
+from ..ir.grammar import Expr, Load, Type
+from ..ir.rewriter import rewrite
 
 
 def is_same(one: Expr, other: Expr) -> bool:

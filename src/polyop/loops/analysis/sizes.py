@@ -13,6 +13,7 @@ from typing import Any
 from ...core.dtypes import dtype
 from ...core.errors import InferError
 from ..ir.grammar import INT, Buffer, Const, Expr, Kernel, Op, Size, Var, statements, walk
+from ..ir.uses import variables_of
 
 MAX_PROVED = 2**42
 """Proofs hold for sizes, and attributes in arithmetic, up to this number."""
@@ -50,7 +51,7 @@ def is_large(kernel: Kernel, specs: Mapping[str, Any], attributes: Mapping[str, 
 def of_no_size(kernel: Kernel) -> frozenset[str]:
     """Return the attributes that no size of a tensor is computed with."""
     sizes = (size for b in kernel.buffers.values() for size in (*b.shape, *b.outer_shape))
-    used = {e.name for size in sizes for e in walk(size) if isinstance(e, Var)}
+    used = variables_of(*sizes)
     return frozenset(name for name in kernel.attributes if name not in used)
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...core.locks import cached_property
-from ..ir.grammar import INT, Assign, Expr, For, If, Stmt, Store, Var, rewrite, substitute
+from ..ir.grammar import INT, Assign, Expr, For, If, Stmt, Store, Var
+from ..ir.rewriter import rewrite, substitute, with_bodies
 from .dependence import Legality, Path, Paths, Step
 from .polyhedra import Leaf, Model
 
@@ -166,20 +167,20 @@ def with_distinct_loops(body: Sequence[Stmt], fresh: Callable[[str], str]) -> tu
     """Return a body in which no two loops share a variable; ``fresh`` gives a name for a repeated one."""
     seen: set[str] = set()
 
-    def visit(node: Stmt) -> Stmt:
-        match node:
-            case For():
-                name = fresh(node.var) if node.var in seen else node.var
-                seen.add(name)
-                inner = node.body
-                if name != node.var:
-                    inner = tuple(substitute(s, {node.var: Var(name, INT)}) for s in inner)
-                return replace(node, var=name, body=tuple(map(visit, inner)))
-            case If():
-                return replace(node, body=tuple(map(visit, node.body)), orelse=tuple(map(visit, node.orelse)))
-        return node
+    def visit(nodes: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        return tuple(with_bodies(named_apart(node), visit) for node in nodes)
 
-    return tuple(map(visit, body))
+    def named_apart(node: Stmt) -> Stmt:
+        if not isinstance(node, For):
+            return node
+        name = fresh(node.var) if node.var in seen else node.var
+        seen.add(name)
+        inner = node.body
+        if name != node.var:
+            inner = tuple(substitute(s, {node.var: Var(name, INT)}) for s in inner)
+        return replace(node, var=name, body=inner)
+
+    return visit(body)
 
 
 def renamed(node: Node, old: str, new: Var) -> Node:

@@ -32,6 +32,7 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.stops import stop_flags
+from ..ir.uses import loads_of
 from .sizes import bytes_of, size_of
 
 FREE = frozenset(
@@ -188,9 +189,7 @@ class _Count:
         for part in walk(expr):
             if isinstance(part, Load) and self.is_given(part.buffer):
                 self.read[part.buffer] = _add(self.read[part.buffer], times)
-                self.exact = self.exact and not any(
-                    isinstance(e, Load) for index in children(part) for e in walk(index)
-                )
+                self.exact = self.exact and not bool(loads_of(*children(part)))
             elif isinstance(part, Op) and part.name not in FREE and _is_float(part) and _varies(part):
                 self.flops[part.type.dtype] += times
 

@@ -23,11 +23,9 @@ from ..ir.grammar import (
     Stmt,
     Store,
     Var,
-    map_body,
     own_sizes,
-    rewrite,
-    with_sizes,
 )
+from ..ir.rewriter import map_body, rewrite, with_sizes
 from ..program import Program
 from .names import Names
 

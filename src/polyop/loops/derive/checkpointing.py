@@ -28,14 +28,12 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
-    map_body,
     names_of,
-    rewrite,
     statements,
-    substitute,
     unused,
 )
 from ..ir.note import Note
+from ..ir.rewriter import Place, map_body, rewrite, substitute, with_statements
 from ..ir.stops import is_unbounded
 from .derivation import Derivation
 from .recorded_values import RecordedValues
@@ -106,21 +104,13 @@ def _one(found: _Segmented, var: str, names: Iterable[str]) -> _Segmented:
     around: list[str] = []
     lines: list[int] = []
 
-    def visit(body: tuple[Stmt, ...], loops: tuple[str, ...]) -> tuple[Stmt, ...]:
-        return tuple(changed(node, loops) for node in body)
+    def changed(node: Stmt, place: Place) -> tuple[Stmt, ...] | None:
+        if not isinstance(node, For) or node.var != var:
+            return None
+        around[:], lines[:] = (loop.var for loop in place.loops), [node.line]
+        return (_in_segments(kernel, node, segment, step, now, axes),)
 
-    def changed(node: Stmt, loops: tuple[str, ...]) -> Stmt:
-        match node:
-            case For() if node.var == var:
-                around[:], lines[:] = loops, [node.line]
-                return _in_segments(kernel, node, segment, step, now, axes)
-            case For():
-                return replace(node, body=visit(node.body, (*loops, node.var)))
-            case If():
-                return replace(node, body=visit(node.body, loops), orelse=visit(node.orelse, loops))
-        return node
-
-    body = visit(kernel.body, ())
+    body = with_statements(kernel.body, changed)
     made = {
         inner: replace(kernel.buffers[n], name=inner, role="local", zeroed=False, first_read=0)
         for n, inner in now.items()

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..ir.grammar import Buffer, Expr, Kernel, Load, Store, Type, rewrite, statements
+from ..ir.grammar import Buffer, Expr, Kernel, Load, Store, Type, statements
+from ..ir.rewriter import rewrite
 from ..ir.types import cast
 from .dead_zeros import with_stores
 from .derivation import Derivation

@@ -11,7 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..ir.grammar import Buffer, Expr, Kernel, Load, Size, Stmt, rewrite, statements, walk, with_sizes
+from ..ir.grammar import Buffer, Expr, Kernel, Size, Stmt, statements, walk
+from ..ir.rewriter import rewrite, with_sizes
+from ..ir.uses import tensors_of
 
 if TYPE_CHECKING:
     from .derivation import Derivation  # late: a process whose kernels are all built needs no pass
@@ -64,7 +66,7 @@ def _sized(buffer: Buffer, change: object) -> Buffer:
 
 
 def _read(kernel: Kernel) -> set[str]:
-    return {e.buffer for s in statements(kernel.body) for e in walk(s) if isinstance(e, Load)}
+    return tensors_of(*statements(kernel.body))
 
 
 def _measured(kernel: Kernel) -> set[str]:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ..analysis.session import IslSession
-from ..ir.grammar import Assign, Const, Kernel, Stmt, Store, map_body
+from ..ir.grammar import Assign, Const, Kernel, Stmt, Store
+from ..ir.rewriter import map_body
 from .derivation import Derivation
 from .order import Order
 from .scopes import scopes_of

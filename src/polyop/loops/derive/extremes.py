@@ -18,8 +18,9 @@ from ...core.locks import cached_property
 from ..analysis import affine
 from ..analysis.equality import is_same
 from ..analysis.strides import depends
-from ..ir.grammar import INT, Const, Expr, For, If, Load, Op, Stmt, Store, Var, perfect, statements, walk
-from ..ir.grammar import substitute as substituted
+from ..ir.grammar import INT, Const, Expr, For, If, Load, Op, Stmt, Store, Var, perfect, statements
+from ..ir.rewriter import substitute
+from ..ir.uses import loads_of, stored_by, tensors_of
 
 ORDERED = ("<", "<=", ">", ">=")
 
@@ -87,7 +88,7 @@ class Extreme:
             least = self.elements[constants.index(min(constants))].index[axis]
             index[axis] = least + value
         places = {loop.var: loop.lo + value for loop, value in zip(self.loops, values, strict=False)}
-        return replace(self.elements[0], index=tuple(substituted(i, places) for i in index))
+        return replace(self.elements[0], index=tuple(substitute(i, places) for i in index))
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,8 @@ def extreme_at(before: Sequence[Stmt], rest: Sequence[Stmt]) -> Extreme | None:
     first = _first(before, updates)
     if first is None or len(loads) < len(updates) or (loops and len(updates) < len(run)):
         return None
-    read = {e.buffer for load in loads for e in walk(load) if isinstance(e, Load)}
-    if not _is_box(loops, updated) or not _differ_by_constants(loads) or read & _written(updates):
+    read = tensors_of(*loads)
+    if not _is_box(loops, updated) or not _differ_by_constants(loads) or read & stored_by(updates):
         return None
     return Extreme(first, loops, tuple(s for s in updates if isinstance(s, (Store, If))), loads)
 
@@ -162,26 +163,20 @@ def _first(before: Sequence[Stmt], updates: Sequence[Stmt]) -> Store | None:
     """Return the store that sets the updated element before its updates, if its value stays what it is."""
     store = cell(updates[0])
     assert store is not None
-    changed = _written(updates)
+    changed = stored_by(updates)
     for node in reversed(before):
         if isinstance(node, Store) and (node.buffer, node.index, node.op) == (store.buffer, store.index, ""):
-            read = {e.buffer for e in walk(node.value) if isinstance(e, Load)}
+            read = tensors_of(node.value)
             return None if read & changed else node
         if _mentions(node, store.buffer):
             return None
-        changed |= _written((node,))
+        changed |= stored_by((node,))
     return None
-
-
-def _written(body: Sequence[Stmt]) -> set[str]:
-    return {s.buffer for s in statements(tuple(body)) if isinstance(s, Store)}
 
 
 def _mentions(node: Stmt, buffer: str) -> bool:
     return any(
-        (isinstance(s, Store) and s.buffer == buffer)
-        or any(isinstance(e, Load) and e.buffer == buffer for e in walk(s))
-        for s in statements((node,))
+        (isinstance(s, Store) and s.buffer == buffer) or buffer in tensors_of(s) for s in statements((node,))
     )
 
 
@@ -189,7 +184,7 @@ def _is_box(loops: Sequence[For], updated: tuple[str, tuple[Expr, ...], str]) ->
     """Whether no bound depends on data or on another of the loops, nor the updated element on any of them."""
     inside = frozenset(loop.var for loop in loops)
     bounds = [e for loop in loops for e in (loop.lo, loop.hi)]
-    loads = any(isinstance(e, Load) for top in (*bounds, *updated[1]) for e in walk(top))
+    loads = bool(loads_of(*bounds, *updated[1]))
     return not loads and not any(depends(e, inside) for e in (*bounds, *updated[1]))
 
 

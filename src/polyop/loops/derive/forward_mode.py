@@ -31,11 +31,12 @@ from ..ir.grammar import (
     Type,
     Var,
     own_sizes,
-    substitute,
     walk,
 )
 from ..ir.operate import operate
+from ..ir.rewriter import Place, substitute, with_statements
 from ..ir.types import cast, is_real
+from ..ir.uses import variables_of
 from .activity import active
 from .derivation import Derivation
 from .names import Names
@@ -75,22 +76,17 @@ class _Tangent:
             parameters=parameters,
             buffers=self._buffers(),
             outputs=outputs,
-            body=self._block(self.kernel.body),
+            body=with_statements(self.kernel.body, self._change),
             derived=True,
         )
 
-    def _block(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        return tuple(s for node in body for s in self._node(node))
-
-    def _node(self, node: Stmt) -> list[Stmt]:
+    def _change(self, node: Stmt, _place: Place) -> list[Stmt] | None:
         match node:
             case For():
-                return self._last_of_equals(node) or [replace(node, body=self._block(node.body))]
-            case If():
-                return [replace(node, body=self._block(node.body), orelse=self._block(node.orelse))]
+                return self._last_of_equals(node) or None
             case Store() if node.buffer in self.tangents:
                 return [*self._tangent(node), node]  # the tangent reads the old value of the element
-        return [node]
+        return None
 
     def _tangent(self, node: Store) -> list[Stmt]:
         of = Type(self.kernel.buffers[node.buffer].dtype)
@@ -174,4 +170,4 @@ def _is_exact(value: Expr) -> bool:
 
 
 def _names(index: tuple[Expr, ...], var: str) -> bool:
-    return any(isinstance(e, Var) and e.name == var for i in index for e in walk(i))
+    return var in variables_of(*index)

@@ -9,6 +9,7 @@ Later steps then see longer perfect nests.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -16,18 +17,17 @@ from ..analysis.cost import HEAVY
 from ..ir.grammar import (
     Assign,
     Expr,
-    For,
-    If,
     Kernel,
     Load,
     Op,
     Stmt,
     Store,
     Var,
-    rewrite,
     statements,
     walk,
 )
+from ..ir.rewriter import rewrite, with_bodies
+from ..ir.uses import tensors_of
 from .derivation import Derivation
 
 MAX_OPERATORS = 4
@@ -62,16 +62,8 @@ def substituted_after(
         if node is definition:
             return (*body[:position], *(rewrite(s, change) for s in body[position + 1 :]))
 
-    def inside(node: Stmt) -> Stmt:
-        match node:
-            case For():
-                return replace(node, body=substituted_after(node.body, definition, change))
-            case If():
-                then, other = (substituted_after(b, definition, change) for b in (node.body, node.orelse))
-                return replace(node, body=then, orelse=other)
-        return node
-
-    return tuple(map(inside, body))
+    inside = functools.partial(substituted_after, definition=definition, change=change)
+    return tuple(with_bodies(node, inside) for node in body)
 
 
 def _is_short(kernel: Kernel, store: Store) -> bool:
@@ -97,4 +89,4 @@ def _to_value(store: Store) -> Callable[[Expr], Expr]:
 
 
 def _reads(node: Stmt, name: str) -> bool:
-    return any(isinstance(e, Load) and e.buffer == name for s in statements((node,)) for e in walk(s))
+    return name in tensors_of(*statements((node,)))

@@ -23,10 +23,9 @@ from ..ir.grammar import (
     Var,
     names_of,
     own_sizes,
-    rewrite,
     unused,
-    with_sizes,
 )
+from ..ir.rewriter import rewrite, with_sizes
 
 
 def functional(kernel: Kernel) -> Kernel:

@@ -22,7 +22,6 @@ from ..ir.grammar import (
     Assign,
     Expr,
     For,
-    If,
     Kernel,
     Load,
     Op,
@@ -30,14 +29,13 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
-    map_body,
-    rewrite,
     statements,
-    substitute,
     walk,
 )
 from ..ir.operate import operate
+from ..ir.rewriter import map_body, placed, rewrite, substitute
 from ..ir.types import cast
+from ..ir.uses import variables_of
 from ..passes.dead_statements import without_unused_buffers
 from ..passes.inline import rounded
 from .derivation import Derivation
@@ -85,16 +83,12 @@ def _step(kernel: Kernel, session: IslSession, names: Sequence[str]) -> Kernel |
     return None
 
 
-def _cheap_stores(body: Sequence[Stmt], loop: str = "") -> Iterator[Store]:
-    """Yield the stores of values that are cheap to recompute; ``loop`` is the innermost around the body."""
-    for node in body:
-        match node:
-            case For():
-                yield from _cheap_stores(node.body, node.var)
-            case If():
-                yield from _cheap_stores((*node.body, *node.orelse), loop)
-            case Store(op="") if _is_cheap(node.value, loop):
-                yield node
+def _cheap_stores(body: Sequence[Stmt]) -> Iterator[Store]:
+    """Yield the stores of values that are cheap to recompute."""
+    for node, place in placed(body):
+        innermost = place.loops[-1].var if place.loops else ""
+        if isinstance(node, Store) and not node.op and _is_cheap(node.value, innermost):
+            yield node
 
 
 def _link(order: Order, writer: Leaf) -> _Link | None:
@@ -128,7 +122,7 @@ def _is_cheap(value: Expr, loop: str) -> bool:
 
 
 def _reads(exprs: Sequence[Expr], loop: str) -> bool:
-    return any(isinstance(e, Var) and e.name == loop for x in exprs for e in walk(x))
+    return loop in variables_of(*exprs)
 
 
 def _writer_instance(
@@ -186,9 +180,7 @@ def _without_scalar(kernel: Kernel, node: Store | Assign) -> Kernel:
             body = substituted_after(
                 kernel.body, same, lambda e: same.value if isinstance(e, Var) and e.name == same.name else e
             )
-            remains = any(
-                isinstance(e, Var) and e.name == same.name for s in statements(body) for e in walk(s)
-            )
+            remains = same.name in variables_of(*statements(body))
             if kernel.buffers[buffer].role == "input" and not remains:
                 return replace(kernel, body=body)
     return kernel

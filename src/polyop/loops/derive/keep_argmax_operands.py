@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analysis.ranges import extreme, length
-from ..ir.grammar import INT, Buffer, Const, Expr, For, If, Kernel, Load, Stmt, Store, Type, Var
+from ..ir.grammar import INT, Buffer, Const, Expr, For, Kernel, Load, Stmt, Store, Type, Var
+from ..ir.rewriter import Place, with_statements
 from ..ir.stops import is_unbounded
 from .activity import active
 from .derivation import Derivation
@@ -26,7 +27,7 @@ def keep_argmax_operands(derivation: Derivation) -> Derivation:
     kernel = derivation.kernel
     gradients = active(kernel, derivation.inputs, derivation.outputs)
     rewriter = _Rewriter(kernel, dict(derivation.owners), gradients)
-    body = rewriter.body(kernel.body, ())
+    body = with_statements(kernel.body, rewriter.change)
     if not rewriter.buffers:
         return derivation
     kernel = replace(kernel, body=body, buffers={**kernel.buffers, **rewriter.buffers})
@@ -41,24 +42,14 @@ class _Rewriter:
         self.names = Names(kernel)
         self.buffers: dict[str, Buffer] = {}
 
-    def body(self, body: Sequence[Stmt], loops: tuple[For, ...]) -> tuple[Stmt, ...]:
-        stmts: list[Stmt] = []
-        for node in body:
-            match node:
-                case For():
-                    stmts.append(replace(node, body=self.body(node.body, (*loops, node))))
-                case If(body=then, orelse=other):
-                    stmts.append(replace(node, body=self.body(then, loops), orelse=self.body(other, loops)))
-                case Store(op="max" | "min", value=value) if self._is_computed_twice(node):
-                    store = self._store_of_operand(node, loops)
-                    if store is None:
-                        stmts.append(node)
-                        continue
+    def change(self, node: Stmt, place: Place) -> list[Stmt] | None:
+        match node:
+            case Store(op="max" | "min", value=value) if self._is_computed_twice(node):
+                store = self._store_of_operand(node, place.loops)
+                if store is not None:
                     operand = Load(store.buffer, store.index, Type(value.type.dtype), node.line)
-                    stmts += [store, replace(node, value=operand)]
-                case _:
-                    stmts.append(node)
-        return tuple(stmts)
+                    return [store, replace(node, value=operand)]
+        return None
 
     def _is_computed_twice(self, node: Store) -> bool:
         """Whether the operand would be computed twice: for the max or min, and for the winner's search."""

@@ -26,7 +26,8 @@ from ..analysis.tree import (
     statements_of,
     with_distinct_loops,
 )
-from ..ir.grammar import Kernel, Stmt, Store, Var, walk
+from ..ir.grammar import Kernel, Stmt, Store
+from ..ir.uses import variables_of
 from .derivation import Derivation
 from .names import Names
 
@@ -125,7 +126,7 @@ def are_shifted(stores: Sequence[Store], loops: Sequence[str]) -> bool:
 
 
 def _is_sum(store: Store, loops: Sequence[str]) -> bool:
-    used = {e.name for i in store.index for e in walk(i) if isinstance(e, Var)}
+    used = variables_of(*store.index)
     return bool(set(loops) - used)
 
 

@@ -6,21 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analysis.tree import Branch, Loop, Node, StatementNode, statement_nodes
-from ..ir.grammar import (
-    INT,
-    Buffer,
-    Expr,
-    For,
-    If,
-    Kernel,
-    Load,
-    Op,
-    Stmt,
-    Store,
-    Type,
-    Var,
-    substitute,
-)
+from ..ir.grammar import INT, Buffer, Expr, For, If, Kernel, Load, Op, Stmt, Store, Type, Var
+from ..ir.rewriter import substitute
 from .names import Names
 from .open_loops import OpenLoops, is_counted
 from .order import heads

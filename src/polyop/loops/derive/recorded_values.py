@@ -18,7 +18,8 @@ from typing import NamedTuple
 from ..analysis.polyhedra import Access, Leaf
 from ..analysis.tree import Loop, Node, statement_nodes
 from ..analysis.writes import is_sole_write
-from ..ir.grammar import BOOL, Const, Expr, Load, Op, Store, children, walk
+from ..ir.grammar import BOOL, Const, Expr, Load, Op, Store, children
+from ..ir.uses import loads_of
 from .order import Order, heads
 
 Scope = tuple[str, ...]
@@ -277,7 +278,7 @@ class RecordedValues:
 
 def loads(expressions: Iterable[object]) -> list[Load]:
     """Return the loads in expressions, outermost first."""
-    return [e for x in expressions for e in walk(x) if isinstance(e, Load)]  # type: ignore[arg-type]
+    return loads_of(*expressions)  # type: ignore[arg-type]
 
 
 def guard_of(expressions: Iterable[Expr], load: Load) -> Expr | None:

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from ..analysis.session import IslSession
 from ..analysis.tree import StatementNode
-from ..ir.grammar import Const, Expr, Kernel, Load, Op, Store, Type, rewrite
+from ..ir.grammar import Const, Expr, Kernel, Load, Op, Store, Type
 from ..ir.operate import operate
+from ..ir.rewriter import rewrite
 from ..ir.types import cast
 from .activity import active
 from .names import Names, summed_as

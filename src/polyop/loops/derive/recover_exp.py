@@ -16,8 +16,9 @@ import numpy as np
 
 from ..analysis.polyhedra import Leaf
 from ..analysis.tree import StatementNode
-from ..ir.grammar import Const, Expr, Load, Op, Store, Type, Var, walk
+from ..ir.grammar import Const, Expr, Load, Op, Store, Type
 from ..ir.operate import operate
+from ..ir.uses import variables_of
 from .order import Order
 from .recorded_values import Read, RecordedValues, loads
 
@@ -49,7 +50,7 @@ def recovering_division(values: RecordedValues, place: StatementNode) -> tuple[s
     if not isinstance(value, Op) or value.name != "/" or not _same(value.args[0], own):
         return None
     divisor = value.args[1]
-    names = {e.name for e in walk(divisor) if isinstance(e, Var)}
+    names = variables_of(divisor)
     makers = {load.buffer for load in loads((divisor,))}
     is_given = all(values.is_given(Read(leaf.id, load)) for load in loads((divisor,)))
     if (

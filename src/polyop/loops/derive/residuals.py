@@ -14,25 +14,13 @@ other kernel the passes run that decide where such values come from, and no furt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.writes import is_sole_write
 from ..ir.derivatives import number
-from ..ir.grammar import (
-    Expr,
-    For,
-    If,
-    Kernel,
-    Load,
-    Op,
-    Size,
-    Stmt,
-    Store,
-    rewrite,
-    statements,
-    walk,
-)
+from ..ir.grammar import Expr, For, If, Kernel, Load, Op, Size, Store, statements, walk
+from ..ir.rewriter import placed, rewrite
 from ..ir.types import is_real
 from .partials import pull
 
@@ -102,12 +90,12 @@ def simple_residuals(kernel: Kernel) -> frozenset[str] | None:
     if not is_simple(kernel):
         return None
     values: list[Expr] = []
-    for store, enclosing in _stores(kernel.body, ()):
-        if not is_real(kernel, store.buffer):
+    for store, place in placed(kernel.body):
+        if not isinstance(store, Store) or not is_real(kernel, store.buffer):
             continue
         parts = _read_by_partials(kernel, store)
         if store.op == "" and any(_contains(part, store.value) for part in parts):
-            if not is_sole_write(kernel, store, [node for node in enclosing if isinstance(node, For)]):
+            if not is_sole_write(kernel, store, place.loops):
                 return None
             result = Load(store.buffer, store.index, store.value.type, store.line)
             parts = [_replaced(part, store.value, result) for part in parts]
@@ -117,23 +105,9 @@ def simple_residuals(kernel: Kernel) -> frozenset[str] | None:
             values += [
                 *parts,
                 *store.index,
-                *(head for node in enclosing for head in _bounds_or_condition(node)),
+                *(head for node in place.around for head in _bounds_or_condition(node)),
             ]
     return _with_sizes(kernel, values)
-
-
-def _stores(
-    body: Sequence[Stmt], enclosing: tuple[For | If, ...]
-) -> Iterator[tuple[Store, tuple[For | If, ...]]]:
-    """Yield each store with the loops and conditions enclosing it, outermost first."""
-    for node in body:
-        match node:
-            case Store():
-                yield node, enclosing
-            case For():
-                yield from _stores(node.body, (*enclosing, node))
-            case If():
-                yield from _stores((*node.body, *node.orelse), (*enclosing, node))
 
 
 def _bounds_or_condition(node: For | If) -> tuple[Expr, ...]:

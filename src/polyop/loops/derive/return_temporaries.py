@@ -15,21 +15,8 @@ from dataclasses import replace
 
 from ..analysis.ranges import extreme, length
 from ..analysis.tree import Loop
-from ..ir.grammar import (
-    INT,
-    Assign,
-    Buffer,
-    Const,
-    Expr,
-    For,
-    Kernel,
-    Load,
-    Stmt,
-    Store,
-    Var,
-    map_body,
-    rewrite,
-)
+from ..ir.grammar import INT, Assign, Buffer, Const, Expr, For, Kernel, Load, Stmt, Store, Var
+from ..ir.rewriter import map_body, rewrite
 from ..passes.initialisation import initialisation
 from .derivation import Derivation
 from .recording import Recording

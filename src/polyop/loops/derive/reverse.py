@@ -43,16 +43,15 @@ from ..ir.grammar import (
     Type,
     Var,
     own_sizes,
-    rewrite,
     statements,
-    substitute,
-    walk,
 )
 from ..ir.note import Note
 from ..ir.operate import operate
 from ..ir.printing import expression
+from ..ir.rewriter import rewrite, substitute
 from ..ir.stops import is_unbounded
 from ..ir.types import cast, is_real
+from ..ir.uses import tensors_of
 from .derivation import Derivation
 from .names import summed_as
 from .order import heads
@@ -436,7 +435,7 @@ def _unconditional(value: Expr) -> Iterator[Op]:
 def _read_by_control(body: Sequence[Stmt]) -> set[str]:
     """Return the buffers that conditions and bounds of loops read."""
     nodes = [s for s in statements(tuple(body)) if isinstance(s, (For, If))]
-    return {e.buffer for s in nodes for e in walk(s) if isinstance(e, Load)}
+    return tensors_of(*nodes)
 
 
 def _input(like: Buffer, name: str) -> Buffer:

@@ -26,9 +26,9 @@ from ..ir.grammar import (
     Size,
     Var,
     names_of,
-    rewrite,
     unused,
 )
+from ..ir.rewriter import rewrite
 
 
 class Rows(NamedTuple):

@@ -16,6 +16,7 @@ that is stored last.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -35,10 +36,8 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
-    map_body,
-    rewrite,
-    substitute,
 )
+from ..ir.rewriter import map_body, rewrite, substitute, with_bodies
 from ..ir.stops import is_unbounded
 from ..ir.types import cast
 from .activity import active
@@ -80,13 +79,8 @@ class _Rewriter:
                 stmts = self._with_winner(found, stmts, around)
                 continue
             node = rest.pop(0)
-            match node:
-                case For():
-                    node = replace(node, body=self.body(node.body, (*around, node)))
-                case If():
-                    then, other = self.body(node.body, around), self.body(node.orelse, around)
-                    node = replace(node, body=then, orelse=other)
-            stmts.append(node)
+            inside = (*around, node) if isinstance(node, For) else around
+            stmts.append(with_bodies(node, functools.partial(self.body, around=inside)))
         return tuple(stmts)
 
     def _is_worth_it(self, found: Extreme, around: Sequence[For]) -> bool:

@@ -26,10 +26,9 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
-    map_body,
-    rewrite,
     statements,
 )
+from ..ir.rewriter import map_body, rewrite
 from .derivation import Derivation
 
 ZERO = (Const(0, INT),)

@@ -29,18 +29,16 @@ from ..ir.grammar import (
     For,
     If,
     Kernel,
-    Load,
     Op,
     Stmt,
     Store,
     Type,
     Var,
     perfect,
-    rewrite,
-    substitute,
-    walk,
 )
 from ..ir.operate import operate
+from ..ir.rewriter import Place, rewrite, substitute, with_statements
+from ..ir.uses import loads_of, tensors_of, variables_of
 from .derivation import Derivation
 from .loop_fission import are_shifted
 from .names import Names
@@ -62,7 +60,7 @@ def scatter_to_gather(derivation: Derivation) -> Derivation:
     """
     kernel = derivation.kernel
     gatherer = _Gatherer(kernel, derivation.session, frozenset(derivation.adjoints_left()))
-    body = gatherer.body(kernel.body)
+    body = with_statements(kernel.body, gatherer.change)
     return derivation.with_(kernel=replace(kernel, body=body, buffers={**kernel.buffers, **gatherer.buffers}))
 
 
@@ -80,18 +78,8 @@ class _Gatherer:
         self.inside = {id(x.node) for x in leaves if all(None not in a.index for a in x.accesses if a.write)}
         """The stores that never count from the end of an axis."""
 
-    def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        stmts: list[Stmt] = []
-        for node in body:
-            match node:
-                case For():
-                    gathered = self._by_element(node)
-                    stmts += [replace(node, body=self.body(node.body))] if gathered is None else gathered
-                case If(body=then, orelse=orelse):
-                    stmts.append(replace(node, body=self.body(then), orelse=self.body(orelse)))
-                case _:
-                    stmts.append(node)
-        return tuple(stmts)
+    def change(self, node: Stmt, _place: Place) -> list[Stmt] | None:
+        return self._by_element(node) if isinstance(node, For) else None
 
     def _by_element(self, nest: For) -> list[Stmt] | None:
         """Return the loops over elements for a nest, or None if it is not one of shifted additions."""
@@ -122,7 +110,7 @@ class _Gatherer:
 
 def _reads(additions: Sequence[Addition], target: str) -> bool:
     values = [e for a in additions for e in (a.store.value, *a.store.index, *([a.guard] if a.guard else []))]
-    return any(isinstance(e, Load) and e.buffer == target for x in values for e in walk(x))
+    return target in tensors_of(*values)
 
 
 def _addition(node: Stmt, sums: frozenset[str]) -> Addition | None:
@@ -141,7 +129,7 @@ def _is_box(loops: Sequence[For]) -> bool:
 
 
 def _loads(expr: Expr) -> bool:
-    return any(isinstance(e, Load) for e in walk(expr))
+    return bool(loads_of(expr))
 
 
 def _owners(additions: Sequence[Addition], variables: Sequence[str]) -> list[str | None] | None:
@@ -233,7 +221,7 @@ class _Element:
         wide = padded(shifted, shifts, sizes_of(kernel, shifted.buffer), self.names)
         value = rewrite(addition.store.value, lambda e: wide.load if e == shifted else e)
         self.additions = [Addition(replace(addition.store, value=value), None)]
-        self.moving = {e.name for i in shifted.index for e in walk(i) if isinstance(e, Var)}
+        self.moving = variables_of(*shifted.index)
         return wide
 
     def nest(self) -> Stmt:

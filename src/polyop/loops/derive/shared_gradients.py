@@ -5,10 +5,11 @@ y[i] = x[i] + w[i]     ->     d_x[i] = d_y[i]     is d_y itself
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..ir.grammar import Const, Expr, For, If, Kernel, Load, Size, Stmt, Store, Var, statements, walk
+from ..ir.grammar import Const, Expr, For, Kernel, Load, Size, Store, Var, statements, walk
+from ..ir.rewriter import placed
 
 
 class SharedGradient(NamedTuple):
@@ -25,21 +26,13 @@ def shared_gradients(kernel: Kernel) -> Mapping[int, SharedGradient]:
     for number, name in enumerate(kernel.outputs):
         if sum(s.buffer == name for s in stores) != 1:
             continue
-        for loops, store in _nests(kernel.body, ()):
+        for store, place in placed(kernel.body):
+            loops = place.loops
+            if len(loops) < len(place.around) or not isinstance(store, Store):
+                continue  # under a condition it copies some elements only
             if store.buffer == name and (copy := _copied_parameter(kernel, loops, store)) is not None:
                 shared[number] = copy
     return shared
-
-
-def _nests(body: Sequence[Stmt], loops: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], Store]]:
-    for node in body:
-        match node:
-            case For():
-                yield from _nests(node.body, (*loops, node))
-            case Store():
-                yield loops, node
-            case If():
-                pass  # it copies some elements only
 
 
 def _copied_parameter(kernel: Kernel, loops: tuple[For, ...], store: Store) -> SharedGradient | None:

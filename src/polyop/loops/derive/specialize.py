@@ -27,10 +27,11 @@ from ..ir.grammar import (
     Store,
     Var,
     statements,
-    substitute,
     walk,
 )
+from ..ir.rewriter import substitute
 from ..ir.stops import is_unbounded
+from ..ir.uses import loads_of
 
 VALUES = range(1, 65)
 """The values that are put into a kernel. Strides, dilations and windows are among them."""
@@ -128,7 +129,7 @@ def _window_variables(kernel: Kernel, integers: frozenset[str]) -> frozenset[str
     loops = frozenset(s.var for s in statements(kernel.body) if isinstance(s, For))
     found: set[str] = set()
     for node in statements(kernel.body):
-        accesses = [e for e in walk(node) if isinstance(e, Load)]
+        accesses = loads_of(node)
         for access in (*accesses, *((node,) if isinstance(node, Store) else ())):
             for index in access.index:
                 variables = {*_variables(index)} & loops - integers

@@ -18,8 +18,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..analysis import affine
-from ..ir.grammar import BOOL, INT, Const, Expr, For, If, Op, Stmt, Store, Var, perfect, substitute
+from ..ir.grammar import BOOL, INT, Const, Expr, For, If, Op, Stmt, Store, Var, perfect
 from ..ir.operate import operate
+from ..ir.rewriter import Place, substitute, with_statements
 from .derivation import Derivation
 from .names import Names
 
@@ -37,7 +38,7 @@ def split_clamped_stores(derivation: Derivation) -> Derivation:
     kernel = derivation.kernel
     shapes = {name: buffer.shape for name, buffer in kernel.buffers.items()}
     splitter = _Splitter(frozenset(derivation.adjoints_left()), Names(kernel), shapes)
-    body = splitter.body(kernel.body)
+    body = with_statements(kernel.body, splitter.change)
     return derivation.with_(kernel=replace(kernel, body=body)) if splitter.found else derivation
 
 
@@ -45,19 +46,10 @@ class _Splitter:
     def __init__(self, sums: frozenset[str], names: Names, shapes: Mapping[str, tuple[Expr, ...]]) -> None:
         self.sums, self.names, self.shapes, self.found = sums, names, shapes, False
 
-    def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        result: list[Stmt] = []
-        for node in body:
-            match node:
-                case For():
-                    parts = self._parts(node)
-                    self.found |= bool(parts)
-                    result += parts or [replace(node, body=self.body(node.body))]
-                case If():
-                    result.append(replace(node, body=self.body(node.body), orelse=self.body(node.orelse)))
-                case _:
-                    result.append(node)
-        return tuple(result)
+    def change(self, node: Stmt, _place: Place) -> list[Stmt] | None:
+        parts = self._parts(node) if isinstance(node, For) else []
+        self.found |= bool(parts)
+        return parts or None
 
     def _parts(self, nest: For) -> list[Stmt]:
         """Return the parts of a nest around one addition; none if it has no or several clamped indices."""

@@ -18,8 +18,6 @@ from dataclasses import replace
 from ..analysis.tree import StatementNode
 from ..ir.grammar import (
     Expr,
-    For,
-    If,
     Kernel,
     Load,
     Op,
@@ -27,11 +25,11 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
-    rewrite,
     statements,
     walk,
 )
 from ..ir.note import Note
+from ..ir.rewriter import rewrite, with_bodies
 from ..ir.types import is_real, kind
 from .derivation import Derivation
 from .order import Order
@@ -96,15 +94,9 @@ def with_stopped_reads(node: Stmt, name: str) -> Stmt:
         ours = isinstance(expr, Load) and expr.buffer == name
         return Op("stop_gradient", (expr,), expr.type) if ours else expr
 
-    match node:
-        case For():
-            return replace(node, body=tuple(with_stopped_reads(s, name) for s in node.body))
-        case If():
-            then = tuple(with_stopped_reads(s, name) for s in node.body)
-            return replace(node, body=then, orelse=tuple(with_stopped_reads(s, name) for s in node.orelse))
-        case Store(buffer=buffer) if buffer != name:
-            return replace(node, value=rewrite(node.value, change))
-    return node
+    if isinstance(node, Store) and node.buffer != name:
+        return replace(node, value=rewrite(node.value, change))
+    return with_bodies(node, lambda body: tuple(with_stopped_reads(s, name) for s in body))
 
 
 class _Degrees:

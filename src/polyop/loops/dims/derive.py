@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from ..analysis import affine
 from ..analysis.session import IslSession
 from ..ir.failing import without_checks
-from ..ir.grammar import Buffer, Expr, Kernel, Size, Store, rewrite, statements, walk
+from ..ir.grammar import Buffer, Expr, Kernel, Size, walk
+from ..ir.rewriter import rewrite
+from ..ir.uses import stored_by
 from ..passes.array_privatisation import array_privatisation
 from ..passes.propagate_indices import propagate_indices
 from ..passes.remove_empty_loops import remove_empty_loops
@@ -277,7 +279,7 @@ def _check_extent(buffer: Buffer, extent: Expr, size: str) -> None:
 def _combination(kernel: Kernel, dimension: Dimension, partial: Partial) -> str:
     """Return "parallel" if every output has the dimension, else how slices are combined in the others."""
     kinds = set()
-    written = {s.buffer for s in statements(kernel.body) if isinstance(s, Store)}
+    written = stored_by(kernel.body)
     for name in kernel.outputs:
         if dimension.axis_of(name) is not None or name not in written:
             continue  # what nothing writes are the zeros of a tensor without gradient

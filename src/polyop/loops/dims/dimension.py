@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..analysis import affine
-from ..ir.grammar import Expr, For, Kernel, Load, Size, Stmt, Store, rewrite, statements, walk
+from ..ir.grammar import Expr, For, Kernel, Load, Size, Stmt, Store, statements, walk
+from ..ir.rewriter import rewrite
 
 Axis = tuple[str, int]
 """A buffer and the number of an axis."""

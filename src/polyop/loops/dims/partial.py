@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from ..analysis.polyhedra import Model
 from ..ir.grammar import Const, Expr, Load, Op, Store, Var, walk
 from ..ir.printing import expression
+from ..ir.uses import loads_of
 from .dimension import author_name
 from .reason import NotSliced
 from .sites import Site
@@ -101,7 +102,7 @@ def _check_reads(site: Site, partial: Partial) -> None:
     if site.coordinate is None:  # its value may be linear in them; conditions, bounds and indices may not
         read = {a.target for a in site.leaf.accesses if a.around is not None}
         read |= {n for i in _indices(node) for n in _partial_names(i, partial)}
-        loads = [e for e in walk(node.value) if isinstance(e, Load)]
+        loads = loads_of(node.value)
         read |= {n for load in loads for i in load.index for n in _partial_names(i, partial)}
     for name in sorted(read & partial.kinds.keys()):
         kind, line = partial.kinds[name], partial.lines[name]

@@ -29,12 +29,12 @@ from ..ir.grammar import (
     Store,
     Var,
     names_of,
-    rewrite,
     statements,
     unused,
 )
 from ..ir.operate import operate
 from ..ir.printing import expression
+from ..ir.rewriter import rewrite
 from .derive import Slicing, prepared
 from .dimension import Axis, find_dimensions
 from .halo import ZERO, Radius, added, join

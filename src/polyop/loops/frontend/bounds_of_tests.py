@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ..ir.grammar import INT, Const, Expr, If, Load, Op, Var, unconditional, walk
+from ..ir.grammar import INT, Const, Expr, If, Op, Var, unconditional
 from ..ir.intervals import Interval, interval, interval_of_type, is_within, unwrapped
 from ..ir.operate import operate
 from ..ir.types import kind
+from ..ir.uses import loads_of
 from .inductions import Iteration, Test
 
 FAR = 2**62
@@ -154,7 +155,7 @@ class _Tested:
         within = self.exact(end, left.rest, right.rest)
         if not fits or unequal or name == "==" or within is None:
             return None
-        loads = any(isinstance(e, Load) for e in walk(end))
+        loads = bool(loads_of(end))
         if loads and not always:
             return None
         first = self.first(factors, steps)

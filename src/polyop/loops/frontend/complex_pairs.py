@@ -35,6 +35,7 @@ from ..ir.grammar import (
     unused,
     walk,
 )
+from ..ir.uses import loads_of, tensors_of
 from .complex_functions import FUNCTIONS, Pair, chosen, op, product, quotient
 
 RE, IM = Const(0, INT), Const(1, INT)
@@ -146,7 +147,7 @@ class _Lowering:
 
         Where it is not always computed, only if it reads no tensor: an index may be outside then.
         """
-        is_free = not self.is_lazy or not any(isinstance(e, Load) for e in walk(value))
+        is_free = not self.is_lazy or not bool(loads_of(value))
         return self.bound(value) if isinstance(value, Op) and is_free else value
 
     def pair(self, node: Expr) -> Pair:
@@ -239,7 +240,7 @@ class _Lowering:
 
 
 def _reads(expr: Expr, buffer: str) -> bool:
-    return any(isinstance(e, Load) and e.buffer == buffer for e in walk(expr))
+    return buffer in tensors_of(expr)
 
 
 def _cast(value: Expr, to: Type) -> Expr:

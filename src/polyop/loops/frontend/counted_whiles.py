@@ -15,6 +15,7 @@ A loop whose counter might wrap around stays a ``while``, because it might run o
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -32,18 +33,17 @@ from ..ir.grammar import (
     Stmt,
     Type,
     Var,
-    map_body,
     names_of,
-    rewrite,
     statements,
-    substitute,
     unused,
     walk,
 )
 from ..ir.intervals import Interval, interval, interval_of_type
 from ..ir.operate import operate
+from ..ir.rewriter import map_body, rewrite, substitute, with_bodies
 from ..ir.stops import is_unbounded
 from ..ir.types import kind
+from ..ir.uses import assigned_by, loads_of, variables_of
 from .bounds_of_tests import Bound, Start, bounds, int64, step_of
 from .inductions import Iteration, iteration_of
 
@@ -88,12 +88,9 @@ class _Whiles:
                     result += (
                         self.counted(node, loop, result, known, inside) if is_unbounded(node) else [loop]
                     )
-                case If():
-                    parts = (self.block(part, known, inside=inside) for part in (node.body, node.orelse))
-                    then, other = parts
-                    result.append(replace(node, body=then, orelse=other))
                 case _:
-                    result.append(node)
+                    within = functools.partial(self.block, known=known, inside=inside)
+                    result.append(with_bodies(node, within))
         return tuple(result)
 
     def counted(
@@ -103,7 +100,7 @@ class _Whiles:
         needed = _reads(self.kernel.body, author) | _reads(before, None)
         carried: set[str] = set()
         if inside:  # what is not set ahead of the loop is what its last run has left
-            carried = {s.name for s in statements(author.body) if isinstance(s, Assign)}
+            carried = assigned_by(author.body)
             carried -= {s.name for s in before if isinstance(s, Assign) and not s.op}
         found = iteration_of(loop, frozenset(needed | carried))
         if found is None or not found.counters or carried & {*found.counters}:
@@ -151,7 +148,7 @@ def _reads(body: Sequence[Stmt], without: For | None) -> set[str]:
     for node in body:
         if node is without:
             continue
-        names |= {e.name for e in walk(node) if isinstance(e, Var)}
+        names |= variables_of(node)
         match node:
             case For():
                 names |= _reads(node.body, without)
@@ -174,8 +171,8 @@ def _start(name: str, before: Sequence[Stmt], found: Iteration, known: Mapping[s
             return Start(
                 value if is_fixed and len(parts) <= MAX_NODES else Var(name, of), interval(value, known)
             )
-        changed |= {s.name for s in statements((node,)) if isinstance(s, Assign)}
-        if name in {s.name for s in statements((node,)) if isinstance(s, Assign)}:
+        changed |= assigned_by((node,))
+        if name in assigned_by((node,)):
             break
     return Start(Var(name, of), interval_of_type(of))
 
@@ -289,9 +286,7 @@ class _Counted:
 
     def variable(self) -> str:
         """Return the name of the loop's variable: that of its counter, if that is no scalar any more."""
-        counters = {e.name for op in self.bound.atoms for e in walk(op) if isinstance(e, Var)} & {
-            *self.found.counters
-        }
+        counters = variables_of(*self.bound.atoms) & {*self.found.counters}
         name = self.bound.counter or min(counters)
         others = [
             s
@@ -443,7 +438,7 @@ def _fold(condition: Expr) -> Expr:
 
 
 def _is_pure(node: Assign) -> bool:
-    return not any(isinstance(e, Load) for e in walk(node.value))
+    return not bool(loads_of(node.value))
 
 
 def _without_unread(body: tuple[Stmt, ...], names: set[str], loops: set[str]) -> tuple[Stmt, ...]:

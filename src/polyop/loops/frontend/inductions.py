@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from ..ir.grammar import Assign, Const, Expr, For, If, Load, Op, Stmt, Store, Var, statements, walk
 from ..ir.stops import stop_flags
 from ..ir.types import kind
+from ..ir.uses import loads_of
 
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
@@ -109,7 +110,7 @@ def iteration_of(loop: For, needed: frozenset[str]) -> Iteration | None:
 def _step(node: Assign) -> Expr | None:
     """Return the integer that a statement adds to a scalar, or None; an element may lie outside."""
     is_integer = node.op == "+" and kind(node.value.type) in "iu"
-    return node.value if is_integer and not any(isinstance(e, Load) for e in walk(node.value)) else None
+    return node.value if is_integer and not bool(loads_of(node.value)) else None
 
 
 def _is_guard(condition: Expr, flags: frozenset[str]) -> bool:

@@ -18,12 +18,11 @@ from ..ir.grammar import (
     Load,
     OpenEnd,
     Stmt,
-    Store,
     Type,
     Var,
-    statements,
     walk,
 )
+from ..ir.uses import assigned_by, stored_by
 from .access import count
 from .desugar.nodes import WHILE, Unused
 from .expressions import Expressions
@@ -161,8 +160,8 @@ def size_text(sizes: ast.expr, position: int) -> ast.expr | None:
 
 def _changes(body: tuple[Stmt, ...], end: Expr) -> bool:
     """Whether a loop's body changes a scalar or a tensor that a bound reads."""
-    changed = {s.name for s in statements(body) if isinstance(s, Assign)}
-    stored = {s.buffer for s in statements(body) if isinstance(s, Store)}
+    changed = assigned_by(body)
+    stored = stored_by(body)
     return any(
         (isinstance(e, Var) and e.name in changed) or (isinstance(e, Load) and e.buffer in stored)
         for e in walk(end)

@@ -22,12 +22,11 @@ from ..ir.grammar import (
     Type,
     Var,
     children,
-    map_body,
-    rewrite,
     statements,
     walk,
 )
 from ..ir.reductions import reduction
+from ..ir.rewriter import map_body, rewrite
 from ..ir.types import cast, join, kind
 
 

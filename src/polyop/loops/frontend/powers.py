@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from ..ir.failing import NEGATIVE_POWER, failing_load
-from ..ir.grammar import INT, Buffer, Const, Expr, Load, Op, rewrite, walk
+from ..ir.grammar import INT, Buffer, Const, Expr, Load, Op, walk
 from ..ir.operate import operate, power
+from ..ir.rewriter import rewrite
 from ..ir.types import Refusal, kind
 
 

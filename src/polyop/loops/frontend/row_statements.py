@@ -21,13 +21,14 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
-    rewrite,
     walk,
 )
 from ..ir.held import holding, stored_as
 from ..ir.operate import operate
 from ..ir.reductions import reduction
+from ..ir.rewriter import rewrite
 from ..ir.types import cast, converted, kind
+from ..ir.uses import tensors_of
 from .expressions import Expressions
 from .loop_heads import Loops
 from .rows import Index, Row, Value, View, at, is_empty, reads
@@ -62,7 +63,7 @@ class RowStatements(Loops):
             if _overlaps(value, target, view):
                 copy, value = self.materialised(node, self.new("copied"), value)
                 before += copy
-        elif any(isinstance(e, Load) and e.buffer == view.buffer for e in walk(value)):
+        elif view.buffer in tensors_of(value):
             before.append(Assign(name := self.new("value"), value, line=node.lineno))
             value = Var(name, value.type)
         to = Type(state.buffers[view.buffer].dtype)

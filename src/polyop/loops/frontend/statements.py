@@ -23,11 +23,11 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
-    walk,
 )
 from ..ir.held import holding
 from ..ir.reductions import reduction
 from ..ir.types import Refusal, cast, converted
+from ..ir.uses import variables_of
 from .access import count
 from .desugar.nodes import Undefined
 from .desugar.tables import Numbers
@@ -166,7 +166,7 @@ class Statements(RowStatements):
         Where an element reads a name, or there is a check, all are kept before the first assignment.
         """
         kinds, before = self.state.scopes.kinds, list[Stmt]()
-        read = {e.name for one in items for e in walk(one) if isinstance(e, Var)}
+        read = variables_of(*items)
         if wrong is not None or any(kinds.get(name) == "scalar" for name in read):
             kept = [Var(self.new("item"), one.type) for one in items]
             own = [Assign(to.name, one, line=node.lineno) for to, one in zip(kept, items, strict=True)]

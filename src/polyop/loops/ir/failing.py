@@ -10,7 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from .grammar import INT, PARTS, Assign, Buffer, Const, Expr, Kernel, Load, Op, Store, Type, map_body, walk
+from .grammar import (
+    INT,
+    PARTS,
+    Assign,
+    Buffer,
+    Const,
+    Expr,
+    Kernel,
+    Load,
+    Op,
+    Store,
+    Type,
+    walk,
+)
+from .rewriter import map_body
 from .types import FLOAT8, cast
 
 _FIRST = 2**60

@@ -14,9 +14,9 @@ Operators have Python's meaning, as ``//`` and ``%`` of negative numbers. operat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeAlias
 
 from ...core.origin import place
 
@@ -392,89 +392,3 @@ def unused(name: str, taken: set[str]) -> str:
         name += "_"
     taken.add(name)
     return name
-
-
-def rewrite(node: Any, change: Callable[[Expr], Expr]) -> Any:
-    """Return an expression or statement with ``change`` applied to each expression, innermost first."""
-    match node:
-        case Load(index=index):
-            return change(replace(node, index=tuple(rewrite(i, change) for i in index)))
-        case Op(args=args):
-            return change(replace(node, args=tuple(rewrite(a, change) for a in args)))
-        case Const() | Var() | Size() | OpenEnd():
-            return change(node)
-        case For(lo=lo, hi=hi, body=body):
-            inner = tuple(rewrite(s, change) for s in body)
-            return replace(node, lo=rewrite(lo, change), hi=rewrite(hi, change), body=inner)
-        case If(condition=condition, body=body, orelse=orelse):
-            return replace(
-                node,
-                condition=rewrite(condition, change),
-                body=tuple(rewrite(s, change) for s in body),
-                orelse=tuple(rewrite(s, change) for s in orelse),
-            )
-        case Store(index=index, value=value):
-            return replace(node, index=tuple(rewrite(i, change) for i in index), value=rewrite(value, change))
-        case Assign(value=value):
-            return replace(node, value=rewrite(value, change))
-    raise TypeError(type(node).__name__)
-
-
-def substitute(node: Any, values: Mapping[str, Expr]) -> Any:
-    """Return an expression or statement with variables replaced by expressions, or renamed.
-
-    >>> substitute(Var("i", INT), {"i": Const(3, INT)}).value
-    3
-    """
-    return rewrite(node, lambda e: values.get(e.name, e) if isinstance(e, Var) else e)
-
-
-def with_buffers(node: Any, names: Mapping[str, str]) -> Any:
-    """Return a statement with renamed buffers: ``names`` maps old names to new ones."""
-
-    def access(expr: Expr) -> Expr:
-        if isinstance(expr, (Load, Size)) and expr.buffer in names:
-            return replace(expr, buffer=names[expr.buffer])
-        return expr
-
-    def store(node: Store | Assign) -> Sequence[Stmt]:
-        ours = isinstance(node, Store) and node.buffer in names
-        return (replace(node, buffer=names[node.buffer]) if ours and isinstance(node, Store) else node,)
-
-    return map_body((rewrite(node, access),), store)[0] if names else node
-
-
-def map_body(
-    body: Sequence[Stmt], change: Callable[[Store | Assign], Sequence[Stmt]], *, drop_empty: bool = False
-) -> tuple[Stmt, ...]:
-    """Return a body with what ``change`` returns in place of each Store and Assign, in their order.
-
-    ``drop_empty``: loops and conditions with nothing inside are left out.
-    """
-    result: list[Stmt] = []
-    for node in body:
-        match node:
-            case For():
-                inner = map_body(node.body, change, drop_empty=drop_empty)
-                result += [replace(node, body=inner)] if inner or not drop_empty else []
-            case If():
-                then, other = (map_body(b, change, drop_empty=drop_empty) for b in (node.body, node.orelse))
-                keep = then or other or not drop_empty
-                result += [replace(node, body=then, orelse=other)] if keep else []
-            case _:
-                result += change(node)
-    return tuple(result)
-
-
-def with_sizes(kernel: Kernel, change: Callable[[Expr], Expr]) -> Kernel:
-    """Return the kernel with ``change`` applied to what it demands of sizes.
-
-    A demand about a tensor that is absent is left out: the kernel from which this one was derived checks it.
-    """
-    demands = []
-    for demand in kernel.demands:
-        condition = rewrite(demand.condition, change)
-        names = {e.buffer for e in walk(condition) if isinstance(e, Size)}
-        if all(name in kernel.buffers and not kernel.is_absent(name) for name in names):
-            demands.append(replace(demand, condition=condition))
-    return replace(kernel, demands=tuple(demands))

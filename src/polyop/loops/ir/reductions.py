@@ -7,6 +7,7 @@ from dataclasses import replace
 from ...core.dtypes import dtype
 from .grammar import REDUCTIONS, Assign, Expr, Load, Op, Store, Type, Var, walk
 from .types import kind
+from .uses import tensors_of
 
 _NARROW = ("+", "*")  # modulo 2**n: an integer may be narrowed before the operation instead of after it
 
@@ -66,9 +67,7 @@ def _is_target(expression: Expr, statement: Store | Assign) -> bool:
         isinstance(expression, Load)
         and expression.buffer == statement.buffer
         and expression.index == statement.index
-        and not any(
-            isinstance(e, Load) and e.buffer == statement.buffer for i in statement.index for e in walk(i)
-        )
+        and statement.buffer not in tensors_of(*statement.index)
     )
 
 

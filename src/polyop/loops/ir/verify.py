@@ -23,6 +23,7 @@ from .grammar import (
 )
 from .operators import OPERATORS
 from .types import kind
+from .uses import tensors_of
 
 
 def violations(kernel: Kernel, *, unique_loops: bool = True) -> list[str]:
@@ -85,7 +86,7 @@ def _outside(
 
 def _accessed(statement: Stmt) -> set[str]:
     """Return the buffers that a statement itself reads or writes; statements inside it do not count."""
-    names = {e.buffer for e in walk(statement) if isinstance(e, Load)}
+    names = tensors_of(statement)
     return names | ({statement.buffer} if isinstance(statement, Store) else set())
 
 

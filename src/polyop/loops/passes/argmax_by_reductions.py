@@ -36,11 +36,11 @@ from ..ir.grammar import (
     Type,
     Var,
     names_of,
-    substitute,
     unused,
     walk,
 )
 from ..ir.note import Note
+from ..ir.rewriter import Place, substitute, with_statements
 from ..ir.types import cast, kind
 from ..program import Program
 from .strip_mine import trips
@@ -57,28 +57,18 @@ def argmax_by_reductions(program: Program) -> Program:
     kernel, named = program.kernel, program.named_loops()
     taken, notes = names_of(kernel), list[Note]()
 
-    def loop(node: For) -> Stmt:
-        found = _argmax(node)
+    def change(node: Stmt, _place: Place) -> Sequence[Stmt] | None:
+        found = _argmax(node) if isinstance(node, For) else None
         if found is None:
-            return replace(node, body=tuple(visit(node.body)))
-        why_not = "the schedule names it" if node.var in named else found.obstacle
+            return None
+        why_not = "the schedule names it" if found.loop.var in named else found.obstacle
         how = f"left as it is: {why_not}" if why_not else "done by two reductions, which have vector lanes"
         extreme = "greatest" if found.comparison[0] == ">" else "least"
-        text = f"loop {node.var}: a search for the {extreme} element, {how}"
+        text = f"loop {found.loop.var}: a search for the {extreme} element, {how}"
         notes.append(Note(node.line, text, "argmax_by_reductions"))
-        return node if why_not else found.reduced(taken)
+        return (node if why_not else found.reduced(taken),)
 
-    def visit(body: Sequence[Stmt]) -> Iterator[Stmt]:
-        for node in body:
-            match node:
-                case For():
-                    yield loop(node)
-                case If():
-                    yield replace(node, body=tuple(visit(node.body)), orelse=tuple(visit(node.orelse)))
-                case _:
-                    yield node
-
-    body = tuple(visit(kernel.body))
+    body = with_statements(kernel.body, change)
     return program.with_(*notes, kernel=replace(kernel, body=body)) if notes else program
 
 

@@ -32,11 +32,10 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
-    map_body,
-    rewrite,
-    walk,
 )
+from ..ir.rewriter import map_body, rewrite
 from ..ir.types import NARROW
+from ..ir.uses import loads_of, variables_of
 from ..program import AnyProgram
 from .inline import rounded
 
@@ -97,8 +96,8 @@ def _single_element(coverage: Coverage, name: str, outer: frozenset[str]) -> boo
     ):
         return False  # an index out of range must stay an error, and a scalar has no index
     scalars = coverage.model.owners
-    names = {e.name for index in first for e in walk(index) if isinstance(e, Var)}
-    loads = any(isinstance(e, Load) for index in first for e in walk(index))
+    names = variables_of(*first)
+    loads = bool(loads_of(*first))
     inner = {v for leaf, _ in places for v in leaf.vars} - outer
     return not loads and not names & inner and not names & scalars.keys()
 
@@ -108,8 +107,8 @@ def _fixed_axes(coverage: Coverage, name: str, outer: frozenset[str]) -> frozens
     places = [*coverage.reads(name), *coverage.writes(name)]
     axes = set()
     for axis, first in enumerate(places[0][1].node.index):
-        names = {e.name for e in walk(first) if isinstance(e, Var)}
-        loads = any(isinstance(e, Load) for e in walk(first))
+        names = variables_of(first)
+        loads = bool(loads_of(first))
         same = all(access.node.index[axis] == first for _, access in places)
         inside = all(is_inside_once_checked(coverage.model, *place, axis) for place in places)
         if same and inside and not loads and names and names <= outer:
@@ -184,7 +183,7 @@ def _declared(body: tuple[Stmt, ...], name: str, kind: Type, loops: tuple[str, .
 
 
 def _reads(node: Stmt, name: str) -> bool:
-    return any(isinstance(e, Var) and e.name == name for e in walk(node))
+    return name in variables_of(node)
 
 
 def _used(body: tuple[Stmt, ...], name: str) -> bool:

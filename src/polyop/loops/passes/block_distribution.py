@@ -47,16 +47,16 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
-    map_body,
     names_of,
-    rewrite,
     statements,
     unused,
     walk,
 )
 from ..ir.note import Note
+from ..ir.rewriter import map_body, rewrite
 from ..ir.stops import stop_flags
 from ..ir.types import NARROW
+from ..ir.uses import tensors_of, variables_of
 from ..program import Program
 from .loop_distribution import has_products, parts_of
 from .rows_of_scalars import with_rows_of_scalars
@@ -217,8 +217,8 @@ def _names(body: Sequence[Stmt]) -> set[str]:
             names.add(node.name)
         elif isinstance(node, Store):
             names.add(node.buffer)
-        names |= {e.name for e in walk(node) if isinstance(e, Var)}
-        names |= {e.buffer for e in walk(node) if isinstance(e, Load)}
+        names |= variables_of(node)
+        names |= tensors_of(node)
     return names
 
 

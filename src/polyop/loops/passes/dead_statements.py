@@ -14,7 +14,9 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from ..ir.grammar import Assign, Kernel, Load, Stmt, Store, Var, map_body, statements, walk
+from ..ir.grammar import Assign, Kernel, Load, Stmt, Store, Var, statements, walk
+from ..ir.rewriter import map_body
+from ..ir.uses import tensors_of
 from ..program import AnyProgram
 
 
@@ -41,7 +43,7 @@ def without_unused_buffers(kernel: Kernel) -> Kernel:
     """Return the kernel without the local buffers that no statement reads or writes."""
     nodes = list(statements(kernel.body))
     used = {s.buffer for s in nodes if isinstance(s, Store)}
-    used |= {e.buffer for s in nodes for e in walk(s) if isinstance(e, Load)}
+    used |= tensors_of(*nodes)
     buffers = {n: b for n, b in kernel.buffers.items() if b.role != "local" or n in used}
     return replace(kernel, buffers=buffers)
 

@@ -32,17 +32,15 @@ from ..ir.grammar import (
     Op,
     Size,
     Stmt,
-    Store,
     Var,
     names_of,
-    rewrite,
     statements,
-    substitute,
     unused,
     walk,
-    with_buffers,
 )
 from ..ir.note import Note
+from ..ir.rewriter import rewrite, substitute, with_bodies, with_buffers
+from ..ir.uses import accesses_of, assigned_by, variables_of
 from ..program import Program
 from .remove_empty_loops import without_empty
 
@@ -155,7 +153,7 @@ class _Splitter:
     def _slides_along(self, load: Load, loop: For) -> bool:
         """Whether the last index of a load adds another loop to this one, which ends where that axis does."""
         load = replace(load, index=tuple(map(affine.unclamped, load.index)))
-        others = {e.name for e in walk(load.index[-1]) if isinstance(e, Var)} & self.kinds.keys()
+        others = variables_of(load.index[-1]) & self.kinds.keys()
         extent = self.buffers[load.buffer].shape[-1]
         same_end = bool(_sizes_in(extent) & _sizes_in(loop.hi))
         return bool(others - {loop.var}) and same_end and stride(load, loop.var) == UNIT
@@ -187,10 +185,7 @@ def _sizes_in(bound: Expr) -> set[str]:
 
 def _contiguous(loop: For) -> bool:
     """Whether the loop has an access with stride one, so that it may become the vector loop."""
-    nodes = list(statements(loop.body))
-    accesses: list[Load | Store] = [e for s in nodes for e in walk(s) if isinstance(e, Load)]
-    accesses += [s for s in nodes if isinstance(s, Store)]
-    return any(stride(a, loop.var) == UNIT for a in accesses)
+    return any(stride(a, loop.var) == UNIT for a in accesses_of(loop.body))
 
 
 def _range(loop: For, split: Collection[str]) -> Range | None:
@@ -202,7 +197,7 @@ def _range(loop: For, split: Collection[str]) -> Range | None:
     upper: list[Expr] = []
     atoms: set[Expr] = set()
     inner = {s.var: s for s in statements(loop.body) if isinstance(s, For)}
-    assigned = {s.name for s in statements(loop.body) if isinstance(s, Assign)}
+    assigned = assigned_by(loop.body)
     for atom in _atoms(_unsplit(loop.body, split)):
         bound = _bound(atom, loop, inner, assigned)
         if bound is None:
@@ -334,20 +329,18 @@ def _renamed(loop: For, suffix: str, used_names: set[str], outer: Collection[str
 
 
 def _copy(loop: For, names: Mapping[str, Var]) -> For:
-    def rename(node: Stmt) -> Stmt:
+    def rename(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        return tuple(with_bodies(renamed(node), rename) for node in body)
+
+    def renamed(node: Stmt) -> Stmt:
         match node:
             case For():
-                var = names[node.var].name
-                return replace(node, var=var, body=tuple(map(rename, node.body)))
-            case If():
-                return replace(
-                    node, body=tuple(map(rename, node.body)), orelse=tuple(map(rename, node.orelse))
-                )
+                return replace(node, var=names[node.var].name)
             case Assign() if node.name in names:
                 return replace(node, name=names[node.name].name)
         return node
 
-    body = tuple(rename(substitute(s, names)) for s in loop.body)
+    body = rename(tuple(substitute(s, names) for s in loop.body))
     return replace(loop, var=names[loop.var].name, body=body)
 
 

@@ -26,7 +26,6 @@ from ..ir.grammar import (
     Const,
     Expr,
     For,
-    If,
     Kernel,
     Load,
     Op,
@@ -34,16 +33,15 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
-    map_body,
     names_of,
-    rewrite,
     statements,
-    substitute,
     unused,
     walk,
 )
 from ..ir.note import Note
+from ..ir.rewriter import map_body, placed, rewrite, substitute
 from ..ir.types import NARROW
+from ..ir.uses import assigned_by, loads_of, stored_by, variables_of
 from ..program import Program
 
 MAX_COPIED_NODES = 240
@@ -57,7 +55,7 @@ def inline(program: Program) -> Program:
     named = program.named_loops() & variables(kernel.body)
     for name in [n for n, b in kernel.buffers.items() if b.role == "local" and not b.zeroed and not b.exact]:
         recipe = _recipe(kernel, name)
-        if recipe is None or _feeds_contraction(kernel.body, name, ()):
+        if recipe is None or _feeds_contraction(kernel.body, name):
             continue
         coverage = Coverage(Model(kernel, program.session))
         if coverage.uncovered_read(name) is not None or not _all_inside(coverage.model, recipe.store):
@@ -114,7 +112,7 @@ def _recipe(kernel: Kernel, name: str) -> Recipe | None:
         return None
     names = tuple(v[0] for v in variables)
     nodes: list[Stmt] = [*scalars, store]
-    free = {e.name for s in nodes for e in walk(s) if isinstance(e, Var)}
+    free = variables_of(*nodes)
     defined = {*names, *kernel.attributes, *(s.name for s in scalars)}
     if len(set(names)) != len(names) or free - defined or not _pure(kernel, (*scalars, store)):
         return None
@@ -142,31 +140,25 @@ def _pays(kernel: Kernel, name: str, scalars: Sequence[Assign], store: Store) ->
     return copies > 0 and size * copies <= MAX_COPIED_NODES
 
 
-def _feeds_contraction(body: Sequence[Stmt], name: str, loops: tuple[str, ...]) -> bool:
+def _feeds_contraction(body: Sequence[Stmt], name: str) -> bool:
     """Whether a sum of products reads a temporary again in each iteration of a loop that does not index it.
 
     It would be computed as often, and the sum would not be a plain product any more.
     """
-    for node in body:
-        match node:
-            case For(var=var):
-                if _feeds_contraction(node.body, name, (*loops, var)):
-                    return True
-            case If():
-                if _feeds_contraction((*node.body, *node.orelse), name, loops):
-                    return True
-            case Store(op="+") | Assign(op="+"):
-                loads = [e for e in walk(node.value) if isinstance(e, Load)]
-                for load in loads:
-                    used = {e.name for i in load.index for e in walk(i) if isinstance(e, Var)}
-                    if load.buffer == name and len(loads) > 1 and len(loops) > 2 and set(loops) - used:
-                        return True
+    for node, place in placed(body):
+        if not isinstance(node, (Store, Assign)) or node.op != "+" or len(place.loops) < 3:
+            continue
+        loads = loads_of(node.value)
+        for load in loads:
+            used = variables_of(*load.index)
+            if load.buffer == name and len(loads) > 1 and {loop.var for loop in place.loops} - used:
+                return True
     return False
 
 
 def _pure(kernel: Kernel, nodes: Sequence[Assign | Store]) -> bool:
     """Whether no tensor that is read is ever written, and no operator costs more than a load or two."""
-    written = {s.buffer for s in statements(kernel.body) if isinstance(s, Store)}
+    written = stored_by(kernel.body)
     for node in nodes:
         for expr in walk(node):
             if isinstance(expr, Load) and expr.buffer in written:
@@ -229,7 +221,7 @@ def _has_live_scalars(loop: For, kernel: Kernel) -> bool:
         return assigned + Counter(e.name for s in nodes for e in walk(s) if isinstance(e, Var))
 
     inside, everywhere = occurrences((loop,)), occurrences(kernel.body)
-    names = {s.name for s in statements(loop.body) if isinstance(s, Assign)}
+    names = assigned_by(loop.body)
     return any(everywhere[name] > inside[name] for name in names)
 
 

@@ -41,10 +41,11 @@ from ..analysis.tree import (
     statement_nodes,
     statements_of,
 )
-from ..ir.grammar import INT, Expr, For, Load, Store, Var, children, walk
+from ..ir.grammar import INT, Expr, For, Load, Store, Var, children
 from ..ir.note import Note
 from ..ir.schedule import Step
 from ..ir.stops import is_unbounded, stop_flags
+from ..ir.uses import loads_of, variables_of
 from ..program import Program
 
 
@@ -104,7 +105,7 @@ class _Rules:
         stores = [node for node in nodes if isinstance(node, Store)]
         if not stores or any(stride(store, lanes.var) != UNIT for store in stores):
             return None
-        loads = [e for node in nodes for e in walk(node) if isinstance(e, Load)]
+        loads = loads_of(*nodes)
         written = {store.buffer for store in stores}
         across = [e for e in loads if e.buffer not in written and stride(e, lanes.var) == UNIT]
 
@@ -128,8 +129,8 @@ class _Rules:
             return []
         sums = [x for x in loops if not any(depends(i, frozenset({x.var})) for i in store.index)]
         free = [x for x in loops if x not in sums]
-        loads = [e for e in walk(store.value) if isinstance(e, Load)]
-        variables = inside | {e.name for i in store.index for e in walk(i) if isinstance(e, Var)}
+        loads = loads_of(store.value)
+        variables = inside | variables_of(*store.index)
         reused = all(_is_reused(load, variables) for load in loads)
         reused = reused and bool(sums) and bool(free) and len(loads) > 1
 
@@ -298,7 +299,7 @@ def _rebuilt(nest: Loop, order: Sequence[Loop]) -> Loop:
 
 def _is_reused(load: Load, loops: set[str]) -> bool:
     """Whether a load's index leaves out a variable, so that the loop reads its elements again."""
-    used = {e.name for i in load.index for e in walk(i) if isinstance(e, Var)}
+    used = variables_of(*load.index)
     return bool(loops - used)
 
 

@@ -29,19 +29,15 @@ from ..analysis.tree import (
 )
 from ..ir.grammar import (
     Assign,
-    Expr,
     Kernel,
-    Load,
     Stmt,
     Store,
-    Var,
-    children,
     names_of,
     statements,
     unused,
-    walk,
 )
 from ..ir.note import Note
+from ..ir.uses import loads_of, variables_of
 from ..program import Program
 
 MIN_LOOPS = 3
@@ -102,7 +98,7 @@ def _separate_sums(body: Sequence[Node]) -> list[list[Node]]:
     """Return each statement of a body as a group, if all are sums and no two have the same loop variables."""
     stores = [n.node for n in body if isinstance(n, StatementNode)]
     products = [s for s in stores if isinstance(s, Store) and _is_product(s)]
-    chosen = {frozenset(_variables(s.index)) for s in products}
+    chosen = {frozenset(variables_of(*s.index)) for s in products}
     return [[n] for n in body] if len(products) == len(body) and len(chosen) == len(body) > 1 else []
 
 
@@ -121,7 +117,7 @@ def _is_contraction(node: Loop, around: tuple[Loop, ...]) -> bool:
     if len(loops) < MIN_LOOPS or len(body) != 1 or not isinstance(body[0], StatementNode):
         return False
     names, node_ = {loop.var for loop in loops}, body[0].node
-    return _is_product(node_) and all(names - _variables(load.index) for load in _loads(node_))
+    return _is_product(node_) and all(names - variables_of(*load.index) for load in loads_of(node_))
 
 
 def _is_free(body: Sequence[Node], at: int, var: str) -> bool:
@@ -129,11 +125,11 @@ def _is_free(body: Sequence[Node], at: int, var: str) -> bool:
     (first, *_) = statement_nodes((body[at],))
     target = first.node
     if isinstance(target, Store):
-        return var in _variables(target.index)
+        return var in variables_of(*target.index)
     names = {target.name}
     for node in (n.node for n in body[at + 1 :] if isinstance(n, StatementNode)):
         if depends(node.value, frozenset(names)):
-            if isinstance(node, Store) and var in _variables(node.index):
+            if isinstance(node, Store) and var in variables_of(*node.index):
                 return True
             names |= {node.name} if isinstance(node, Assign) else set()
     return False
@@ -142,27 +138,19 @@ def _is_free(body: Sequence[Node], at: int, var: str) -> bool:
 def _reuses(node: Node, var: str) -> bool:
     """Whether ``var`` does not index an operand or the target of a contraction: its loop reuses that."""
     products = [p.node for p in statement_nodes((node,)) if _is_product(p.node)]
-    indices = [load.index for product in products for load in _loads(product)]
+    indices = [load.index for product in products for load in loads_of(product)]
     indices += [product.index for product in products if isinstance(product, Store)]
-    return any(var not in _variables(index) for index in indices)
+    return any(var not in variables_of(*index) for index in indices)
 
 
 def _is_product(node: Stmt) -> bool:
-    return isinstance(node, (Store, Assign)) and node.op == "+" and len(_loads(node)) > 1
-
-
-def _loads(node: Stmt) -> list[Load]:
-    return [e for c in children(node) for e in walk(c) if isinstance(e, Load)]
-
-
-def _variables(index: Sequence[Expr]) -> set[str]:
-    return {e.name for i in index for e in walk(i) if isinstance(e, Var)}
+    return isinstance(node, (Store, Assign)) and node.op == "+" and len(loads_of(node)) > 1
 
 
 def _share_scalars(groups: Sequence[Sequence[Node]]) -> bool:
     """Whether a scalar that one group assigns is used in another."""
     by_group = [list(statements(statements_of(group))) for group in groups]
     assigned = [{s.name for s in nodes if isinstance(s, Assign)} for nodes in by_group]
-    read = [{e.name for s in nodes for e in walk(s) if isinstance(e, Var)} for nodes in by_group]
+    read = [variables_of(*nodes) for nodes in by_group]
     pairs = itertools.permutations(range(len(groups)), 2)
     return any(assigned[one] & (read[other] | assigned[other]) for one, other in pairs)

@@ -16,9 +16,10 @@ from collections.abc import Iterator, Sequence
 from ..analysis.loop_names import by_variable, loop_names
 from ..analysis.strides import UNIFORM, depends, stride
 from ..analysis.transposes import across, is_transposing
-from ..ir.grammar import For, If, Load, Stmt, Store, perfect, statements, walk
+from ..ir.grammar import For, If, Stmt, Store, perfect, statements
 from ..ir.schedule import Step
 from ..ir.stops import stop_flags
+from ..ir.uses import loads_of
 from ..program import Program
 from .apply_schedule import with_steps
 from .strip_mine import trips
@@ -79,7 +80,7 @@ def _is_free(program: Program, nest: Sequence[For], own: frozenset[str]) -> bool
     if fixed or any(loop.hint in ("serial", "border") or stop_flags(loop) for loop in nest):
         return False
     ends = [end for loop in nest for end in (loop.lo, loop.hi)]
-    return not any(depends(end, own) or any(isinstance(e, Load) for e in walk(end)) for end in ends)
+    return not any(depends(end, own) or bool(loads_of(end)) for end in ends)
 
 
 def _tiled(program: Program, nest: Sequence[For], lanes: For, columns: For) -> Program:

@@ -28,11 +28,11 @@ from ..ir.grammar import (
     Var,
     names_of,
     perfect,
-    rewrite,
     unused,
-    walk,
 )
 from ..ir.note import Note
+from ..ir.rewriter import rewrite
+from ..ir.uses import loads_of, variables_of
 from ..program import Program
 
 
@@ -101,11 +101,11 @@ def _transpositions(kernel: Kernel, loops: list[For]) -> Iterator[Transposition]
         return
     names = {loop.var for loop in loops}
     sums = {v for v in names if not any(depends(i, frozenset({v})) for i in store.index)}
-    loads = [e for e in walk(store.value) if isinstance(e, Load)]
+    loads = loads_of(store.value)
     for load in dict.fromkeys(loads):
         if kernel.buffers[load.buffer].role != "input" or not load.index or not sums:
             continue
-        variables = [{e.name for e in walk(i) if isinstance(e, Var)} & names for i in load.index]
+        variables = [variables_of(i) & names for i in load.index]
         windows = any(names_ & sums and names_ - sums for names_ in variables)
         free = variables[-1] - sums
         if free and not _is_short(free, variables[-1] & sums, loops):

@@ -11,20 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..analysis.affine import is_integer
-from ..ir.grammar import (
-    Assign,
-    Const,
-    Expr,
-    For,
-    Kernel,
-    Op,
-    Size,
-    Var,
-    map_body,
-    statements,
-    substitute,
-    walk,
-)
+from ..ir.grammar import Assign, Const, Expr, For, Kernel, Op, Size, Var, statements, walk
+from ..ir.rewriter import map_body, substitute
+from ..ir.uses import variables_of
 from ..program import AnyProgram
 
 MAX_NODES = 16
@@ -46,7 +35,7 @@ def propagate(kernel: Kernel) -> Kernel:
         if not isinstance(node, Assign) or node.op or assigned.count(node.name) != 1:
             continue
         value: Expr = substitute(node.value, values)
-        names = {e.name for e in walk(value) if isinstance(e, Var)}
+        names = variables_of(value)
         loads_nothing = all(isinstance(e, (Const, Op, Size, Var)) for e in walk(value))
         is_index = is_integer(value.type) and value.type.weak and _is_short(value)
         if loads_nothing and is_index and names <= loops | kernel.attributes.keys():

@@ -28,10 +28,10 @@ from ..ir.grammar import (
     Var,
     children,
     names_of,
-    rewrite,
     unconditional,
     unused,
 )
+from ..ir.rewriter import Place, rewrite, with_statements
 from ..ir.types import WIDE
 from ..program import Program
 
@@ -47,19 +47,12 @@ def hoist_reciprocals(kernel: Kernel) -> Kernel:
         return kernel
     used_names = names_of(kernel)
 
-    def visit(body: Sequence[Stmt]) -> Iterator[Stmt]:
-        for node in body:
-            match node:
-                case For() if any(isinstance(s, (For, If)) for s in node.body):
-                    yield replace(node, body=tuple(visit(node.body)))
-                case For():
-                    yield from _hoisted(node, used_names)
-                case If():
-                    yield replace(node, body=tuple(visit(node.body)), orelse=tuple(visit(node.orelse)))
-                case _:
-                    yield node
+    def change(node: Stmt, _place: Place) -> Sequence[Stmt] | None:
+        if isinstance(node, For) and not any(isinstance(s, (For, If)) for s in node.body):
+            return tuple(_hoisted(node, used_names))
+        return None
 
-    return replace(kernel, body=tuple(visit(kernel.body)))
+    return replace(kernel, body=with_statements(kernel.body, change))
 
 
 def _hoisted(loop: For, used_names: set[str]) -> Iterator[Stmt]:

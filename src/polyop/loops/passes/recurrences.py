@@ -31,12 +31,13 @@ from ..ir.grammar import (
     Type,
     Var,
     perfect,
-    rewrite,
     statements,
     walk,
 )
+from ..ir.rewriter import rewrite
 from ..ir.stops import stop_flags
 from ..ir.types import NARROW
+from ..ir.uses import variables_of
 
 WEIGHT = "the weight of an iteration"
 """The name that stands for ``exp(s - m)`` in the term of a sum; no variable has it."""
@@ -214,7 +215,7 @@ class _Reader:
         _require(top.type.dtype not in NARROW and update.value.type.dtype == top.type.dtype)
         self.top, self.now, self.weight = top, update.value, _exp_of(score, update.value)
         sums = tuple(self._sum(u) for u in self.updates.values() if u is not update)
-        read = {e.name for x in (score, *(s.term for s in sums)) for e in walk(x) if isinstance(e, Var)}
+        read = variables_of(score, *(s.term for s in sums))
         kept = {name: type_ for name, type_ in self.free_names.items() if name in read}
         return Recurrence(
             self.loop, top, score, self.weight, sums, tuple(self.free), kept, update.line or self.loop.line

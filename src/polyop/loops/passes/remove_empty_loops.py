@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..ir.grammar import INT, Assign, Const, Expr, For, If, Kernel, Load, Stmt, names_of, unused, walk
+from ..ir.grammar import INT, Assign, Const, Expr, For, If, Kernel, Stmt, names_of, unused
+from ..ir.uses import loads_of
 from ..program import Program
 
 
@@ -49,6 +50,6 @@ def without_empty(body: Sequence[Stmt], used_names: set[str]) -> tuple[Stmt, ...
 
 
 def _dummy_if_it_reads(node: For | If, head: Sequence[Expr], used_names: set[str]) -> tuple[Stmt, ...]:
-    if not any(isinstance(e, Load) for expr in head for e in walk(expr)):
+    if not bool(loads_of(*head)):
         return ()
     return (Assign(unused("idle", used_names), Const(0, INT), "", node.line),)

@@ -30,7 +30,6 @@ from ..ir.grammar import (
     Const,
     Expr,
     For,
-    If,
     Kernel,
     Load,
     Op,
@@ -39,13 +38,12 @@ from ..ir.grammar import (
     Type,
     Var,
     names_of,
-    rewrite,
     statements,
-    substitute,
     unused,
     walk,
 )
 from ..ir.note import Note
+from ..ir.rewriter import Place, rewrite, substitute, with_statements
 from ..program import AnyProgram
 from .recurrences import WEIGHT, Recurrence, Sum, counts_up, recurrence
 
@@ -68,7 +66,7 @@ def _rewritten(program: AnyProgram, *, keeps_nan: bool) -> AnyProgram:
     if not any(isinstance(e, Op) and e.name == "exp" for s in statements(kernel.body) for e in walk(s)):
         return program
     rewriter = _Rewriter(kernel, program.kept_loops(), keeps_nan)
-    body = rewriter.body(kernel.body, ())
+    body = with_statements(kernel.body, rewriter.change)
     if not rewriter.notes:
         return program
     buffers = {**kernel.buffers, **rewriter.buffers}
@@ -84,19 +82,11 @@ class _Rewriter:
         self.buffers: dict[str, Buffer] = {}
         self.notes: list[Note] = []
 
-    def body(self, body: Sequence[Stmt], loops: tuple[For, ...]) -> tuple[Stmt, ...]:
-        result: list[Stmt] = []
-        for place, node in enumerate(body):
-            match node:
-                case For():
-                    found = None if node.var in self.named else recurrence(node, self.kernel)
-                    new = found and self._plain(found, body[:place], loops)
-                    result += new or [replace(node, body=self.body(node.body, (*loops, node)))]
-                case If(body=then, orelse=orelse):
-                    result.append(replace(node, body=self.body(then, loops), orelse=self.body(orelse, loops)))
-                case _:
-                    result.append(node)
-        return tuple(result)
+    def change(self, node: Stmt, place: Place) -> list[Stmt] | None:
+        if not isinstance(node, For) or node.var in self.named:
+            return None
+        found = recurrence(node, self.kernel)
+        return self._plain(found, place.before, place.loops) if found else None
 
     def _plain(self, found: Recurrence, before: Sequence[Stmt], loops: tuple[For, ...]) -> list[Stmt] | None:
         """Return the statements in place of a loop, or None if the size of its temporaries is not known."""

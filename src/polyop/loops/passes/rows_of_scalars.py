@@ -31,13 +31,13 @@ from ..ir.grammar import (
     Type,
     Var,
     names_of,
-    rewrite,
     statements,
     unused,
-    walk,
 )
 from ..ir.note import Note
+from ..ir.rewriter import rewrite
 from ..ir.types import NARROW
+from ..ir.uses import variables_of
 from ..program import Program
 from .strip_mine import with_loop_replaced
 
@@ -83,7 +83,7 @@ def _read_inside(kernel: Kernel, first: Sequence[Assign], rest: tuple[Stmt, ...]
     """Return the scalars that the statements after them read; none unless each could have a place."""
     if not _are_apart(first, rest):
         return []
-    read = {e.name for s in statements(rest) for e in walk(s) if isinstance(e, Var)}
+    read = variables_of(*statements(rest))
     scalars = [s for s in first if s.name in read]
     everywhere = [s.name for s in statements(kernel.body) if isinstance(s, Assign)]
     return [] if any(everywhere.count(s.name) > 1 for s in scalars) else scalars

@@ -30,12 +30,12 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
-    map_body,
     perfect,
-    rewrite,
     statements,
     walk,
 )
+from ..ir.rewriter import map_body, rewrite
+from ..ir.uses import loads_of, tensors_of, variables_of
 from ..program import Program
 
 Index = tuple[Expr, ...]
@@ -117,7 +117,7 @@ class _Accumulators:
             return False
         # where the bounds depend on the outer loop this may be a strip of it: a part of one sum
         fixed = [*index, *(bound for one in perfect(loop) for bound in (one.lo, one.hi))]
-        names = {e.name for expr in fixed for e in walk(expr) if isinstance(e, Var)}
+        names = variables_of(*fixed)
         outer = [var for var in loops if var not in names]
         return any((buffer, "+") in self.program.kinds[var].over for var in outer)
 
@@ -140,10 +140,8 @@ class _Accumulators:
                 continue
             if loop.var in self.model.owners.get(store.buffer, ()):
                 continue  # the buffer is private to an iteration: outside the loop there is none
-            names = {e.name for i in store.index for e in walk(i) if isinstance(e, Var)}
-            fixed = not names & changing and not any(
-                isinstance(e, Load) for i in store.index for e in walk(i)
-            )
+            names = variables_of(*store.index)
+            fixed = not names & changing and not bool(loads_of(*store.index))
             if fixed and self._has_no_alias(store.buffer, store.index, loop, loops):
                 chosen.append((store.buffer, store.index))
         return chosen
@@ -178,7 +176,7 @@ def _unconditional(body: tuple[Stmt, ...], changing: set[str]) -> list[Stmt]:
 
 
 def _loads(node: Stmt, buffer: str) -> bool:
-    return any(isinstance(e, Load) and e.buffer == buffer for e in walk(node))
+    return buffer in tensors_of(node)
 
 
 def _has_iterations(loop: For) -> bool:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..ir.grammar import Assign, Const, Expr, Kernel, Op, Stmt, Store, map_body, rewrite, statements, walk
+from ..ir.grammar import Assign, Const, Expr, Kernel, Op, Stmt, Store, statements, walk
+from ..ir.rewriter import map_body, rewrite
 from ..program import Program
 from .dead_statements import unused_results, without_dead_statements
 

@@ -19,17 +19,15 @@ from ..ir.grammar import (
     Const,
     Expr,
     For,
-    If,
     Kernel,
     Stmt,
     Var,
     names_of,
     statements,
-    substitute,
     unused,
-    with_buffers,
 )
 from ..ir.operate import operate
+from ..ir.rewriter import substitute, with_buffers, with_statements
 from ..program import AnyProgram, Program
 from .index_set_splitting import renamed_copy
 
@@ -141,19 +139,7 @@ def _blocks(name: str, loop: For, size: int) -> Expr:
 
 def with_loop_replaced(kernel: Kernel, var: str, parts: Sequence[Stmt]) -> Kernel:
     """Return the kernel with statements in place of a loop."""
-
-    def visit(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        result: list[Stmt] = []
-        for node in body:
-            match node:
-                case For() if node.var == var:
-                    result += parts
-                case For():
-                    result.append(replace(node, body=visit(node.body)))
-                case If():
-                    result.append(replace(node, body=visit(node.body), orelse=visit(node.orelse)))
-                case _:
-                    result.append(node)
-        return tuple(result)
-
-    return replace(kernel, body=visit(kernel.body))
+    body = with_statements(
+        kernel.body, lambda node, _: parts if isinstance(node, For) and node.var == var else None
+    )
+    return replace(kernel, body=body)

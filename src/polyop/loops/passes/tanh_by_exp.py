@@ -15,8 +15,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..ir.grammar import Const, Expr, Kernel, Op, Stmt, children, rewrite, statements, walk
+from ..ir.grammar import Const, Expr, Kernel, Op, Stmt, children, statements, walk
 from ..ir.note import Note
+from ..ir.rewriter import rewrite
 from ..ir.types import WIDE
 from ..program import Program
 

@@ -28,6 +28,7 @@ from ..ir.note import Note
 from ..ir.plan import Plan, Tile
 from ..ir.stops import stop_flags
 from ..ir.types import NARROW
+from ..ir.uses import accesses_of, loads_of, stored_by, tensors_of, variables_of
 from ..program import Program
 from .roles import Roles, check_plan, check_roles, roles_of
 from .thread_partition import ThreadPartition, thread_partition
@@ -163,7 +164,7 @@ class Planner:
         return not any(isinstance(e, Var) and e.name in names for s in statements(loop.body) for e in walk(s))
 
     def _read(self, loop: For, name: str) -> bool:
-        return any(isinstance(e, Load) and e.buffer == name for s in statements((loop,)) for e in walk(s))
+        return name in tensors_of(*statements((loop,)))
 
     # vectors
 
@@ -236,7 +237,7 @@ class Planner:
                 total += self._cost(node.body, loop, weight, known)
                 total += self._cost(node.orelse, loop, weight, known)
             else:
-                accesses = [e for e in walk(node) if isinstance(e, Load)]
+                accesses = loads_of(node)
                 accesses += [node] if isinstance(node, Store) else []  # type: ignore[list-item]
                 steps = (known.get(a, COSTS[self._stride(a, loop)]) for a in accesses)
                 total += weight * sum(steps)
@@ -272,8 +273,7 @@ class Planner:
                     return "a condition that differs between its iterations holds a loop"
                 if any(self._unsafe(s, names) for s in statements((*node.body, *node.orelse))):
                     return "an access under a condition may be outside its tensor without it"
-        accesses: list[Load | Store] = [s for s in inside if isinstance(s, Store)]
-        accesses += [e for s in inside for e in walk(s) if isinstance(e, Load)]
+        accesses = accesses_of(loop.body)
         if any(a.buffer in private and any(depends(i, names) for i in a.index) for a in accesses):
             return "its iterations use different elements of tensors of their own"
         return None
@@ -288,7 +288,7 @@ class Planner:
 
     def _unsafe(self, node: Stmt, lanes: frozenset[str]) -> bool:
         """Whether a statement under a condition has an access that may be out of range without it."""
-        loads = [e for e in walk(node) if isinstance(e, Load)]
+        loads = loads_of(node)
         accesses: list[Load | Store] = [*loads, *([node] if isinstance(node, Store) else [])]
         shared = [a for a in loads if not any(depends(i, lanes) for i in a.index)]
         return any(key(a) in self.bounds.guarded for a in accesses) or any(map(self.bounds.axes, shared))
@@ -313,8 +313,8 @@ class Planner:
         if not _rectangular(loop, row):
             return None
         inner = [s for f in sums for s in f.body if not isinstance(s, For)]
-        loads = [e for s in inner for e in walk(s) if isinstance(e, Load)]
-        written = {s.buffer for s in statements(loop.body) if isinstance(s, Store)}
+        loads = loads_of(*inner)
+        written = stored_by(loop.body)
         shared = [e for e in loads if not _touches(e, row.var)]
         if not shared or not any(not _touches(e, loop.var) for e in loads):
             return None
@@ -349,7 +349,7 @@ def _iterations(loop: For) -> float:
 
 def _is_sliding_window(load: Load, lane: str, inner: AbstractSet[str]) -> bool:
     """Whether a panel would hold the same rows several times, once for each position of a window."""
-    used = [{e.name for e in walk(i) if isinstance(e, Var)} for i in load.index]
+    used = [variables_of(i) for i in load.index]
     return load.index[-1] == Var(lane, INT) and any(len(names & inner) > 1 for names in used[:-1])
 
 
@@ -364,7 +364,7 @@ def _slides_over(loop: For) -> str:
         if isinstance(inner, For):
             shorter = affine.linear(inner.hi) or {}
             ends_earlier = any(name and step > 0 > shorter.get(name, 0) for name, step in sizes.items())
-            loads = [e for s in statements(inner.body) for e in walk(s) if isinstance(e, Load)]
+            loads = loads_of(*statements(inner.body))
             if ends_earlier and any(stride(e, loop.var) == UNIT == stride(e, inner.var) for e in loads):
                 return inner.var
     return ""
@@ -391,8 +391,7 @@ def _rectangular(lane: For, row: For) -> bool:
     ends = [e for e in (lane.lo, lane.hi) if depends(e, both[0])]
     if any(affine.linear(e) is None for e in ends):
         return False
-    nodes = list(statements(lane.body))
-    accesses: list[Load | Store] = [e for s in nodes for e in walk(s) if isinstance(e, Load)]
+    accesses = accesses_of(lane.body)
     return not ends or not any(depends(i, both[0]) and depends(i, both[1]) for a in accesses for i in a.index)
 
 
@@ -401,4 +400,4 @@ def _touches(load: Load, var: str) -> bool:
 
 
 def _indirect(load: Load) -> bool:
-    return any(isinstance(e, Load) for i in load.index for e in walk(i))
+    return bool(loads_of(*load.index))

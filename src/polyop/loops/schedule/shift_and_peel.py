@@ -19,6 +19,7 @@ from ..analysis.polyhedra import Model
 from ..ir.grammar import For, If, Load, Stmt, Store, statements, walk
 from ..ir.note import Note
 from ..ir.plan import Member, Plan
+from ..ir.uses import stored_by, tensors_of
 from ..program import Program
 
 MAX_MEMBERS = 8
@@ -106,7 +107,7 @@ def _kind(node: Stmt, plan: Plan, owners: Mapping[str, tuple[str, ...]]) -> str:
 
 def _added(members: Sequence[Member], loops: Sequence[For], loop: For, distances: Distances) -> Member | None:
     """Return the loop as the next member, or None if it cannot be one, or shares no rows with the others."""
-    if len(members) == MAX_MEMBERS or _written(loops) & _ends(loop):
+    if len(members) == MAX_MEMBERS or stored_by(loops) & _ends(loop):
         return None  # its range is read before any of them runs
     behind = inset = 0
     shares = not members
@@ -122,13 +123,9 @@ def _added(members: Sequence[Member], loops: Sequence[For], loop: For, distances
     return Member(loop.var, behind, inset) if shares else None
 
 
-def _written(loops: Sequence[For]) -> set[str]:
-    return {s.buffer for s in statements(tuple(loops)) if isinstance(s, Store)}
-
-
 def _ends(loop: For) -> set[str]:
     """Return the tensors from which a loop's bounds are read."""
-    return {e.buffer for end in (loop.lo, loop.hi) for e in walk(end) if isinstance(e, Load)}
+    return tensors_of(loop.lo, loop.hi)
 
 
 def _rows(loop: For) -> set[tuple[str, int]]:

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from ..analysis.dependence import Conflict, Kind, Paths, carried, common, paths
 from ..analysis.polyhedra import Model
 from ..analysis.strides import depends
-from ..ir.grammar import Assign, For, If, Load, Stmt, Store, Var, perfect, statements, walk
+from ..ir.grammar import Assign, For, If, Stmt, Store, perfect, statements
 from ..ir.plan import Row
+from ..ir.uses import accesses_of, assigned_by, tensors_of, variables_of
 from ..program import Program
 
 
@@ -51,7 +52,7 @@ def thread_partition(program: Program) -> ThreadPartition:
                 visit(node.body)
             else:
                 fixed = not depends(inner.lo, outer) and not depends(inner.hi, outer)
-                assigned = {s.name for s in statements(inner.body) if isinstance(s, Assign)}
+                assigned = assigned_by(inner.body)
                 fixed = fixed and all(inner.var in model.owners[name] for name in assigned)
                 divisible = divisible and fixed
                 if divisible and not any(_crosses(model, c, where, outer, inner) for c in conflicts):
@@ -97,12 +98,11 @@ def _picked(loop: For, target: str) -> Iterator[Row]:
     if any(isinstance(s, Assign) for s in inside) or not any(isinstance(s, For) for s in inside):
         return  # to find the owner of a row costs as much as the work on one element
     names = frozenset(s.var for s in inside if isinstance(s, For))
-    accesses: list[Load | Store] = [e for s in inside for e in walk(s) if isinstance(e, Load)]
-    accesses += [s for s in inside if isinstance(s, Store)]
+    accesses = accesses_of(loop.body)
     on_target = [a for a in accesses if a.buffer == target]
     for axis, index in enumerate(on_target[0].index if on_target else ()):
-        loads = {e.buffer for e in walk(index) if isinstance(e, Load)}
-        varies = any(isinstance(e, Var) and e.name == loop.var for e in walk(index))
+        loads = tensors_of(index)
+        varies = loop.var in variables_of(index)
         fixed = not loads & written and not depends(index, names)
         if loads and varies and fixed and all(a.index[axis] == index for a in on_target):
             yield Row(target, axis, index, loop.var)

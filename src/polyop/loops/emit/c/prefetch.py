@@ -21,9 +21,10 @@ from ...ir.grammar import (
     Var,
     children,
     statements,
-    substitute,
     walk,
 )
+from ...ir.rewriter import substitute
+from ...ir.uses import loads_of
 from ..common.ctypes import identifier, memory
 from ..common.expressions import Expressions, Scope
 from .rows import Around, always
@@ -123,7 +124,7 @@ def _address(load: Load, expressions: Expressions, scope: Scope) -> str:
 
 
 def _indirect(load: Load) -> bool:
-    return any(isinstance(e, Load) for i in load.index for e in walk(i))
+    return bool(loads_of(*load.index))
 
 
 def _scalars(node: For) -> frozenset[str]:

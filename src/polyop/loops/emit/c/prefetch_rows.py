@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...analysis.strides import STRIDED, UNIFORM, UNIT, stride
-from ...ir.grammar import For, Load, Stmt, Store, children, statements, unconditional
+from ...ir.grammar import For, Load, Stmt, children, statements, unconditional
+from ...ir.uses import stored_by
 from ..common.copies import lanes_for
 from ..common.ctypes import identifier, memory
 from ..common.expressions import Expressions, Scope
@@ -20,7 +21,7 @@ STEPS = 8
 
 def across(lane: For, row: str) -> Iterator[tuple[For, Load]]:
     """Yield the innermost loops of a tile's sums, each with a load of neighbouring elements for the rows."""
-    written = {s.buffer for s in statements(lane.body) if isinstance(s, Store)}
+    written = stored_by(lane.body)
     for loop in statements(lane.body):
         if isinstance(loop, For) and not any(isinstance(s, For) for s in loop.body):
             for load in dict.fromkeys(_loads(loop.body)):

@@ -10,8 +10,9 @@ from dataclasses import replace
 from ...analysis import affine
 from ...analysis.cost import total
 from ...analysis.strides import depends
-from ...ir.grammar import INT, Assign, For, Kernel, Load, Stmt, Store, Type, Var, perfect, statements, walk
+from ...ir.grammar import INT, Assign, For, Kernel, Stmt, Store, Type, Var, perfect, statements
 from ...ir.plan import Member, Plan, Row
+from ...ir.uses import assigned_by, tensors_of, variables_of
 from ..common.copies import Copies, plain
 from ..common.ctypes import computed, identifier, identity, memory
 from ..common.expressions import Expressions, Scope
@@ -111,8 +112,8 @@ class Functions:
 
     def _passed_scalars(self, printer: _Body, node: For) -> list[str]:
         """Return the scalars that are passed to a loop's function."""
-        reads = {e.name for s in statements((node,)) for e in walk(s) if isinstance(e, Var)}
-        reads |= {s.name for s in statements((node,)) if isinstance(s, Assign)}
+        reads = variables_of(*statements((node,)))
+        reads |= assigned_by((node,))
         private = dict(self.plan.private.get(node.var, ()))
         shared = sorted((reads & (printer.statements.live | printer.outer)) - private.keys())
         for name in shared:
@@ -143,7 +144,7 @@ class Functions:
         if len(tiles) != 1:
             return None
         row, lane = tiles[0]
-        own = {s.var for s in inside} | {s.name for s in statements((node,)) if isinstance(s, Assign)}
+        own = {s.var for s in inside} | assigned_by((node,))
         if depends(lane.lo, frozenset(own)) or depends(lane.hi, frozenset(own)):
             return None
         loops = _Body(self, Writer(), frozenset(), frozenset(), in_run=False).loops
@@ -217,7 +218,7 @@ class Functions:
         before = {m.var for m in itertools.takewhile(lambda m: m.var != node.var, members)}
         loops = [s for s in statements(self.kernel.body) if isinstance(s, For) and s.var in before]
         inside = [s for loop in loops for s in statements(loop.body)]
-        read = {e.buffer for s in inside for e in walk(s) if isinstance(e, Load)}
+        read = tensors_of(*inside)
         return frozenset(read | {s.buffer for s in inside if isinstance(s, Store)})
 
     def _call(self, printer: _Body, part: str, node: For, shared: list[str], private: dict[str, str]) -> None:

@@ -16,6 +16,7 @@ from ...analysis.bounds import key
 from ...analysis.strides import STRIDED, depends, stride
 from ...analysis.transposes import transposed_loads
 from ...ir.grammar import Assign, For, Load, Store, Type, children, statements, walk
+from ...ir.uses import stored_by, tensors_of
 from ..common.copies import Copy
 from ..common.ctypes import SIZES, identifier, memory, word
 from ..common.expressions import Expressions, Lanes, Scope
@@ -61,7 +62,7 @@ def strips(node: For, copies: Sequence[Copy], expressions: Expressions) -> list[
     written = {s.buffer for s in inside if isinstance(s, Store)}
     direct = [s for s in node.body if isinstance(s, (Assign, Store))]
     loads = dict.fromkeys(e for s in direct for e in always(children(s)) if e.buffer not in written)
-    elsewhere = {s.buffer for s in statements(expressions.kernel.body) if isinstance(s, Store)}
+    elsewhere = stored_by(expressions.kernel.body)
     result: list[Strip] = []
     stores = 0
     across = [transposed_loads(node, c.scope.lanes.var) if c.scope.lanes is not None else [] for c in copies]
@@ -84,7 +85,7 @@ def strips(node: For, copies: Sequence[Copy], expressions: Expressions) -> list[
 def _stored(node: For, assigned: frozenset[str], copy: Copy, expressions: Expressions) -> list[Strip]:
     """Return a strip for each tensor that a loop writes by one plain store and does not read."""
     inside = list(statements(node.body))
-    read = {e.buffer for s in inside for e in walk(s) if isinstance(e, Load)}
+    read = tensors_of(*inside)
     written = Counter(s.buffer for s in inside if isinstance(s, Store))
     result = []
     for store in node.body:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ...analysis.bounds import Bounds, key
 from ...analysis.strides import UNIT, depends, stride
 from ...ir.grammar import Assign, Expr, For, Load, Store, children, statements, unconditional, walk
+from ...ir.uses import tensors_of
 from ..common.ctypes import identifier, memory
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
@@ -51,7 +52,7 @@ def rows(node: For, bounds: Bounds) -> list[Element]:
         loads: list[Element] = [e for e in always(children(statement)) if e.buffer not in written]
         for row in (*loads, *([statement] if isinstance(statement, Store) else [])):
             checked = [row.index[axis] for axis in bounds.axes(row)]
-            reads = {e.buffer for i in checked for e in walk(i) if isinstance(e, Load)}
+            reads = tensors_of(*checked)
             fixed = not any(depends(i, names) for i in checked) and not reads & written
             if checked and fixed and stride(row, node.var) == UNIT:
                 accesses[row] = None

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ...analysis.strides import UNIT, stride
-from ...ir.grammar import For, Kernel, Load, Store, statements, walk
+from ...ir.grammar import For, Kernel, Store, statements
+from ...ir.uses import tensors_of
 from ..common.ctypes import SIZES, identifier, memory
 from ..common.expressions import Expressions, Scope
 
@@ -20,7 +21,7 @@ def streaming_candidates(node: For, kernel: Kernel, expressions: Expressions) ->
     if not candidates:
         return []
     written = Counter(s.buffer for s in statements(kernel.body) if isinstance(s, Store))
-    read = {e.buffer for s in statements(kernel.body) for e in walk(s) if isinstance(e, Load)}
+    read = tensors_of(*statements(kernel.body))
     return [
         s
         for s in candidates

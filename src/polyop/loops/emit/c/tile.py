@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...analysis.strides import depends
-from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, Var, rewrite, statements, walk
+from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, Var, statements
 from ...ir.plan import Tile
+from ...ir.rewriter import rewrite
+from ...ir.uses import loads_of, stored_by, variables_of
 from ..common.copies import LANE, ROW, Copies, Copy, dependence, differing, lanes_for
 from ..common.ctypes import computed, identifier, memory
 from ..common.expressions import Scope
@@ -356,9 +358,7 @@ class TilePrinter:
         self.packer.point(scope, i)
         before, live = self.loops.after, self.loops.statements.live
         self.loops.after = self._after(rows - 1)
-        self.expressions.accessed_once = {
-            s.buffer for s in statements(self.lane.body) if isinstance(s, Store)
-        }
+        self.expressions.accessed_once = stored_by(self.lane.body)
         yield Copies(tuple(tile_copies), self.dependences, self.row.var, self.lane.var).named()
         self.loops.after, self.expressions.accessed_once = before, set()
         self.loops.statements.live = live
@@ -427,7 +427,7 @@ def _panels(lane: For, tile: Tile, row: str) -> list[Panel]:
             if any(depends(e, variables) for f in path for e in (f.lo, f.hi)):
                 continue
             for load in tile.packed:
-                if load not in panels and any(load in _loads(s) for s in node.body):
+                if load not in panels and any(load in loads_of(s) for s in node.body):
                     panels[load] = Panel(load, path, f"b{len(panels)}_")
 
     visit(lane.body, ())
@@ -445,12 +445,12 @@ def sums_first(
     last = max((k for k, s in enumerate(body) if isinstance(s, For)), default=-1)
     sums, rest = body[: last + 1], body[last + 1 :]
     inside = list(statements(sums))
-    loads = [e for s in inside for e in walk(s) if isinstance(e, Load)]
+    loads = loads_of(*inside)
     if any(isinstance(s, Store) for s in inside) or any(
         LANE in dependence(e, dependences, row, lane) for e in loads
     ):
         return (), {}
-    read = {e.name for s in statements(rest) for e in walk(s) if isinstance(e, Var)}
+    read = variables_of(*statements(rest))
     read |= {s.name for s in statements(rest) if isinstance(s, Assign) and s.op}
     kinds = {s.name: computed(s.value.type) for s in inside if isinstance(s, Assign) and s.name in read}
     whole = all(
@@ -458,10 +458,6 @@ def sums_first(
         for name, kind in kinds.items()
     )
     return (sums, kinds) if whole else ((), {})
-
-
-def _loads(node: Stmt) -> list[Expr]:
-    return [e for e in walk(node) if isinstance(e, Load)]
 
 
 def _replacing(names: dict[Load, Var]) -> Callable[[Expr], Expr]:

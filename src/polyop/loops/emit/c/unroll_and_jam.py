@@ -25,11 +25,12 @@ from ...ir.grammar import (
     Var,
     names_of,
     statements,
-    substitute,
     unused,
     walk,
 )
 from ...ir.plan import Plan
+from ...ir.rewriter import substitute
+from ...ir.uses import loads_of
 from ..common.expressions import Expressions
 
 ROWS = 8
@@ -84,7 +85,7 @@ def _adds(store: Store, node: For, expressions: Expressions) -> bool:
 
 
 def _is_light(node: Stmt, written: set[str], expressions: Expressions) -> bool:
-    loads = [e for e in walk(node) if isinstance(e, Load)]
+    loads = loads_of(node)
     slow = any(isinstance(e, Op) and (e.name in HEAVY or e.name == "select") for e in walk(node))
     return not slow and not any(expressions.axes(e) or e.buffer in written for e in loads)
 

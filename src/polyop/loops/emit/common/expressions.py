@@ -10,8 +10,9 @@ from ...analysis import affine
 from ...analysis.bounds import Bounds, key
 from ...analysis.strides import BACK, STRIDED, UNIFORM, UNIT, depends, is_counted, stride
 from ...ir.failing import rule_of
-from ...ir.grammar import Const, Expr, Kernel, Load, Op, OpenEnd, Size, Store, Type, Var, walk
+from ...ir.grammar import Const, Expr, Kernel, Load, Op, OpenEnd, Size, Store, Type, Var
 from ...ir.operators import OPERATORS
+from ...ir.uses import loads_of
 from .c_operators import COMPARE, INFIX, OF_INTEGERS, SHIFTS
 from .ctypes import NARROW, SIZES, computed, extent, identifier, memory, signed, size_name, word
 from .values import Value, constant
@@ -367,7 +368,7 @@ class Expressions:
 
     def _select(self, expr: Op, scope: Scope) -> Value:
         condition = self.value(expr.args[0], scope)
-        loads = [e for a in expr.args[1:] for e in walk(a) if isinstance(e, Load)]
+        loads = loads_of(*expr.args[1:])
         if condition.vec and any(map(self._guarded, loads)):
             return self._lane_by_lane(expr, scope)
         then, other = self._same_shape([self.value(a, scope) for a in expr.args[1:]], scope)
@@ -387,7 +388,7 @@ class Expressions:
 
     def _logic(self, expr: Op, scope: Scope) -> Value:
         args = [self.value(a, scope) for a in expr.args]
-        loads = [e for a in expr.args[1:] for e in walk(a) if isinstance(e, Load)]
+        loads = loads_of(*expr.args[1:])
         if any(a.vec for a in args) and any(map(self._guarded, loads)):
             return self._lane_by_lane(expr, scope)
         if expr.name == "not":

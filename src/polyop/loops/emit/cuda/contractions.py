@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ...analysis.strides import depends
 from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Var, children, statements, walk
+from ...ir.uses import assigned_by, loads_of
 from ..common.ctypes import SIZES
 from .bodies import c_type
 
@@ -30,7 +31,7 @@ def stageable(lane: For, row: str, dynamic: frozenset[str]) -> bool:
     At least one loop reads operands of both kinds. Ranges of loops and conditions are uniform in a tile, and
     no operand has a checked index.
     """
-    scalars = {s.name for s in statements(lane.body) if isinstance(s, Assign)}
+    scalars = assigned_by(lane.body)
     contracted = 0  # innermost loops that read both kinds
     branches = [s for s in statements(lane.body) if isinstance(s, If) and holds_loop(s)]
     if not all(_uniform(s, scalars | {row, lane.var}) for s in branches):
@@ -63,7 +64,7 @@ def holds_loop(node: If) -> bool:
 
 def _uniform(node: If, names: set[str]) -> bool:
     """Whether a condition is the same for all elements of a tile."""
-    reads = any(isinstance(e, Load) for e in walk(node.condition))
+    reads = bool(loads_of(node.condition))
     return not reads and not depends(node.condition, frozenset(names))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...analysis.strides import depends
-from ...ir.grammar import Assign, Expr, For, If, Kernel, Load, Stmt, Store, statements, walk
+from ...ir.grammar import Assign, Expr, For, If, Kernel, Stmt, Store, statements
+from ...ir.uses import loads_of
 from ..common.copies import Copies, plain
 from ..common.ctypes import computed, identifier, identity
 from ..common.expressions import Expressions, Scope
@@ -137,4 +138,4 @@ class Shared(Body):
 
 
 def _loads(expr: Expr) -> bool:
-    return any(isinstance(e, Load) for e in walk(expr))
+    return bool(loads_of(expr))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from ...ir.grammar import Assign, For, Kernel, Stmt, Type, Var, statements, walk
+from ...ir.grammar import Assign, For, Kernel, Stmt, Type, statements
+from ...ir.uses import assigned_by, variables_of
 from ..common.ctypes import identifier, memory, size_name
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
@@ -73,8 +74,8 @@ class Launches:
         number = len(self.parts)
         name = f"part{number}"
         self.parts.append("")
-        reads = {e.name for s in statements(tuple(nodes)) for e in walk(s) if isinstance(e, Var)}
-        reads |= {s.name for s in statements(tuple(nodes)) if isinstance(s, Assign)}
+        reads = variables_of(*statements(tuple(nodes)))
+        reads |= assigned_by(nodes)
         live = {n: t for n, t in self.outer.items() if n in reads}
         inner = Writer(1)
         with self.expressions.names_of_function() as names:

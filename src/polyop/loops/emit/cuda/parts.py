@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...ir.grammar import Assign, For, If, Stmt, statements
+from ...ir.grammar import Assign, For, If, Stmt
+from ...ir.uses import assigned_by
 from ..common.copies import plain
 from ..common.ctypes import identifier
 from ..common.expressions import Scope
@@ -90,7 +91,7 @@ class Parts(Launches):
 
     def _alone(self, out: Writer, body: Sequence[Stmt]) -> None:
         shared = self.mapper.shares(body)
-        assigned = {s.name for s in statements(tuple(body)) if isinstance(s, Assign)} & self.outer.keys()
+        assigned = assigned_by(body) & self.outer.keys()
 
         def print_body(inner: Writer, live: frozenset[str]) -> None:
             if shared:

@@ -22,6 +22,7 @@ from ...analysis.strides import depends
 from ...ir.grammar import Assign, Expr, For, If, Kernel, Load, OpenEnd, Stmt, Store, Var, statements, walk
 from ...ir.note import Note
 from ...ir.plan import Plan
+from ...ir.uses import assigned_by, tensors_of
 from .contractions import fits, stageable
 from .pieces import Alone, Branch, Each, Piece, Rows, Sums, Threads, Tiles
 
@@ -79,7 +80,7 @@ class Mapper:
         """
         over = {name for name, _ in self.kinds[loop.var].over} if loop.var in self.kinds else set()
         inside = _uses((loop,))
-        assigned = {s.name for s in statements((loop,)) if isinstance(s, Assign)} - over
+        assigned = assigned_by((loop,)) - over
         return any(self._uses[name] > inside[name] for name in assigned)
 
     def shares(self, body: Sequence[Stmt]) -> bool:
@@ -213,9 +214,7 @@ class Mapper:
         if buffer is None or buffer.dtype not in ("int32", "int64", "uint32", "uint64", "float32", "float64"):
             return False
         stores = [s for s in statements(loop.body) if isinstance(s, Store) and s.buffer == name]
-        if any(s.op != op for s in stores) or any(
-            isinstance(e, Load) and e.buffer == name for s in statements((loop,)) for e in walk(s)
-        ):
+        if any(s.op != op for s in stores) or name in tensors_of(*statements((loop,))):
             return False
         return not buffer.dtype.startswith("float") or op in ("max", "min") or loop.hint == "reduce"
 

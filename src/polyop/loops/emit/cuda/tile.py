@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...analysis.strides import UNIT, depends, stride
-from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Var, rewrite, statements
+from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Var, statements
+from ...ir.rewriter import rewrite
 from ..common.copies import plain
 from ..common.ctypes import identifier
 from ..common.expressions import Expressions, Scope

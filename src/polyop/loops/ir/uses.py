@@ -1,0 +1,46 @@
+"""What statements and expressions read and write. The own expressions of a loop are its bounds, not its body.
+
+>>> from polyop.loops.ir.grammar import INT, Const, Load, Type, Var
+>>> element = Load("x", (Var("i", INT) + 1,), Type("float32"))
+>>> variables_of(element), tensors_of(element), stored_by((Store("y", (), element),))
+({'i'}, {'x'}, {'y'})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .grammar import Assign, Expr, Load, Stmt, Store, Var, statements, walk
+
+Node = Expr | Stmt
+
+
+def loads_of(*nodes: Node) -> list[Load]:
+    """Return the reads of tensors in the own expressions of some nodes, outermost first."""
+    return [e for node in nodes for e in walk(node) if isinstance(e, Load)]
+
+
+def tensors_of(*nodes: Node) -> set[str]:
+    """Return the tensors that the own expressions of some nodes read."""
+    return {e.buffer for node in nodes for e in walk(node) if isinstance(e, Load)}
+
+
+def variables_of(*nodes: Node) -> set[str]:
+    """Return the scalars, loop variables and attributes that the own expressions of some nodes read."""
+    return {e.name for node in nodes for e in walk(node) if isinstance(e, Var)}
+
+
+def accesses_of(body: Sequence[Stmt]) -> list[Load | Store]:
+    """Return the reads and stores of tensors in a body, inside of its loops and conditions too."""
+    nodes = list(statements(tuple(body)))
+    return [*loads_of(*nodes), *(s for s in nodes if isinstance(s, Store))]
+
+
+def stored_by(body: Sequence[Stmt]) -> set[str]:
+    """Return the tensors that a body stores to, inside of its loops and conditions too."""
+    return {s.buffer for s in statements(tuple(body)) if isinstance(s, Store)}
+
+
+def assigned_by(body: Sequence[Stmt]) -> set[str]:
+    """Return the scalars that a body assigns, inside of its loops and conditions too."""
+    return {s.name for s in statements(tuple(body)) if isinstance(s, Assign)}
