@@ -118,6 +118,7 @@ def rewrite(node: Any, change: Callable[[Expr], Expr]) -> Any:
 def substitute(node: Any, values: Mapping[str, Expr]) -> Any:
     """Return an expression or statement with variables replaced by expressions, or renamed.
 
+    >>> from polyop.loops.ir.grammar import INT, Const
     >>> substitute(Var("i", INT), {"i": Const(3, INT)}).value
     3
     """
