@@ -7,7 +7,6 @@ their specs and runs it. Every other call comes to :meth:`BoundOperator._slow`.
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
@@ -23,7 +22,7 @@ from ..core.spec import Spec
 from ..core.tracebacks import hide_own, quiet
 from ..core.untraced import untraced
 from ..kernels.base import KernelBase, LoopKernelBase
-from . import presented, record, registry
+from . import presented, record, registry, tracing
 from .host import GraphHost, Host, find_host, load, need, specs, start_early, torch_host
 from .layout import alias_plan, letter
 from .operator import Operator
@@ -113,7 +112,7 @@ class BoundOperator(_core.Call, metaclass=_Definition):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs: one tensor, a tuple of several, or None."""
-        torch = sys.modules.get("torch")
+        torch = tracing.torch
         if torch is not None and torch.compiler.is_compiling():  # torch.compile traces this branch
             if self.is_module or self.records:
                 args, kwargs = self.as_schema_arguments(args, kwargs)

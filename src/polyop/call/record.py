@@ -20,6 +20,7 @@ from typing import Any
 from .. import _core
 from ..core import locks
 from ..core.errors import ArgumentValueError
+from . import tracing
 
 VARIABLE = "POLYOP_RECORD"
 FORMAT = 1
@@ -79,8 +80,7 @@ def start(kind: type) -> None:
     original: Any = kind.__call__
 
     def __call__(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it becomes that method
-        torch = sys.modules.get("torch")
-        if torch is not None and torch.compiler.is_compiling():
+        if tracing.torch is not None and tracing.torch.compiler.is_compiling():
             return original(self, *args, **kwargs)
         return _called(self, _native_call, args, kwargs)
 

@@ -11,7 +11,7 @@ import torch
 import torch.fx
 
 from ... import _core
-from ...call import registry
+from ...call import registry, tracing
 from ...call.bound import BoundOperator
 from ...call.host import with_aliases
 from ...call.rule import no_gradient
@@ -50,6 +50,7 @@ class TorchHost:
 
     def start(self) -> None:
         """Take in the operators that were defined before PyTorch was imported, and watch for look-ups."""
+        tracing.torch = torch
         on_demand.watch()
         for bound in BoundOperator.alive():
             self.attach(bound)
