@@ -22,9 +22,10 @@ OTHERS = {"polyop": ("newton",), "torch": ("scan", "overwritten"), "jax": ("newt
 def page(monkeypatch):
     """The files of bench/beside import each other by their own names."""
     monkeypatch.syspath_prepend(str(BESIDE))
-    yield importlib.import_module("page")
-    for name in ("page", "facts", "problems"):
-        sys.modules.pop(name, None)
+    for name in ("page", "facts", "problems"):  # another test may have one of that name; it is put back
+        monkeypatch.setitem(sys.modules, name, None)
+        del sys.modules[name]
+    return importlib.import_module("page")
 
 
 @pytest.fixture
