@@ -19,6 +19,7 @@ from .passes.array_privatisation import array_privatisation
 from .passes.assume_sizes import assume_sizes
 from .passes.block_distribution import block_distribution
 from .passes.bound_checks import bound_checks
+from .passes.if_conversion import if_conversion
 from .passes.index_set_splitting import index_set_splitting
 from .passes.initialisation import initialisation
 from .passes.inline import inline
@@ -44,6 +45,7 @@ PIPELINE: tuple[Pass[Program], ...] = (
     Pass(propagate_indices, "Indices become affine expressions of loops and sizes."),
     Pass(remove_empty_loops, "Later passes know a loop by its statements: each loop needs one.", needed=True),
     Pass(unroll, "A short inner loop is written out: its control costs more than its body."),
+    Pass(if_conversion, "What both arms of a condition store is stored in any case, once."),
     Pass(assume_sizes, "Proofs may rely on sizes that the call has checked.", needed=True),
     Pass(initialisation, "A buffer that may be read before it is written starts as zeros.", needed=True),
     Pass(argmax_by_reductions, "A search for the greatest element is two reductions, which have lanes."),

@@ -189,6 +189,7 @@ OF_PASSES = CASES | {
         (small.held_back, [(5,)]),
         (running_maxima.prefixes, [(2, 4)]),
         (dense.online_attention, [(2, 3), (4, 3), (4, 2)]),
+        (small.by_sign, [(6,)]),
     )
 }
 """For the passes of derivations: those for transforms, and more, so that each pass changes one."""

@@ -134,6 +134,23 @@ def three_channels(x):
     return y
 
 
+def by_sign(x):
+    y = output_tensor(x.shape, x.dtype)
+    z = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        if x[i] > 0:
+            root = sqrt(x[i])
+            y[i] = root / (root + 1)
+            z[i] = root
+        elif x[i] < -1:
+            y[i] = 0.0
+            z[i] = x[i] + 1
+        else:
+            y[i] = x[i]
+            z[i] = 1.0
+    return y, z
+
+
 def fifth(x):
     y = output_tensor((1,), x.dtype)
     y[0] = x[4]

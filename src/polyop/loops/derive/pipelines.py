@@ -13,6 +13,7 @@ from typing import Any
 from ..passes.array_privatisation import array_privatisation
 from ..passes.assume_sizes import assume_sizes
 from ..passes.dead_statements import dead_statements
+from ..passes.if_conversion import if_conversion
 from ..passes.initialisation import initialisation
 from ..passes.propagate_indices import propagate_indices
 from ..passes.rescaled_sums import rescaled_sums_of_derivations
@@ -45,6 +46,7 @@ Passes = tuple[Pass[Derivation], ...]
 NORMAL_FORM: Passes = (
     Pass(propagate_indices, "Indices become affine expressions of loops and sizes."),
     Pass(unroll, "A short inner loop is written out: its iterations are analysed one by one."),
+    Pass(if_conversion, "What both arms of a condition store is stored in any case, once."),
     Pass(assume_sizes, "Proofs may rely on sizes that the call has checked.", needed=True),
     Pass(
         rescaled_sums_of_derivations,
