@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from ..frontend.counted_whiles import with_counted_whiles
 from ..ir.grammar import (
@@ -29,7 +30,8 @@ from ..ir.grammar import (
     statements,
     walk,
 )
-from ..ir.rewriter import substitute
+from ..ir.operate import fold
+from ..ir.rewriter import rewrite
 from ..ir.stops import is_unbounded
 from ..ir.uses import loads_of
 
@@ -78,8 +80,12 @@ def describe_values(kernel: Kernel, numbers: Mapping[str, object], for_all: bool
 def specialize(kernel: Kernel, values: Mapping[str, int]) -> Kernel:
     """Return the kernel for these values of attributes; it takes the others only."""
     constants = {name: Const(value, INT) for name, value in values.items()}
+
+    def with_values(node: Any) -> Any:
+        return rewrite(node, lambda e: constants.get(e.name, e) if isinstance(e, Var) else fold(e))
+
     buffers = {
-        name: replace(buffer, shape=tuple(substitute(size, constants) for size in buffer.shape))
+        name: replace(buffer, shape=tuple(with_values(size) for size in buffer.shape))
         for name, buffer in kernel.buffers.items()
     }
     special = replace(
@@ -87,8 +93,8 @@ def specialize(kernel: Kernel, values: Mapping[str, int]) -> Kernel:
         parameters=tuple(name for name in kernel.parameters if name not in values),
         attributes={name: kind for name, kind in kernel.attributes.items() if name not in values},
         buffers=buffers,
-        body=tuple(substitute(node, constants) for node in kernel.body),
-        demands=tuple(replace(d, condition=substitute(d.condition, constants)) for d in kernel.demands),
+        body=tuple(with_values(node) for node in kernel.body),
+        demands=tuple(replace(d, condition=with_values(d.condition)) for d in kernel.demands),
     )
     return with_counted_whiles(special)
 

@@ -127,6 +127,13 @@ def _float_of(name: str, arguments: tuple[Expr, ...], common_type: Type) -> Type
     return functools.reduce(join, (floating(counted(a.type)) for a in arguments))
 
 
+def fold(expression: Expr) -> Expr:
+    """Return an operator of Python ints with its constants folded, where arguments have been replaced."""
+    if isinstance(expression, Op) and expression.type == INT and expression.name in _FOLDED:
+        return operate(expression.name, *expression.args)
+    return expression
+
+
 def _folded(expression: Op) -> Expr:
     """Return the operator with constants negated, and without ``+ 0`` and ``* 1`` of Python ints."""
     args, own = expression.args, expression.type
@@ -141,6 +148,8 @@ def _folded(expression: Op) -> Expr:
         return _sum(expression, args)
     if args[1] == Const(1, INT) and expression.name in ("*", "//"):
         return args[0]
+    if expression.name == "*" and Const(0, INT) in args:
+        return Const(0, INT)
     return args[1] if args[0] == Const(1, INT) and expression.name == "*" else expression
 
 

@@ -1,7 +1,10 @@
-"""Write out the integers that scalars hold where the scalars are used.
+"""Write out the integers that scalars hold where they are used, and leave out divisions that do nothing.
 
     p = t + q - 1              y[t] += x[t + q - 1]
     y[t] += x[p]        ->
+
+    for o in range(n):         for o in range(n):
+        y[o] = x[o // n]           y[o] = x[0]
 
 Then the indices are affine, and every analysis can reason about them.
 """
@@ -10,9 +13,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..analysis import affine
 from ..analysis.affine import is_integer
-from ..ir.grammar import Assign, Const, Expr, For, Kernel, Op, Size, Var, statements, walk
-from ..ir.rewriter import map_body, substitute
+from ..analysis.ranges import Ranges, extreme
+from ..ir.grammar import INT, Assign, Const, Expr, For, If, Kernel, Op, Size, Stmt, Var, statements, walk
+from ..ir.operate import fold
+from ..ir.rewriter import Place, map_body, rewrite, substitute, with_statements
 from ..ir.uses import variables_of
 from ..program import AnyProgram
 
@@ -21,8 +27,9 @@ MAX_NODES = 16
 
 
 def propagate_indices(program: AnyProgram) -> AnyProgram:
-    """Return the program without scalars that only name an index."""
-    return program.with_(kernel=propagate(program.kernel))
+    """Return the program without scalars that only name an index, and without divisions that do nothing."""
+    kernel = propagate(program.kernel)
+    return program.with_(kernel=replace(kernel, body=with_statements(kernel.body, _without_divisions)))
 
 
 def propagate(kernel: Kernel) -> Kernel:
@@ -44,6 +51,36 @@ def propagate(kernel: Kernel) -> Kernel:
         return kernel
     body = map_body(kernel.body, lambda s: () if isinstance(s, Assign) and s.name in values else (s,))
     return replace(kernel, body=tuple(substitute(s, values) for s in body))
+
+
+def _without_divisions(node: Stmt, place: Place) -> tuple[Stmt, ...] | None:
+    """Return a statement without divisions that do nothing in the loops around it; None if it has bodies."""
+    ranges = {loop.var: (loop.lo, loop.hi) for loop in place.loops}
+
+    def quotient(expr: Expr) -> Expr:
+        if isinstance(expr, Op) and expr.name in ("//", "%") and _is_below(expr, ranges):
+            return expr.args[0] if expr.name == "%" else Const(0, INT)
+        return fold(expr)
+
+    return None if isinstance(node, (For, If)) else (rewrite(node, quotient),)
+
+
+def _is_below(quotient: Op, ranges: Ranges) -> bool:
+    """Whether what is divided is at least 0, and less than the divisor, in all iterations."""
+    value, divisor = quotient.args
+    least, most = (extreme(value, ranges, up=up) for up in (False, True))
+    if quotient.type != INT or least is None or most is None:
+        return False
+    return _is_positive(least + 1) and _is_positive(divisor - most)
+
+
+def _is_positive(expr: Expr) -> bool:
+    """Whether a sum of sizes is at least 1 for all of them."""
+    form = affine.linear(expr)
+    sizes = {affine.name_of(e) for e in walk(expr) if isinstance(e, Size)}
+    if form is None or form.get("", 0) < 1:
+        return False
+    return all(factor == 0 or (factor > 0 and name in sizes) for name, factor in form.items() if name)
 
 
 def _is_short(value: Expr) -> bool:

@@ -1,4 +1,4 @@
-"""Unroll an inner loop with few iterations, if their number is a constant.
+"""Unroll an inner loop with few iterations, if their number is a constant, and any loop with one.
 
     for k in range(2):                 y[0] = x[i, 0]
         y[k] = x[i, k]          ->     y[1] = x[i, 1]
@@ -59,7 +59,7 @@ def _short_loops(body: Sequence[Stmt], depth: int) -> Iterator[For]:
     for node in body:
         if isinstance(node, For):
             yield from _short_loops(node.body, depth + 1)
-            if depth and _is_short(node):
+            if trips(node) == 1 or (depth and _is_short(node)):
                 yield node
         elif isinstance(node, If):
             yield from _short_loops((*node.body, *node.orelse), depth)
