@@ -359,7 +359,7 @@ def test_a_tangent_with_a_scalar_of_an_iteration_leaves_its_loop():
 
     def sums_until(x):
         y = output_tensor((1,), x.dtype)
-        n = 0
+        n = 0.0  # a float: an integer would count, and the loop be a for
         while n < 5 and x[0] > n:
             n += 1
             square = x[1] * x[1]
