@@ -70,7 +70,7 @@ def test_the_jax_peer_equals_torch(name):
     check([np.asarray(gradient) for gradient in run()], expected(name))
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_kernel_alone_equals_torch(name):
     """The kernel takes only the operands that it reads, as in the comparison with C and the compile time."""

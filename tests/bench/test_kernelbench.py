@@ -84,7 +84,7 @@ def tensors(problem, dtype):
     return made, [made[i] for i in smooth]
 
 
-@pytest.mark.slow(2, more=16)
+@pytest.mark.slow(1, more=16)
 @pytest.mark.parametrize(("target", "dtype"), [*itertools.product(isa.available(), TOLERANCE)])
 @pytest.mark.parametrize("number", PROBLEMS)
 def test_values_and_gradients_equal_those_of_pytorch(number, target, dtype, monkeypatch):

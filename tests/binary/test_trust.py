@@ -107,7 +107,7 @@ def change_owner(path, user):
             os.chown(one, user, -1, follow_symlinks=False)
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("umask", [0, 0o002, 0o022, 0o077], ids="{:03o}".format)
 def test_only_the_user_may_write_the_files_of_a_build(folder, user, umask):

@@ -60,6 +60,7 @@ QUESTION = 'case "$*" in *--version*) ;; *) exit 1;; esac\n'
 LINKS = 'case "$*" in *" -c "*) exec cc "$@";; esac\n'
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(
     ("script", "seconds", "limit"),
     [

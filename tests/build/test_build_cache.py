@@ -296,6 +296,7 @@ def test_damaged_manifest(cache, tmp_path, text):
     assert "it is built again" in (cache / "repairs.log").read_text()
 
 
+@pytest.mark.slow
 @given(
     data=st.recursive(
         st.none() | st.integers() | st.text(),

@@ -223,6 +223,7 @@ def test_clear_does_not_break_a_build_of_inline_code(cache, tmp_path):
     assert list((cache / "code").iterdir()) == list((cache / "entries").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_polyop_cache_shows_size_bound_ages_and_what_is_in_use(cache, tmp_path):
     source = kernel(tmp_path, "shown")
     elsewhere(kernel(tmp_path, "older"))

@@ -135,6 +135,7 @@ def parses(caplog):
     return count
 
 
+@pytest.mark.slow
 def test_headers_are_parsed_once(headers, parses):
     assert headers
     assert {path.suffix for path in headers.values()} <= {".gch", ".pch"}
@@ -180,6 +181,7 @@ def test_every_dtype_is_a_view(conversions):
     assert text.rstrip(";").split(";") == [f"{SCALAR_TYPES[name]} 2 4" for name in names]
 
 
+@pytest.mark.slow
 def test_shapes_and_absent_inputs(conversions):
     shapes = [[], [0, 3], [], [2, 1, 2]]
     _, text, _ = call(conversions, "Describe", ["float32", "int64", "", "int8"], shapes)

@@ -210,6 +210,7 @@ def test_a_killed_build_goes_on_where_it_was(project):
     assert project.compiled() == "d"
 
 
+@pytest.mark.slow
 def test_a_build_that_failed_goes_on_where_it_was(project):
     project.compiler(before='[ "$src" = d ] && sleep 2')  # so that the others are compiled
     project.write("d.c", "int d(void) { return oops; }\n")

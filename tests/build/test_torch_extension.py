@@ -248,6 +248,7 @@ int aoti_torch_get_current_npu_stream(int device, void **stream) { *stream = &st
 """
 
 
+@pytest.mark.slow
 def test_the_two_phases(run, tmp_path):
     """CANN's interface on the host: the calls are those that CANN gets, on memory of the CPU."""
     home = tmp_path / "home" / "lib64"

@@ -222,6 +222,7 @@ def loop_kernel(text, tmp_path, name):
     return module.kernel
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize(("old", "new"), [row[1:] for row in CHANGED], ids=[row[0] for row in CHANGED])
 def test_loop_kernels(tmp_path, old, new):
     def digest_of(name, text):

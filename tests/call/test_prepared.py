@@ -50,6 +50,7 @@ def test_a_thousand_shapes_are_prepared_once_each(monkeypatch):
     assert len(seen) == op.prepared() == 1000
 
 
+@pytest.mark.slow
 def test_the_least_recently_used_ones_go_first(monkeypatch):
     op = polyop.kernel(name="prepared::many")(twice)
     often = np.ones(3, np.float32)
@@ -139,6 +140,7 @@ DECIDING = {
 }
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("name", DECIDING)
 def test_a_number_that_decides_a_size_or_the_code_is_a_part_of_the_key(name):
     function, rows, expected = DECIDING[name]

@@ -52,6 +52,7 @@ MISFITS = [  # of an elementwise operator: the shapes of x and y
 ]
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize(("x_shape", "y_shape"), MISFITS, ids=str)
 @pytest.mark.parametrize("host", list(frameworks.FRAMEWORKS))
 def test_shapes_that_do_not_fit(host, x_shape, y_shape):
@@ -92,6 +93,7 @@ MISFITS_OF_DIMS = [  # member, the shapes that differ from the sample's, words o
 ]
 
 
+@pytest.mark.slow(11)
 @pytest.mark.parametrize(("name", "shapes", "message"), MISFITS_OF_DIMS, ids=str)
 @pytest.mark.parametrize("host", list(frameworks.FRAMEWORKS))
 def test_shapes_that_contradict_dims(host, name, shapes, message):

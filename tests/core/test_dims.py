@@ -346,6 +346,7 @@ def test_generated_rules_round_trip(rule):
     assert not mapped & set(dims.whole)
 
 
+@pytest.mark.slow
 @given(
     written(),
     st.fixed_dictionaries({name: st.integers(1, 9) for name in "abck"}),

@@ -157,6 +157,7 @@ def test_a_batch_of_one_input_alone_is_expanded(add):
     np.testing.assert_array_equal(jax.vmap(add)(jnp.asarray(a), jnp.asarray(a)), a + a)
 
 
+@pytest.mark.slow
 def test_dynamic_shapes_stay_dynamic(add):
     torch._dynamo.reset()
     program = torch.compile(lambda a, b: add(a, b) * 2, fullgraph=True, backend="aot_eager", dynamic=True)

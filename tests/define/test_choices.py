@@ -50,6 +50,7 @@ def wrong_default(x, b=0.0):
     return y
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(("b", "mode"), CHOICES)
 def test_numpy(b, mode):
     expected = reduced.python(X, b, mode)
@@ -62,7 +63,7 @@ def test_numpy(b, mode):
     np.testing.assert_allclose(registered(X, b, mode), expected, rtol=1e-15)
 
 
-@pytest.mark.slow(2)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(("b", "mode"), CHOICES)
 def test_pytorch(b, mode):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -90,7 +91,7 @@ def test_pytorch(b, mode):
     assert torch.allclose(out, expected) and tangent.shape == out.shape
 
 
-@pytest.mark.slow(2)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(("b", "mode"), CHOICES)
 def test_jax(b, mode):
     jax = pytest.importorskip("jax", reason="JAX is not installed")

@@ -63,6 +63,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.slow
 def test_cells_in_a_shell(capsys):
     from IPython.core.interactiveshell import InteractiveShell
 

@@ -74,6 +74,7 @@ def test_the_schema_has_the_fields():
     assert list(inspect.signature(conv).parameters) == ["x", "w", "p"]
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("p", WINDOWS)
 def test_a_call_takes_the_record_or_its_fields(p):
     expected = by_numpy(X, W, p)

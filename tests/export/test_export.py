@@ -261,6 +261,7 @@ class Array(ctypes.Structure):
 SHAPES = [(3,), (2, 3), (1, 2, 3), (), (4,), (2, 4), (3, 3)]
 
 
+@pytest.mark.slow(39)
 @pytest.mark.parametrize(("x", "y", "z"), [*itertools.product(SHAPES, SHAPES, [None, (3,), (2,), (1, 3)])])
 def test_shapes_and_words_of_errors_are_those_of_dims(path, x, y, z):
     library = ctypes.CDLL(str(path))

@@ -94,6 +94,7 @@ print("called")
 """
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("program", [WITHOUT_POLYOP, FROM_POLYOP], ids=["without polyop", "from polyop"])
 def test_calls_and_errors(path, program):
     # In its own process: tvm-ffi reads the symbols of the loaded libraries once, at the first error.

@@ -76,6 +76,7 @@ print("called")
 """
 
 
+@pytest.mark.slow
 def test_calls_and_errors_without_polyop(path):
     pytest.importorskip("jax", reason="JAX is not installed")
     command = [sys.executable, "-c", CALLS, str(path)]

@@ -120,6 +120,7 @@ def test_a_converter_written_by_hand(results):
         assert add["type"] == "AddCustom" and add["input"] == ["Cast:0", "Const:0"]
 
 
+@pytest.mark.slow
 def test_a_converter_made_from_the_schema(results):
     cast, many, second = ok(results, "converter_of_a_schema")
     assert cast["type"] == "Cast" and cast["attr"]["dst_type"] == {"i": "0"}

@@ -113,6 +113,7 @@ def test_written_arguments_have_no_derivative_of_any_kind(scale_):
         define("(Tensor(a!) x) -> ()", lambda x: None, gradient=lambda x, out, d: (None,))
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("returns", ["Tensor(a!)", "(Tensor(a!), Tensor)"])
 def test_aliasing_returns_under_compile(returns):
     def add_one(x):

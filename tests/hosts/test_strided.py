@@ -49,6 +49,7 @@ def values(size, name):
     return (np.arange(size * size).reshape(size, size) % 101).astype(name)
 
 
+@pytest.mark.slow(26)
 @pytest.mark.parametrize("name", ITEMS)
 @pytest.mark.parametrize("size", [SMALL, LARGE])
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -174,7 +175,7 @@ def block(x, y):
     return z
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("layout", [*ROWS, *NO_ROWS])
 def test_a_kernel_is_compiled_for_rows_after_some_calls(layout):
     x = {**ROWS, **NO_ROWS}[layout](values(LARGE, "float64"))

@@ -95,6 +95,7 @@ def test_errors_in_tracing_are_those_of_eager_calls(operators, name, whole):
         assert type(problem.value).__name__ == kind.__name__
 
 
+@pytest.mark.slow
 def test_many_operators_are_compiled_each_for_itself():
     torch._dynamo.reset()
     counter = pytest.importorskip("torch._dynamo.testing").CompileCounter()

@@ -117,7 +117,7 @@ COMPILED = {
 }
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled(name, cube_op, x, batch):
     torch.testing.assert_close(COMPILED[name](cube_op, x, batch), COMPILED[name](reference, x, batch))

@@ -77,6 +77,7 @@ REFERENCES = {
 }
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("op", [blend, total, both, normalise], ids=lambda op: op.schema.name)
 def test_the_third_step_runs_no_python(op):
     shape = (3, 4) if op is normalise else (5,)
@@ -104,6 +105,7 @@ def test_the_node_of_a_first_call_needs_python_once():
     assert files(lambda: z.backward(gradient, retain_graph=True)) == set()
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("flags", [(True, True), (True, False), (False, True)])
 @pytest.mark.parametrize("op", REFERENCES, ids=lambda op: op.schema.name)
 def test_some_inputs_need_a_gradient(op, flags):
@@ -184,6 +186,7 @@ def test_checkpoints():
         assert torch.allclose(torch.autograd.grad(z.sum(), x)[0], y + 2)
 
 
+@pytest.mark.slow
 def test_what_is_not_a_plain_call_goes_past_the_plan():
     x, y = leaves(True, True)
     for _ in range(3):

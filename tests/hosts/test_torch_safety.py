@@ -256,6 +256,7 @@ def test_mixed_frameworks_and_devices(kernels, square):
                 call(x, y)
 
 
+@pytest.mark.slow
 def test_inputs_that_the_rule_does_not_read_are_not_kept(kernels):
     op = polyop.operator(
         "torch_tests::lean(Tensor x) -> Tensor",

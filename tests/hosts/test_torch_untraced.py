@@ -72,7 +72,7 @@ def run(call, count, x):
     return out, torch._dynamo.utils.counters["frames"]["total"]
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow(1)
 @pytest.mark.filterwarnings(
     "ignore:The .grad attribute of a Tensor that is not a leaf"
 )  # PyTorch's, of its own

@@ -67,11 +67,13 @@ def library(request, tmp_path_factory):
     return abi, compiled(tmp_path_factory.mktemp("aot"), MINDSPORE, *ABIS[abi], level)
 
 
+@pytest.mark.slow(1)
 def test_the_symbols_tell_the_strings(library):
     abi, path = library
     assert diagnose.strings_of(diagnose.read(path)) == abi
 
 
+@pytest.mark.slow(1)
 def test_every_kind_of_attribute_data_workspaces_and_infer_functions(library):
     op = sum_operator(library[1])
     np.testing.assert_array_equal(op(X), X * np.float32(SCALE))
@@ -105,6 +107,7 @@ def in_mindspore(op, x):
 HOSTS = {"torch": in_torch, "jax": in_jax, "paddle": in_paddle, "mindspore": in_mindspore}
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize("host", HOSTS)
 def test_every_host(library, host):
     problem = frameworks.absent(host)
@@ -115,6 +118,7 @@ def test_every_host(library, host):
         np.testing.assert_array_equal(HOSTS[host](op, x), x * np.float32(SCALE))
 
 
+@pytest.mark.slow
 def test_data_is_deleted_with_the_kernel(tmp_path):
     path = compiled(tmp_path, MINDSPORE, *ABIS["old"])
     extra = LibraryKernel(path, "Sum").extra_of(ATTRIBUTES)
@@ -136,6 +140,7 @@ def test_a_missing_attribute_is_named(library):
         operator_of(library[1], out_shape=lambda x: x)(X)
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 @pytest.mark.parametrize("header", [POLYOP, MINDSPORE])
 @pytest.mark.parametrize("cast", ["const Data", "Data"])

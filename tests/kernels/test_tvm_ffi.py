@@ -104,6 +104,7 @@ def test_torch(scale):
     assert scale(torch.empty(2, 3, device="meta"), 1.0).shape == (2, 3)
 
 
+@pytest.mark.slow
 def test_jax_without_a_callback(scale):
     jax = pytest.importorskip("jax", reason="JAX is not installed")
     compiled = jax.jit(jax.value_and_grad(lambda x: scale(x, 2.0).sum()))
@@ -117,6 +118,7 @@ def test_jax_without_a_callback(scale):
         jax.jit(lambda x: scale(x, 2.0))(X[0, 0]).block_until_ready()
 
 
+@pytest.mark.slow
 def test_check_tries_it_as_any_native_kernel(scale):
     report = check(scale, X, 2.0, hosts=["numpy"])
     results = {row.check: row.status for row in report.results if row.host in ("native", "numpy")}

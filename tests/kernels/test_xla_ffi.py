@@ -80,6 +80,7 @@ ATTRIBUTES = "(Tensor x, int i64, int i32, int u8, float f32, float f64, bool fl
 VALUES = (-(2**40), -7, 200, 1.5, 0.1, True, "seven..", [5, 6], [0.25, 2])
 
 
+@pytest.mark.slow
 def test_attributes_of_every_type():
     show = define(handler("Attributes"), f"{ATTRIBUTES} -> Tensor", lambda *_: polyop.Spec((11,), "float64"))
     np.testing.assert_array_equal(show(X, *VALUES), [*VALUES[:5], 1, 7, 5, 6, 0.25, 2])

@@ -49,7 +49,7 @@ def test_values_beside_plain_python_and_whole_arrays(row, of):
 SLOW = ("functions", "rows")
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(
     "row",
     [

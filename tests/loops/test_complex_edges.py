@@ -192,6 +192,7 @@ def roots(z):
     return y
 
 
+@pytest.mark.slow
 def test_derivatives_on_the_axes():
     """Real and imaginary numbers are where absolute values of parts have no derivative."""
     z = np.array([4.0, 0.25, -2j, 3j, 1 + 1j, -1 + 1j, -1 - 1j, 2 - 2j, -4 + 1e-3j])

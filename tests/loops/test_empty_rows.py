@@ -70,6 +70,7 @@ def outcome(call, *arrays):
         return "raises"
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.python.__name__)
 def test_the_greatest_of_no_elements_raises_where_numpy_does(kernel):
     outcomes = []

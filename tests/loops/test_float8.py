@@ -111,6 +111,7 @@ def test_every_word_is_decoded(of, run):
         np.testing.assert_array_equal(bits(run(decoded, words)), bits(words.astype(np.float32)))
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("of", DTYPES)
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 def test_numbers_are_rounded_as_ml_dtypes_rounds(of, run):
@@ -159,6 +160,7 @@ def language(x, z):
     return y, row, totals
 
 
+@pytest.mark.slow
 def test_arithmetic_is_in_float32_as_in_plain_python():
     random = np.random.default_rng(1)
     x = (random.integers(-32, 33, (5, 37)) * 0.5).astype(E4M3)
@@ -212,6 +214,7 @@ def test_under_pytorch(of):
     np.testing.assert_array_equal(tensors[0].grad.float().numpy(), wanted.astype(np.float32))
 
 
+@pytest.mark.slow
 def test_under_jax():
     jax = pytest.importorskip("jax", reason="JAX is not installed")
     a, b, scale = map(jax.numpy.asarray, operands())

@@ -71,7 +71,7 @@ def test_there_is_no_other_table():
     assert len(re.findall(r"(?<![\w.])Pass\(\s*\w+,", text)) == len(rows)
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("name", [one.name for one in PIPELINE if not one.needed])
 def test_a_pass_that_is_skipped_leaves_the_meaning(name, programs, monkeypatch):
     monkeypatch.setenv("POLYOP_SKIP_PASSES", name)

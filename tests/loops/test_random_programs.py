@@ -55,6 +55,7 @@ EXPRESSIONS = st.recursive(
 REAL = (*NUMBERS, *FLOAT8)
 
 
+@pytest.mark.slow
 @numpy_2
 @given(EXPRESSIONS, st.sampled_from(REAL), st.sampled_from(REAL))
 def test_any_expression_has_the_value_that_numpy_gives(generate, expression, one, other):

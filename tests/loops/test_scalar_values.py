@@ -93,6 +93,7 @@ def truncated(values, to):
     return np.array([n - 2**bits if signed and n >= 2 ** (bits - 1) else n for n in wrapped], to)
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_float_becomes_an_integer_by_truncation_and_wraps(target, batch, emulate):
     """Of words of 32 bits for narrow integers, of 64 bits for the others: beyond them see the test below."""
@@ -130,6 +131,7 @@ def test_a_float_becomes_an_integer_by_truncation_and_wraps(target, batch, emula
     check(target, cases, batch, emulate)
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_float_that_no_integer_holds_gives_one_value_on_all_targets(target, batch, emulate):
     beyond = [np.nan, np.inf, -np.inf, 1e19, -1e19, 2e19, 3e9, -3e9, 5e9, -0.0, 2.0**63, -(2.0**63), 2.0**31]
@@ -228,6 +230,7 @@ def case_of(function, arrays, attributes=None):
     return (function, arrays, (wanted,), attributes or {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", BEST_FIRST)
 def test_a_choice_and_a_scalar_hold_the_values_of_all_dtypes(target, batch, emulate):
     cases = []
@@ -257,6 +260,7 @@ PYTHON_NUMBERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", BEST_FIRST)
 def test_a_choice_and_a_scalar_hold_a_python_number(target, batch, emulate):
     cases = []
@@ -393,6 +397,7 @@ def changed(x, z, f: float = 0.5):
     return y
 
 
+@pytest.mark.slow
 def test_a_scalar_has_a_type_from_each_assignment_to_its_reads(batch, emulate):
     z = np.linspace(-1, 2, 8, dtype=np.float32)
     cases = [case_of(changed, (numbers_of(of, 2**40), z), {"f": 0.5}) for of in INTEGERS]

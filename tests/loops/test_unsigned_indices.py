@@ -56,6 +56,7 @@ def scatter_add(x, k):
 FUNCTIONS = [gather, gather_int, gather_scalar, gather_rows, scatter, scatter_add]
 
 
+@pytest.mark.slow(6)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("wrong", [2**64 - 1, 2**64 - 6, 2**63, 2**63 - 1, 6])
 def test_an_index_beyond_63_bits_is_the_out_of_range_error(function, wrong):

@@ -276,6 +276,7 @@ def same(results, expected):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("function", KERNELS, ids=lambda f: f.__name__)
 def test_each_loop_ends_where_it_ends_in_python(function):
     operator = polyop.kernel(function, name=f"whiles::{function.__name__}")
@@ -338,6 +339,7 @@ def test_the_verifier_refuses_a_while_that_lost_its_end():
         assert words in "; ".join(misplaced(replace(kernel, body=(wrong,)), flags))
 
 
+@pytest.mark.slow
 def test_gradients_tangents_and_batches_are_right():
     torch = pytest.importorskip("torch", reason="the operator's gradient is taken by PyTorch")
     operator = polyop.kernel(neighbours, name="whiles::derived")

@@ -185,6 +185,7 @@ def test_an_edited_function_has_one_warning_and_the_default(file):
     np.testing.assert_array_equal(operator(x), 3 * x.T)
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(
     ("content", "seen"),
     [

@@ -63,6 +63,7 @@ def custom(value: int) -> Any:
 FACTORIES = [of_default_name, of_one_name, of_own_name, of_a_library, custom]
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("make", FACTORIES)
 def test_a_factory_in_threads(make: Callable[[int], Any]) -> None:
     def work(number: int) -> None:
@@ -74,6 +75,7 @@ def test_a_factory_in_threads(make: Callable[[int], Any]) -> None:
     in_threads(work)
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("make", [of_default_name, of_one_name, of_own_name, of_a_library])
 def test_a_factory_in_threads_with_gradients(make: Callable[[int], Any]) -> None:
     torch = pytest.importorskip("torch", reason="needs PyTorch")
@@ -94,6 +96,7 @@ def test_a_factory_in_threads_with_gradients(make: Callable[[int], Any]) -> None
     in_threads(work)
 
 
+@pytest.mark.slow
 def test_one_object_is_called_first_in_many_threads() -> None:
     for value in range(5):
         for make in (of_default_name, of_one_name):

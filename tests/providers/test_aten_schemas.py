@@ -25,6 +25,7 @@ REFUSED = {  # a type that only PyTorch has: what the reason says
 }
 
 
+@pytest.mark.slow
 def test_what_does_not_bind_of_pytorchs_registry():
     dispatched = set(torch._C._dispatch_get_all_op_names())
     every = [s for s in torch._C._jit_get_all_schemas() if s.name.startswith("aten::")]

@@ -348,6 +348,7 @@ def test_each_sum_that_a_plan_leaves_is_combined(x, w):
     ]
 
 
+@pytest.mark.slow
 @given(st.integers(1, 9), st.integers(1, 9), SIZES, SIZES, SIZES, layouts(2), layouts(2))
 def test_bytes_of_any_layout(first, second, b, i, o, x, w):
     mesh, shapes = {"a": first, "b": second}, [(b, i), (i, o)]
@@ -361,6 +362,7 @@ def test_bytes_of_any_layout(first, second, b, i, o, x, w):
     assert sum(one.bytes for one in cost.forward if one.kind == "all-gather") <= whole + FLOAT * padded
 
 
+@pytest.mark.slow
 @given(st.integers(1, 4), st.integers(1, 4), SIZES, SIZES, SIZES, layouts(2), layouts(2))
 def test_bytes_are_proportional_to_the_size_of_an_element(first, second, b, i, o, x, w):
     even = (first * second) ** 2  # nothing is rounded

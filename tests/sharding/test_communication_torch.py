@@ -39,7 +39,7 @@ def measure(operator, mesh, cost):
     return forward.by_kind, backward.by_kind
 
 
-@pytest.mark.slow(14)
+@pytest.mark.slow(3)
 @pytest.mark.parametrize("name", [*measured_operators.CASES, *measured_operators.ON_TWO_AXES])
 def test_bytes(devices, name):
     rows = {row[0]: row[1:] for row in measured_operators.cases(devices)}

@@ -19,6 +19,7 @@ def tool():
     return module
 
 
+@pytest.mark.slow
 def test_the_figure_is_of_these_bytes(tool, request):
     text = tool.svg(tool.curves())
     if request.config.getoption("--update-golden"):

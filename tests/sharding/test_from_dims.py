@@ -18,6 +18,7 @@ def test_the_strategies(bound, arguments, expected):
     assert not rule.strategies[0].name
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize(("bound", "arguments", "expected"), SAMPLES)
 def test_every_combination_is_the_whole(bound, arguments, expected):
     assert numpy_mesh.check_every_strategy(bound, arguments, MESHES) >= 2 * len(expected) + 1

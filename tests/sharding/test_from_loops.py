@@ -120,12 +120,13 @@ def test_partial_inputs(name):
         assert {str(s) for s in rule.strategies[1:] if not s.name} == {*made}
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_every_combination_is_the_whole(name):
     assert numpy_mesh.check_every_strategy(*call(name), MESHES) > len(MESHES)
 
 
-@pytest.mark.slow(2)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_every_combination_of_the_gradient_is_the_whole(name):
     assert numpy_mesh.check_every_strategy(*gradient(name), MESHES) > len(MESHES)

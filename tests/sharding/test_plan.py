@@ -1,6 +1,7 @@
 """A plan gives the whole's values, moves the fewest bytes, and moves nothing where nothing has to be moved."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,6 +42,7 @@ def calls(draw):
     return bound, arguments, rule, mesh, draw(layouts(rule.inputs, mesh)), wanted
 
 
+@pytest.mark.slow
 @given(calls())
 @settings(max_examples=150)
 def test_a_plan_is_the_whole_with_the_fewest_bytes(call):
@@ -75,6 +77,7 @@ def test_each_collective_has_its_reason(call):
                 assert any((have[i] == split) != (need[i] == split) for i in range(one.axis))
 
 
+@pytest.mark.slow
 @given(calls(), st.data())
 def test_a_call_that_lies_as_it_needs_moves_only_neighbours(call, data):
     _, _, rule, mesh, _, _ = call

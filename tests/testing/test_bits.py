@@ -85,7 +85,7 @@ def checked(op, *arrays):
     return same_bits_in_a_batch(Case(op, arrays, None, ("numpy",), 0))
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(
     ("op", "shapes", "names"),
     [

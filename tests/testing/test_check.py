@@ -270,7 +270,7 @@ BUGS = {  # name -> (a function that defines the operator, message)
 }
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(("make", "message"), BUGS.values(), ids=BUGS)
 def test_a_bug_is_found(make, message):
     with pytest.raises(CheckError, match=message):

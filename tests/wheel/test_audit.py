@@ -117,6 +117,7 @@ def test_another_machine(wheel, tmp_path):
     assert breach == f"vecops/_ops/libops.so is for {MACHINE}, and the tag says manylinux_2_39_riscv64"
 
 
+@pytest.mark.slow
 def test_files_that_were_changed(wheel, tmp_path):
     files = contents(wheel)
     record, tag = files[RECORD].decode(), wheel.stem.split("-", 2)[2]

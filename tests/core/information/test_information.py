@@ -392,6 +392,7 @@ KEYS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(KEYS, JSON))
 def test_any_dictionary_is_parsed_or_refused_and_never_changed(info):
     before = copy.deepcopy(info)

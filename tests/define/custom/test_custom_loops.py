@@ -288,7 +288,7 @@ def test_values_on_pytorch(name, dtype):
     same(make_operator(scenario)(*map(torch.tensor, inputs)), scenario.expected(*inputs))
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_compiled_whole_by_pytorch(name):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 F32 = polyop.dtype("float32")
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("kind", ["float16", "float32", "float64", "int32", "int64"])
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 def test_p1_difference_then_relu(kind, compiled):

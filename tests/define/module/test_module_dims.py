@@ -259,6 +259,7 @@ def test_compiled_once_for_all_sizes(ops):
     torch.compiler.reset()
 
 
+@pytest.mark.slow
 def test_compiled_with_a_gradient_for_each_size(ops):
     torch.compiler.reset()
     step = torch.compile(ops.linear, dynamic=True, fullgraph=True, backend="aot_eager")

@@ -103,6 +103,7 @@ def test_in_place_on_a_strided_result(ops):
     np.testing.assert_array_equal(x.grad, [10, 20, 1400, 2000])
 
 
+@pytest.mark.slow
 def test_in_place_before_the_schema_is_marked(sources, tmp_path):
     fresh = CustomOpBuilder("module_functions_new", [str(SOURCE)]).load()
     x, y = leaf(2.0, 3.0), torch.tensor([5.0, 7.0])
@@ -151,6 +152,7 @@ CHAINS = [
 ]
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize(("name", "formula"), CHAINS, ids=[row[0] for row in CHAINS])
 def test_several_calls_are_one_gradient(ops, mode, name, formula):
     torch.manual_seed(0)
@@ -219,7 +221,7 @@ def test_a_cast_after_apply(ops, mode):
     np.testing.assert_array_equal(x.grad, [[3, 3], [3, 3]])
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(
     "name", ["plain", "plain_by_macro", "plain_before", "plain_after", "macro_before", "macro_after"]
 )
@@ -235,6 +237,7 @@ def test_a_launch_that_is_not_recorded_has_no_gradient(ops, mode, name):
         pull(np.ones(1, np.float32))
 
 
+@pytest.mark.slow
 def test_beside_a_launch_that_is_not_recorded(ops):
     x, y = leaf(2.0), torch.tensor([3.0])
     good, _ = ops.plain_beside(x, y)

@@ -67,6 +67,7 @@ def test_g3_an_operator_without_a_text(ops, host):
     np.testing.assert_array_equal(np.asarray(ops.add_three(host(X), host(Y), alpha=2.5)), X + 2.5 * Y)
 
 
+@pytest.mark.slow
 def test_g4_the_default_in_a_graph(ops):
     out = compiled(lambda x, y: ops.add4(x, y))(torch.from_numpy(X), torch.from_numpy(Y))
     np.testing.assert_array_equal(out.numpy(), X + Y)
@@ -363,7 +364,7 @@ def tasks():
     return build("graph_pyboost", ("pyboost.cpp",))
 
 
-@pytest.mark.slow(1)
+@pytest.mark.slow
 def test_f9_a_device_task(tasks, host):
     x, y = np.float32([2, 3]), np.float32([5, 7])
     out, pull = tasks.mul.vjp(host(x), host(y))
@@ -379,6 +380,7 @@ def test_f9_a_device_task_in_a_graph(tasks):
     assert (x.grad.tolist(), y.grad.tolist()) == ([5, 7], [2, 3])
 
 
+@pytest.mark.slow
 def test_an_operator_of_op_def_has_the_dimensions_that_load_gives(monkeypatch):
     monkeypatch.setenv("POLYOP_ASCEND", "rehearse")
     sources = paths("add.cpp", "module.cpp")

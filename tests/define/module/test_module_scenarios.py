@@ -71,6 +71,7 @@ def test_a_strided_kernel_takes_every_layout(ops, host, view):
     np.testing.assert_array_equal(np.asarray(out), view(x) + view(y))
 
 
+@pytest.mark.slow
 def test_reversed_and_broadcast_arrays(ops):
     x = cube(4)
     row = np.broadcast_to(x[0], x.shape)  # stride 0

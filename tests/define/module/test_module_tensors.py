@@ -66,7 +66,7 @@ def strided(array):
     return torch.from_numpy(array.base.copy()).reshape(4, 6).t()[::2, 1:] if array.base is not None else array
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(("name", "more", "formula"), METHODS, ids=[f"{row[0]}{row[1]}" for row in METHODS])
 def test_methods_compiled(ops, name, more, formula):
     expected = formula(GRID)
@@ -173,6 +173,7 @@ def test_arguments_of_a_wrong_kind(ops, arguments, kind, message):
         ops.kinds(*arguments)
 
 
+@pytest.mark.slow
 def test_a_number_that_does_not_fit(ops):
     with pytest.raises(RuntimeError, match=f"the number {2**40} does not fit the type of the C.. argument"):
         ops.kinds(1, 2, narrow=2**40)
@@ -223,6 +224,7 @@ def test_lists_with_absent_tensors(ops, host):
         ops.first_defined([None])
 
 
+@pytest.mark.slow(1)
 def test_a_list_that_may_be_absent(ops, host):
     x, last = host(np.float32([4, 5])), host(np.float32([1]))
     for more, expected in [(None, 102), ([], 2), ([x, x, x], 5)]:

@@ -156,6 +156,7 @@ def test_compiled_by_the_inductor(functions, ops):
     torch.testing.assert_close(torch.autograd.grad(run(x, y), [x, y]), expected)
 
 
+@pytest.mark.slow
 def test_compiled_for_sizes_that_change(functions):
     run = graph(lambda a, b: functions.mul(a, b) * 2, backend="aot_eager", dynamic=True)
     for size in (2, 3, 7):

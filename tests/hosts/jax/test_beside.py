@@ -84,7 +84,7 @@ CALLS = [
 
 
 @pytest.mark.filterwarnings("ignore::polyop.FallbackWarning")
-@pytest.mark.slow(20)
+@pytest.mark.slow(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("name", "call"), CALLS, ids=[name for name, _ in CALLS])
 def test_numpy_arrays_beside(sums, kind, name, call):
@@ -102,6 +102,7 @@ def test_numpy_arrays_beside(sums, kind, name, call):
 NUMBERS = [2.5, 3, True, np.float64(2.5), np.float32(2.5), np.int64(3), np.bool_(True), np.array(2.5)]
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize("wide", [True, False], ids=["64 bits", "32 bits"])
 @pytest.mark.parametrize("row", range(len(NUMBERS)), ids=lambda i: repr(NUMBERS[i]))
 def test_numbers_are_tensors_without_dimensions(row, wide):

@@ -80,6 +80,7 @@ def test_second_derivatives_of_a_module(module, mode, name, formula):
     np.testing.assert_allclose(result, jax.grad(lambda x: jax.grad(lambda x: formula(x).sum())(x).sum())(x))
 
 
+@pytest.mark.slow
 def test_second_derivatives_of_a_module_with_own_loops_are_an_error(module):
     with pytest.raises(polyop.PolyopError, match="square: its Backward has no gradient: it runs square_grad"):
         jax.grad(lambda x: jax.grad(lambda x: module.square(x).sum())(x).sum())(jnp.ones(2))
@@ -102,7 +103,7 @@ TRANSFORMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow(1)
 @modes
 @pytest.mark.filterwarnings("ignore::polyop.FallbackWarning")
 @pytest.mark.parametrize("transform", [row[1] for row in TRANSFORMS], ids=[row[0] for row in TRANSFORMS])

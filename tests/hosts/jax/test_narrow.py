@@ -192,6 +192,7 @@ def test_a_rule_gets_what_the_kernel_wrote(in_c, mode):
     np.testing.assert_allclose(tangent, np.cos(X) * X, rtol=1e-6)
 
 
+@pytest.mark.slow(1)
 @modes
 def test_a_module_saves_and_returns_int64(mode):
     ops = CustomOpBuilder("jax_narrow", [str(SOURCES / "module_gradients.cpp")], backend="CPU").load()

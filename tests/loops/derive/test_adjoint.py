@@ -30,7 +30,7 @@ def sizes_of(program):
     return [one for one in few if min(one.values(), default=1) >= program.least]
 
 
-@pytest.mark.slow(12)
+@pytest.mark.slow(2)
 def test_a_program(smooth, helpers):
     first = helpers.arrays(smooth, helpers.sizes(smooth))
     derived = differences.Derived(smooth.function, first, smooth.attributes)

@@ -118,7 +118,7 @@ def taped(op, rows, length):
     return int(re.search(r"tapes take (\d+) bytes", line)[1])
 
 
-@pytest.mark.slow(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("function", KERNELS)
 def test_the_same_gradient(function):
     free = hybrid(function)

@@ -83,6 +83,7 @@ def test_tangents_and_batches_are_those_of_jax(row):
         np.testing.assert_allclose(one, jnp.stack(alone), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_hessian_of_a_real_loss():
     row = ROWS[0]
     op, (x, w) = polyop.kernel(row.kernel), arrays(row)

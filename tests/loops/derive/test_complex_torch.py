@@ -62,6 +62,7 @@ def test_tangents_and_batches_are_those_of_torch(row):
         torch.testing.assert_close(one, torch.stack(alone), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("name", ["product", "parts"])
 def test_second_gradients(name):
     row = ROWS[IDS.index(name)]

@@ -69,7 +69,7 @@ def test_torch_calls_it_once(x_dim, w_dim):
     np.testing.assert_allclose(results, np.stack([np.sin(a) * b for a, b in rows]))
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(("x_dim", "w_dim"), [(0, 0), (0, None), (2, 1), (None, 0), (1, None)])
 @pytest.mark.parametrize("framework", ["torch", "jax", "jax.jit"])
 def test_the_gradient_of_a_batch_is_the_given_one_of_each_sample(framework, x_dim, w_dim):

@@ -22,7 +22,7 @@ def smallest_under_if(x, bound, steps):
     return y
 
 
-@pytest.mark.slow(2)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("optimised", ["-O1", "-O2", "-O3"])
 def test_the_compiler_survives_masks_that_branches_share(batch, optimised):
     """gcc 12 crashed on such masks without SSE4.1, which the baseline of portable libraries is."""

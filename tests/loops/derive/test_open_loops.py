@@ -204,6 +204,7 @@ def of_real(function, arguments):
     return lambda *xs: operator(*xs, *others), [x.clone().requires_grad_() for x in real]
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize(("function", "arguments"), ROWS)
 def test_gradients_and_tangents_are_finite_differences(function, arguments):
     call, real = of_real(function, arguments)

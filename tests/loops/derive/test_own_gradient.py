@@ -68,6 +68,7 @@ def in_a_scan(x):
 RIGHT = (log_sum_exp, softplus, product, in_a_scan)
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("function", RIGHT)
 def test_against_differences(function):
     random = np.random.default_rng(0)
@@ -102,6 +103,7 @@ def of_the_author(x):
     return y
 
 
+@pytest.mark.slow
 def test_the_slope_is_the_authors_though_it_be_wrong():
     x = torch.linspace(-1, 2, 5, dtype=torch.float64, requires_grad=True)
     op = Custom(of_the_author, func_type="hybrid")
@@ -226,6 +228,7 @@ def of_python_numbers(x):
     return y
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_a_python_number_takes_the_dtype_of_the_pairs(dtype):
     typed = parse(of_python_numbers, [(dtype, 1)], {})

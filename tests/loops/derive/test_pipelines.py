@@ -22,7 +22,7 @@ def kernel_of(case):
     return parse(function, [(a.dtype.name, a.ndim) for a in arrays], {}), arrays
 
 
-@pytest.mark.slow(26)
+@pytest.mark.slow(5)
 @pytest.mark.parametrize("form", PIPELINES)
 @pytest.mark.parametrize("case", OF_PASSES)
 def test_each_pass_keeps_the_meaning(case, form, helpers):
@@ -61,7 +61,7 @@ def test_each_pass_keeps_the_meaning(case, form, helpers):
             np.testing.assert_allclose(b, a, 1e-9, 1e-12, err_msg=one.name)
 
 
-@pytest.mark.slow(20)
+@pytest.mark.slow(4)
 @pytest.mark.parametrize("name", SKIPPABLE)
 @pytest.mark.parametrize("case", OF_PASSES)
 def test_a_pass_that_is_skipped_leaves_the_gradient(case, name, monkeypatch):

@@ -208,7 +208,7 @@ def test_recovered(function):
     assert "exp(" not in op.operator.gradient.loops(*SPECS)
 
 
-@pytest.mark.slow(7)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("function", [softmax, *COMPUTED])
 def test_recomputed(function):
     op = Custom(function, func_type="hybrid")

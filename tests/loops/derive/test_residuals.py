@@ -37,14 +37,14 @@ def derived(kernel, present):
     return used_buffers(adjoint(kernel, present).kernel) & {*tensors_of(kernel), *kernel.outputs}
 
 
-@pytest.mark.slow(30)
+@pytest.mark.slow(6)
 @each_program
 def test_they_are_what_the_derived_gradient_reads(sample):
     kernel = differentiable(sample)
     assert residuals(kernel, len(kernel.outputs)) == derived(kernel, (True,) * len(kernel.outputs))
 
 
-@pytest.mark.slow(72)
+@pytest.mark.slow(14)
 @each_program
 def test_those_of_saved_temporaries_serve_the_second_derivative_too(sample):
     kernel = differentiable(sample)
@@ -127,6 +127,7 @@ def test_the_first_calls_of_a_simple_kernel_enter_few_files():
     np.testing.assert_array_equal(x.grad.numpy(), z.detach().numpy())
 
 
+@pytest.mark.slow
 def test_the_second_derivative_of_a_softmax_that_does_not_keep_its_input():
     torch = pytest.importorskip("torch")
     softmax = polyop.operator("residuals::softmax(Tensor x) -> Tensor", polyop.kernel(small.softmax))

@@ -338,7 +338,7 @@ def test_gradients(function):
         differences.check_elements(differences.Derived(function, [x]), [x], rough=1e-5)
 
 
-@pytest.mark.slow(2)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("function", FREE)
 def test_it_gets_no_gradient(function):
     text = explained(function)
@@ -348,7 +348,7 @@ def test_it_gets_no_gradient(function):
         assert not re.search(rf"\bd_{name}\b", loops)
 
 
-@pytest.mark.slow(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("function", BOUND)
 def test_all_others_get_a_gradient(function):
     assert "no output depends on" not in explained(function)

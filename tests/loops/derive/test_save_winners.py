@@ -151,7 +151,7 @@ def check_that_the_gradient_is_that_of_the_search(function, dtype, *, again=Fals
             )
 
 
-@pytest.mark.slow(2)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("function", KERNELS)
 def test_the_gradient_is_that_of_the_search(function):
     check_that_the_gradient_is_that_of_the_search(function, "float32")

@@ -232,6 +232,7 @@ def test_a_part_is_no_whole(n, m):
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("function", [residual, added, two_outputs, crossed, broadcast])
 def test_differences_and_double_backward(function):
     x, z = tensors(3, 2)

@@ -307,7 +307,7 @@ BOUND += (over_all_rows, over_the_row_before)
 CHANGING = (since_the_start, steps, doubled_between, so_far)
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("function", [*FREE, *BOUND, *CHANGING])
 def test_gradients(function):
     for seed in range(3):
@@ -327,7 +327,7 @@ def test_it_gets_no_gradient(function):
     assert ("d_b" in loops(op)) == (function is one_of_two)
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("function", [*BOUND, *CHANGING])
 def test_all_others_get_a_gradient(function):
     assert "no output depends on" not in explained(Custom(function, func_type="hybrid"))

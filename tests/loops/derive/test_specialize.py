@@ -67,6 +67,7 @@ def test_which_attributes(function):
     assert attributes_to_specialize(parse(function, [("float32", rank)], kinds)) == CHOSEN[function]
 
 
+@pytest.mark.slow
 def test_values_beside_python():
     operator = polyop.kernel(name="specialize::max_pool")(max_pool)
     x = np.random.default_rng(0).normal(size=(3, 23)).astype(np.float32)
@@ -76,6 +77,7 @@ def test_values_beside_python():
             np.testing.assert_array_equal(ours, operator.python(x, window, stride))
 
 
+@pytest.mark.slow
 def test_gradients_for_several_values_beside_torch():
     operator = polyop.kernel(name="specialize::max_pool_too")(max_pool)
     for window, stride in ((3, 2), (2, 2), (4, 1)):

@@ -66,7 +66,7 @@ def test_jacobians_and_hessians(cases, name):
     )
 
 
-@pytest.mark.slow(2)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("axis", [0, -1])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_batch_is_one_call(cases, name, axis):

@@ -103,7 +103,7 @@ def test_jacobians_and_hessians(cases, name):
     torch.testing.assert_close(torch.tensordot(hessian, along[0], xs[0].ndim), moved, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("axis", [0, -1])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_batch_is_one_call(cases, name, axis):
@@ -117,7 +117,7 @@ def test_a_batch_is_one_call(cases, name, axis):
     torch.testing.assert_close(found, torch.stack(ones), rtol=0, atol=1e-14)
 
 
-@pytest.mark.slow(2)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_of_samples_are_two_calls(cases, name):
     function, xs = _case(cases, name)

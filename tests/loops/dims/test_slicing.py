@@ -45,6 +45,7 @@ def words(row):
     )
 
 
+@pytest.mark.slow(8)
 @pytest.mark.parametrize(
     ("function", "ranks", "attributes", "expected"), CASES, ids=lambda v: getattr(v, "__name__", None)
 )

@@ -72,6 +72,7 @@ def scheduled(name):
     return schedule(derive(reference.forward(program), "adjoint"))
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("target", ["avx512", "neon", "cuda"])
 @pytest.mark.parametrize("name", ["linear", "softmax", "two_stencils"])
 def test_no_declaration_can_be_left_out(name, target):

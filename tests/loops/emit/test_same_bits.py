@@ -216,6 +216,7 @@ def test_a_row_has_the_bits_that_it_has_alone(function, dtype, isa, monkeypatch)
     np.testing.assert_allclose(ours, exact, rough, rough)
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("function", [layer_norm, gelu, recur], ids=lambda f: f.__name__)
 def test_so_has_its_gradient(function):
     torch = pytest.importorskip("torch", reason="the gradient is taken by PyTorch")

@@ -146,7 +146,7 @@ def test_a_text_includes_what_it_uses(target, tmp_path):
     assert not errors, "\n".join(errors)
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(("target", "form", "part"), CASES, ids=name_of)
 def test_values_of_every_target(target, form, part, tmp_path, record_property):
     if missing := missing_compiler(target):

@@ -213,6 +213,7 @@ def test_a_line_has_the_value_of_the_plain_function(lines, dtypes):
         check(function, dtype, few_digits(dtype), compiled=number == chosen)
 
 
+@pytest.mark.slow(2)
 @numpy_2
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_a_function_that_makes_an_array_makes_an_output(output):
@@ -242,6 +243,7 @@ def smooth(x, w):
     return y
 
 
+@pytest.mark.slow
 def test_gradients_tangents_and_batches():
     operator = polyop.kernel(name="everyday::smooth")(smooth)
     x, w = np.array([2.3, -1.7, 0.4, 5.2, -0.3]), np.array([1.1, 0.7, -0.6, 1.9, -2.2])
@@ -261,6 +263,7 @@ KINKS = [  # of x and w, the points, the derivatives by x: at a tie as those of 
 ]
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(("text", "points", "slopes"), KINKS, ids=[row[0] for row in KINKS])
 def test_derivatives_at_kinks(text, points, slopes):
     operator = polyop.kernel(name=f"everyday::kink{next(NUMBER)}")(kernel(element(text)))
@@ -283,6 +286,7 @@ def divisors(a, b):
     return y
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("dtype", EDGES)
 def test_integers_at_the_ends_of_their_dtypes_are_numpys(dtype):
     """Of 8 bits all pairs; gcd(-128, 0), a remainder of -128 and -1, and by zero are among them."""
@@ -306,6 +310,7 @@ def signs(a, b):
     return y
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_floats_at_zeros_infinities_and_nan_are_numpys(dtype):
     values = [

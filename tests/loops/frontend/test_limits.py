@@ -99,7 +99,7 @@ WITHIN = {
 }
 
 
-@pytest.mark.slow(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITHIN)
 def test_a_kernel_at_a_limit_is_compiled_and_right(name):
     lines, factor = WITHIN[name]

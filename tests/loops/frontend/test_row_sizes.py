@@ -74,6 +74,7 @@ def in_a_batch(operator):
     return call
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize("function", [copied, reduced, segments])
 @pytest.mark.parametrize("dtype", ["float32", "int16", "complex64"])
 @pytest.mark.parametrize("wrapped", [lambda operator: operator, in_a_batch], ids=["one", "batch"])

@@ -192,6 +192,7 @@ def chained(x):
     return y
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(
     "case",
     [*[c for c in CASES if c[0] in (outer_of_slices, columns, steps_past_the_end)], (chained, (X,))],
@@ -222,7 +223,7 @@ def test_a_row_is_what_numpy_has(case, operators):
         np.testing.assert_allclose(result, expected, rtol=1e-12 if expected.dtype != np.float32 else 1e-6)
 
 
-@pytest.mark.slow(2)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("case", [c for c in CASES if c[1][0].dtype == np.float64], ids=named)
 def test_gradients_of_rows(case, operators):
     function, arrays = case

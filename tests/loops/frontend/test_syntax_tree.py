@@ -26,6 +26,7 @@ def test_nodes_that_a_debugger_puts_beside_the_fields_are_not_copied():
     assert not hasattr(copy.body[0].value.ctx, "parent")
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_copy_is_the_same_text_in_other_nodes(file):
     tree = ast.parse(file.read_text())

@@ -151,11 +151,13 @@ def test_other_dtypes(function, dtype):
     check(function, dtype)
 
 
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("function", [*SEARCHES, *OTHERS])
 def test_equal_to_the_function_run_as_python(function):
     check(function, "float32")
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("function", SEARCHES)
 def test_a_row_of_one_element(function):
     x = np.array([[2.0], [np.nan]], "float32")

@@ -184,7 +184,7 @@ def arrays(n, m, d, dtype):
     return [first.astype(dtype), random.integers(-1, 2, (m, d)).astype(dtype)]
 
 
-@pytest.mark.slow(32)
+@pytest.mark.slow(6)
 @pytest.mark.parametrize(("function", "dtype"), CASES)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_results_are_the_authors(function, dtype, size, operators, batch):

@@ -160,6 +160,7 @@ def compiled(request, batch):
     return {f: batch.bound(f, rows, {}, path, k) for k, f in enumerate(functions)}
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize("function", [*CHANGED, *KEPT])
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_values(function, sizes, compiled, batch):

@@ -328,6 +328,7 @@ def test_results_are_the_authors(function, dtype, size, operators, batch):
                 np.testing.assert_allclose(np.float64(other), np.float64(one), rtol=1e-12)
 
 
+@pytest.mark.slow(6)
 @pytest.mark.parametrize("function", ALL)
 def test_which_contractions_are_separated(function):
     program = schedule(typed(function))

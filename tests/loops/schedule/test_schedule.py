@@ -213,7 +213,7 @@ def ids(rows):
     return [f"{row[0].__name__}-{k}" for k, row in enumerate(rows)]
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow(1)
 @pytest.mark.parametrize(("function", "steps"), LEGAL, ids=ids(LEGAL))
 def test_a_step_keeps_the_values(function, steps):
     kernel, stages = typed(function), []
@@ -235,6 +235,7 @@ def compiled(batch):
     return [batch.bound(row[0], [("float32", [], "")], {}, library, k) for k, row in enumerate(LEGAL)]
 
 
+@pytest.mark.slow(8)
 @pytest.mark.parametrize("number", range(len(LEGAL)), ids=ids(LEGAL))
 def test_compiled_it_gives_what_python_gives(number, compiled, batch):
     python = polyop.kernel(LEGAL[number][0]).python
@@ -369,7 +370,7 @@ def test_explain_prints_what_was_chosen(capsys):
     assert 'polyop.Schedule().fuse("i", "i#2").fuse("j", "j#2").parallel("i").vectorize("j")' in text
 
 
-@pytest.mark.slow(34)
+@pytest.mark.slow(7)
 def test_what_was_chosen_yields_the_same_code(program):
     tensors = [(dtype, len(axes)) for dtype, axes, _ in program.rows]
     kernel = parse(program.function, tensors, program.attributes)
@@ -414,7 +415,7 @@ def test_derived_kernels_take_schedules_of_their_own():
         refused(x).sum().backward()
 
 
-@pytest.mark.slow(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["backward", "tangent", "batched", "saving"])
 def test_what_was_chosen_for_a_derived_kernel_yields_the_same_code(form, programs):
     for program in programs.PROGRAMS[::8]:

@@ -186,6 +186,7 @@ def compiled(request, batch):
     return of
 
 
+@pytest.mark.slow(18)
 @pytest.mark.parametrize("function", ALL)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_on_any_number_of_threads(function, size, compiled, batch):

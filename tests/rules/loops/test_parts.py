@@ -62,6 +62,7 @@ def test_an_eager_gradient_does_not_pass_through_the_dispatcher(op):
     torch.testing.assert_close(d_w, torch.sin(0.5 * x).sum(0))
 
 
+@pytest.mark.slow
 def test_second_derivatives(op):
     x, w = (torch.tensor(a, requires_grad=True) for a in inputs())
     assert torch.autograd.gradcheck(lambda *a: op(*a, 0.5, 3), (x, w))

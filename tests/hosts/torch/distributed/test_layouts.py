@@ -44,6 +44,7 @@ def test_slices_in_another_order_are_not_written(devices):
         added(x, x)
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("dim", [0, 1])
 def test_a_whole_gradient_beside_slices_is_cut(devices, dim):
     """Autograd gives parts whole zeros for an output that is not used; other values show what is read."""

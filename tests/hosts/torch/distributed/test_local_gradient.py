@@ -55,6 +55,7 @@ def compared(devices, function, inputs, weight, mesh, placements, derivative=fir
     return results
 
 
+@pytest.mark.slow(1)
 @pytest.mark.parametrize("shape", MESHES.values(), ids=MESHES)
 def test_layouts_of_a_product(ops, devices, shape):
     mesh = init_device_mesh("cpu", shape)

@@ -54,7 +54,7 @@ def blocks():
             )
 
 
-@pytest.mark.slow(10)
+@pytest.mark.slow(2)
 @pytest.mark.parametrize(("name", "mesh", "rows"), [*blocks()])
 def test_dtensors_give_what_plain_tensors_give(devices, name, mesh, rows):
     sample = SAMPLES[name]
