@@ -165,3 +165,9 @@ def golden(request):
 def sources():
     """The folder of C and C++ kernels that tests share."""
     return HERE / "sources"
+
+
+@pytest.fixture
+def not_warned_yet(monkeypatch):
+    """Warn of loops of ``vmap`` again, whatever tests that ran before have called."""
+    monkeypatch.setattr("polyop.call.batching._warned", set())

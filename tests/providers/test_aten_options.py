@@ -129,11 +129,6 @@ def test_the_gradient_of_a_padded_result_leaves_the_padding_out():
     assert pull(np.ones(2, np.float32))[0].tolist() == [[1, 0, 0], [0, 1, 0]]
 
 
-@pytest.fixture
-def not_warned_yet(monkeypatch):
-    monkeypatch.setattr("polyop.call.batching._warned", set())  # by tests that ran before
-
-
 def test_vmap_takes_a_size(not_warned_yet):
     with pytest.warns(Warning, match="masked_select_padded"):
         rows = jax.vmap(lambda x: aten("masked_select")(x, x > 0, size=2))(X)

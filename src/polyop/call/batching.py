@@ -52,6 +52,8 @@ def warn_of_loop(operator: Operator, host: str) -> None:
     text = f"{shown}: vmap runs one call per sample"
     if operator.name.endswith("__backward"):
         text += " of its gradient"
+    elif operator.schema.mutates:
+        text += ", as it writes an argument; one that returns a new tensor can do better"
     elif _is_recorded(operator):  # a C++ module or library, or a part of one
         text += "; give dims= where it is loaded to do better" if operator.dims is None else ""
     elif isinstance(operator.batch, Rule):

@@ -261,19 +261,21 @@ for _ in range(3):
     np.testing.assert_array_equal(jax.vmap(lambda a, b: library.muladd(a, b, 0.5), (1, None))(x, x[:, 0]),
                                   (x * x[:, :1] + 0.5).T)
     np.testing.assert_array_equal(jax.jit(jax.vmap(library.halved))(x), x / 2)
-    if sys.argv[1] == "dims":
-        np.testing.assert_array_equal(torch.vmap(square)(t), x * x + 0.5)
-        np.testing.assert_array_equal(torch.vmap(torch.vmap(square))(t.reshape(2, 2, 3)).reshape(4, 3), x * x + 0.5)
-        np.testing.assert_array_equal(torch.vmap(library.halved, 1)(t), x.T / 2)
+    np.testing.assert_array_equal(torch.vmap(square)(t), x * x + 0.5)
+    np.testing.assert_array_equal(torch.vmap(torch.vmap(square))(t.reshape(2, 2, 3)).reshape(4, 3), x * x + 0.5)
+    np.testing.assert_array_equal(torch.vmap(library.halved, 1)(t), x.T / 2)
+    compiled = torch.compile(torch.vmap(library["torchlib::shift"]), fullgraph=True, backend="aot_eager")
+    np.testing.assert_array_equal(compiled(t), x + 1)
 """
 
 
 @pytest.mark.slow
 def test_vmap_by_dims_is_one_call_and_without_them_a_loop_that_is_said_once(lib):
-    for how, loops in (("dims", 0), ("none", 2)):
+    for how, loops in (("dims", 1), ("none", 3)):  # shift has no dims= in either
         done = subprocess.run(
             [sys.executable, "-c", VMAPPED, how], capture_output=True, text=True, check=False, timeout=300
         )
         assert done.returncode == 0, done.stderr[-2000:]
         assert "performance drop" not in done.stderr
-        assert done.stderr.count("vmap runs one call per sample") == loops, done.stderr[-2000:]
+        said = "vmap runs one call per sample; give dims= where it is loaded to do better"
+        assert done.stderr.count(said) == loops, done.stderr[-2000:]

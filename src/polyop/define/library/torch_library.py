@@ -19,7 +19,7 @@ from ...core.infer import FromSpecs
 from ...core.origin import Origin
 from ...kernels.module.registrations import ENTRY
 from ...providers.aten import aten
-from ...providers.aten.registered import has_kernel, register_vmap, registers_in_torch, torch_operators
+from ...providers.aten.registered import has_kernel, registers_in_torch, torch_operators
 from ...rules.dims import DimsBatch
 from ..module.dims import read_all
 from .opened import OperatorLibrary
@@ -82,6 +82,8 @@ def _set_rules(library: OperatorLibrary, infer: Mapping[str, Any], subject: str,
 
 def _set_dims(library: OperatorLibrary, dims: Any, origin: Origin) -> None:
     """Give operators their dimensions, and ``vmap`` in one call by these, in PyTorch too."""
+    from ...providers.aten.vmapped import give_rule
+
     operators = {name: one for one in library for name in (one.schema.name, one.schema.qualified_name)}
     schemas = {name: operator.schema for name, operator in operators.items()}
     for name, one in read_all(f"{library.path.name}: dims", dims, schemas, {}, origin).items():
@@ -92,10 +94,12 @@ def _set_dims(library: OperatorLibrary, dims: Any, origin: Origin) -> None:
         if dtypes is not None or not has_kernel(bound.torch.name(), "Meta"):
             rules["infer"] = infer_from_dims(notation, bound.schema, dtypes)
         bound.update(dataclasses.replace(bound.operator, **rules))
-        register_vmap(bound)
+        give_rule(bound)
 
 
 def _open(path: Path, subject: str, origin: Origin) -> OperatorLibrary:
+    from ...providers.aten.vmapped import keep_together  # it imports PyTorch
+
     names = [name for name, schema, _ in torch_operators(path) if schema is not None]
     if not names:
         rule = "registers no operator with a schema"
@@ -103,9 +107,14 @@ def _open(path: Path, subject: str, origin: Origin) -> OperatorLibrary:
         raise LibraryError(subject, rule, where=origin, hint=hint)
     looked_up = {name: _find(name) for name in names}
     refused = {name: one for name, one in looked_up.items() if isinstance(one, UnsupportedError)}
-    return OperatorLibrary(
+    library = OperatorLibrary(
         path, {name: one for name, one in looked_up.items() if name not in refused}, refused
     )
+    keep_together(library)
+    for bound in library:
+        if bound.operator.batch is not None:
+            bound.operator.batch.advice = "; give dims= where it is loaded to do better"
+    return library
 
 
 def _find(name: str) -> BoundOperator | UnsupportedError:

@@ -29,7 +29,7 @@ def vmap(layout: Layout, overload: Any, info: Any, dims: Any, *flat: Any) -> tup
         count = None if schema.returns_list else len(schema.fresh)
         outputs, axes = batching.rule_outputs(layout.bound.operator, answer, count, info.batch_size)
         return _packed(layout, outputs, axes)
-    return _loop(layout, overload, info.batch_size, dims, flat)
+    return _packed(layout, *_loop(layout, overload, info.batch_size, dims, flat))
 
 
 def _outputs(layout: Layout, overload: Any, arguments: Any) -> tuple[Any, ...]:
@@ -44,12 +44,13 @@ def _packed(layout: Layout, outputs: list[Any], dims: list[Any]) -> tuple[Any, A
 
 
 def register_rule(bound: BoundOperator, overload: Any, library: Any, name: str) -> None:
-    """Register the rule of an operator that writes in place, a loop, or of PyTorch's operator with ``dims=``.
+    """Register the rule of an operator that writes in place, or of another package's: ``dims=``, or a loop.
 
     ``torch.library.register_vmap`` refuses tensors that are passed by keyword, as ``out=``: its helper looks
     for batches among positional arguments. Here all arguments are bound to their positions first.
     """
     layout = Layout(bound)
+    written = _written(bound, overload)
 
     @untraced
     def rule(info: Any, dims: Any, *arguments: Any) -> tuple[Any, Any]:
@@ -68,7 +69,10 @@ def register_rule(bound: BoundOperator, overload: Any, library: Any, name: str) 
             else:
                 flat_dims.append(dim)
         results, where = _loop(layout, overload, info.batch_size, flat_dims, layout.flatten(arguments))
-        return (list(results), list(where)) if bound.schema.returns_list else (results, where)
+        for number, position in written.items():
+            among = slice(number, number + bool(info.batch_size))  # without samples it is not there yet
+            results[among], where[among] = [arguments[position]], [dims[position]]
+        return (results, where) if bound.schema.returns_list else _packed(layout, results, where)
 
     def unbatched(*arguments: Any) -> Any:
         positional, keywords = bound.schema.split(arguments)
@@ -86,6 +90,14 @@ def register_rule(bound: BoundOperator, overload: Any, library: Any, name: str) 
     library.impl(name, batched, "FuncTorchBatched", with_keyset=True)
 
 
+def _written(bound: BoundOperator, overload: Any) -> dict[int, int]:
+    """Return which results of PyTorch's operator are an argument that it writes: the argument's position."""
+    schema = bound.schema
+    if len(overload._schema.returns) != len(schema.returns):
+        return {}  # polyop's own: it returns the new tensors alone
+    return {i: schema.alias_of(i) for i in range(len(schema.returns)) if i not in schema.fresh}
+
+
 def _by_dims(bound: BoundOperator, call: Any, dims: Any, arguments: Any) -> Any:
     """Return what the rule of ``dims=`` answers, ``NotImplemented`` without one."""
     rule = bound.operator.batch
@@ -95,7 +107,10 @@ def _by_dims(bound: BoundOperator, call: Any, dims: Any, arguments: Any) -> Any:
     return rule(dims, arguments, run)
 
 
-def _loop(layout: Layout, overload: Any, size: int, dims: Any, flat: Any) -> tuple[Any, Any]:
+def _loop(
+    layout: Layout, overload: Any, size: int, dims: Any, flat: Any
+) -> tuple[list[Any], list[int | None]]:
+    """Return (outputs, the batch dimension of each), by a call for each sample."""
     batching.warn_of_loop(layout.bound.operator, "torch")
     batched = [isinstance(d, int) and isinstance(x, torch.Tensor) for x, d in zip(flat, dims, strict=True)]
     moved = [x.movedim(d, 0) if b else x for x, d, b in zip(flat, dims, batched, strict=True)]
@@ -107,8 +122,13 @@ def _loop(layout: Layout, overload: Any, size: int, dims: Any, flat: Any) -> tup
     if not samples:
         stacked = _no_samples(layout, moved, batched)
     else:
-        stacked = tuple(torch.stack(one) for one in zip(*samples, strict=True))
-    return _packed(layout, list(stacked), [0] * len(stacked))
+        stacked = tuple(_stacked(one) for one in zip(*samples, strict=True))
+    return list(stacked), [None if one is None else 0 for one in stacked]
+
+
+def _stacked(parts: tuple[Any, ...]) -> Any:
+    """Return one output of all samples; None if PyTorch's operator leaves it undefined."""
+    return None if all(part is None for part in parts) else torch.stack(parts)
 
 
 def _samples(layout: Layout, flat: Any, dims: Any) -> tuple[Any, ...]:

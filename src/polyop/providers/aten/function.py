@@ -27,6 +27,7 @@ class TorchFunction:
     ``result_kinds``: of an operator with other results, the kind of each of PyTorch's; values are left out.
     ``differentiates``: it calls ``torch.autograd``. ``shapes_by_a_run``: the shapes of its
     results follow from those of its arguments, but its kernel for tensors without data does not tell them.
+    ``registered``: the name of the operator that it calls, if another package registered that in PyTorch.
     """
 
     schema: Schema
@@ -35,6 +36,7 @@ class TorchFunction:
     result_kinds: tuple[str, ...] = ()
     differentiates: bool = False
     shapes_by_a_run: bool = False
+    registered: str = ""
 
     def draws(self, arguments: Sequence[Any]) -> bool:
         """Whether a call draws random numbers: PyTorch marks the operator, and no argument turns that off."""

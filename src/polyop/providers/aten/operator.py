@@ -68,6 +68,7 @@ def find(name: Any, batch: Any = None, infer: Any = None) -> BoundOperator:
             raise ArgumentTypeError(qualified(overload), rule, repr(batch))
         if callable(batch):
             check_takes("batch", batch, ("in_dims", "inputs"), signature(overload._schema).schema, caller())
+        find(overload)  # the one with the name, whose rule torch.vmap has
         return AtenOperator(overload, ElementwiseBatch() if batch == "elementwise" else batch, infer)
     with locks.define:
         operator: BoundOperator | None = registry.named(qualified(overload))
@@ -91,8 +92,14 @@ class AtenOperator(TorchOperator):
         parsed = signature(overload._schema)
         seeded = torch.Tag.nondeterministic_seeded in overload.tags
         by_a_run = (parsed.schema.namespace, parsed.schema.name) in _SHAPES_BY_A_RUN
+        name = parsed.schema.qualified_name
         function = TorchFunction(
-            parsed.schema, overload, seeded, parsed.result_kinds, shapes_by_a_run=by_a_run
+            parsed.schema,
+            overload,
+            seeded,
+            parsed.result_kinds,
+            shapes_by_a_run=by_a_run,
+            registered="" if parsed.schema.namespace == "aten" else name,
         )
         self.overload = overload
         self._argument_names = {argument.name for argument in parsed.schema.arguments}
@@ -104,9 +111,10 @@ class AtenOperator(TorchOperator):
         rule = FromMeta(function) if infer is None else FromSpecs(infer, parsed.schema)
         super().__init__(function, rule, parsed.repeats, doc, batch, register=infer is None)
         if isinstance(self.operator.batch, Batched):
-            self.operator.batch.advice = (
-                f'; polyop.aten("{self._full_name}", batch=...) takes a rule of yours'
-            )
+            advice = f'polyop.aten("{self._full_name}", batch=...) takes a rule of yours'
+            if function.registered:  # and torch.vmap then calls it for each sample
+                advice = f'torch.library.register_vmap("{self._full_name}", rule) does better'
+            self.operator.batch.advice = f"; {advice}"
         self._functionals = Functionals(function, self._functional_operator)
         # made now, so that a process that loads an exported program has it
         self._functionals.operator((True,) * len(parsed.schema.arguments))

@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from ...binary.allowed import check_allowed
 from ...binary.elf import LibraryFile, all_names
@@ -18,8 +17,6 @@ from ...binary.file_kind import subject_of
 from ...core.errors import HostError, LibraryError
 from ...kernels.module.registrations import KEYS
 
-_batched: dict[str, Any] = {}
-"""What holds the registration of the rule of ``dims=``, by the operator's name."""
 _REGISTERS = re.compile(
     r"_ZN\w*5torch(7Library|6detail16TorchLibrary)|_ZN3c1017RegisterOperators|aoti_torch_library_|torch_library_"
 )
@@ -153,17 +150,3 @@ def has_kernel(name: str, key: str) -> bool:
     import torch
 
     return bool(torch._C._dispatch_has_kernel_for_dispatch_key(name, key))
-
-
-def register_vmap(bound: Any) -> None:
-    """Register the rule of an operator's ``dims=`` in PyTorch, unless it has a batching rule there."""
-    import torch
-
-    from ...hosts.torch.batch import register_rule
-
-    overload = bound.torch
-    name = overload.name()
-    if name in _batched or has_kernel(name, "FuncTorchBatched"):
-        return
-    _batched[name] = torch.library.Library(overload.namespace, "IMPL")
-    register_rule(bound, overload, _batched[name], name.partition("::")[2])

@@ -27,6 +27,7 @@ from .gradient import check_draws, record
 from .kernel import AtenKernel, keep_results
 from .overloads import as_array, constant, numbers_for_tensors
 from .results import python_values, regroup, values_of
+from .vmapped import in_vmap
 
 
 class TorchOperator(OnDataOperator):
@@ -142,6 +143,8 @@ class TorchOperator(OnDataOperator):
         return regroup(result_kinds, outputs, values)
 
     def _on_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.function.registered:
+            in_vmap(self.function.registered)
         if self._special:
             kinds = self._special
             args = tuple(special(kinds[i], v) if i in kinds else v for i, v in enumerate(args))
