@@ -5,7 +5,8 @@
 
 namespace {
 at::Tensor call(const char* name, const at::Tensor& x) {
-  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<at::Tensor(const at::Tensor&)>().call(x);
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<at::Tensor(const at::Tensor&)>().call(
+      x);
 }
 
 struct Cubed : torch::autograd::Function<Cubed> {

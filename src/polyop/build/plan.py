@@ -36,6 +36,9 @@ _ASCEND_SOURCE = (
 _MODULE = "PYBIND11_MODULE"
 """Found in the source of Python's functions; in a project for Ascend, npu/module.h is included first."""
 
+_RELEASES_LOCK = r"\bgil_scoped_release\b|\bPyEval_SaveThread\b|\bPy_(?:BEGIN_ALLOW|UNBLOCK)_THREADS\b"
+"""Found in sources that release Python's lock."""
+
 
 class Unit(NamedTuple):
     """One source, its compiler and its flags; ``headers`` are the flags that say where headers are.
@@ -52,6 +55,11 @@ class Unit(NamedTuple):
     search: tuple[str, ...]
     tier: Tier | None
     folder: str
+
+    @property
+    def may_release_lock(self) -> bool:
+        """Whether it may release Python's lock, which the thread that calls it need not hold."""
+        return _may_release_lock(self.source, self.tier)
 
     @property
     def request(self) -> list[Any]:
@@ -123,6 +131,8 @@ def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier:
     main = "cuda" if "cuda" in languages else "c++" if "c++" in languages or torch else "c"
     linker = next((u.compiler for u in units if u.source.language == main), None) or compilers.find(main)
     flags = [*options.flags, *options.link_flags, "-lm"]
+    if any(unit.may_release_lock for unit in units):
+        flags.append("-Wl,--wrap=PyEval_SaveThread,--wrap=PyEval_RestoreThread")  # python_unlocked.h has them
     if torch is not None:
         python = any(unit.tier.python for unit in units if unit.tier)
         flags += torch.link_flags(python=python, cuda=main == "cuda", run_path=options.run_path)
@@ -178,6 +188,8 @@ def _unit(
             header_flags += ["-include", f"{headers}/polyop/pytorch_npu_helper.hpp"]
         if ascend and _MODULE in source.text:
             header_flags += ["-include", f"{headers}/polyop/npu/module.h"]
+    if _may_release_lock(source, tier):
+        header_flags += ["-include", f"{headers}/polyop/python_unlocked.h"]
     if source.language == "cuda":
         from . import cuda
 
@@ -186,6 +198,10 @@ def _unit(
         flags += [*(["-G"] if options.debug else []), *(["--expt-relaxed-constexpr"] if uses_torch else [])]
     folder = os.getcwd() if given or options.debug else ""
     return Unit(source, compiler, tuple(flags), tuple(header_flags), tuple(search), tier, folder)
+
+
+def _may_release_lock(source: Source, tier: Tier | None) -> bool:
+    return (tier is not None and tier.python) or has(_RELEASES_LOCK, source.text)
 
 
 def _tier(source: Source, tier: Tier | None) -> Tier:
