@@ -14,7 +14,7 @@ from .. import _core
 from ..core import late, locks
 from ..core.arguments import bind, check_kinds
 from ..core.dtypes import DTYPES, dtype
-from ..core.errors import ArgumentTypeError, ArgumentValueError, KernelError, UnsupportedError
+from ..core.errors import ArgumentTypeError, KernelError, UnsupportedError
 from ..core.origin import Origin, calling_frame, place
 from ..core.schema import MISSING, Schema
 from ..core.signature import signature_of
@@ -29,7 +29,7 @@ from .operator import Operator
 from .own_code import function_of
 from .pickled import reference
 from .prepare import Prepared, normalise, prepare
-from .rule import Rule
+from .rule import Rule, output_gradients
 
 PLAIN, TUPLE, LIST = 0, 1, 2  # how the native core returns outputs (Pack in csrc/gather.h)
 
@@ -224,11 +224,9 @@ class BoundOperator(_core.Call, metaclass=_Definition):
         single = len(outputs) == 1 and not operator.returns_tuple and not listed
 
         def pull(grads: Any) -> tuple[Any, ...]:
-            output_grads = (grads,) if single else tuple(grads)
-            if len(output_grads) != len(outputs):
-                rule = f"vjp needs {len(outputs)} output gradients"
-                raise ArgumentValueError(self.name, rule, str(len(output_grads)))
-            result: tuple[Any, ...] = pullback(output_grads)
+            result: tuple[Any, ...] = pullback(
+                output_gradients(operator, outputs, (grads,) if single else tuple(grads))
+            )
             return result
 
         return (outputs[0] if single else outputs), pull

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ..core.errors import GradientError
+from ..core.errors import ArgumentValueError, GradientError
 from ..core.origin import of_function
 from .operator import Operator
 from .uses import Uses
@@ -207,6 +207,37 @@ def check_real(operator: Operator, name: str, grad: Any, value: Any) -> None:
     hint = f"return the real part: a change of {name} along the imaginary axis does not exist"
     subject, where = f"{operator.name}: gradient of {name}", of_function(operator.gradient)
     raise GradientError(subject, rule, str(of), where=where, hint=hint)
+
+
+def output_gradients(operator: Operator, outputs: Sequence[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the gradients of outputs as a rule takes them: each None, or a tensor of the output's dtype.
+
+    A kernel reads them by the output's shape. Raises ``GradientError`` for another shape, for what is no
+    tensor, and for complex numbers of a real output, and ``ArgumentValueError`` for another number of them.
+    """
+    if len(grads) != len(outputs):
+        rule = f"vjp needs {len(outputs)} output gradients"
+        raise ArgumentValueError(operator.name, rule, str(len(grads)))
+    rows = enumerate(zip(outputs, grads, strict=True))
+    return tuple(_output_gradient(operator, number, *row) for number, row in rows)
+
+
+def _output_gradient(operator: Operator, number: int, output: Any, grad: Any) -> Any:
+    to = str(output.dtype).lower()
+    if grad is None or isinstance(grad, (int, float, complex)) or not ("float" in to or "complex" in to):
+        return grad
+    subject = f"{operator.name}: gradient of output {number}"
+    shape = getattr(grad, "shape", None)
+    if shape is None:
+        raise GradientError(subject, "must be a tensor or None", type(grad).__name__, where=operator.origin)
+    if tuple(shape) != tuple(output.shape):
+        rule = f"must have the output's shape {tuple(output.shape)}"
+        raise GradientError(subject, rule, tuple(shape), where=operator.origin)
+    if str(grad.dtype).lower() == to:
+        return grad
+    if "complex" in str(grad.dtype).lower() and "complex" not in to:
+        raise GradientError(subject, "must be real, as the output is", grad.dtype, where=operator.origin)
+    return grad.astype(output.dtype) if hasattr(grad, "astype") else grad.to(output.dtype)
 
 
 def check_gradients(operator: Operator, arguments: Sequence[Any], grads: Sequence[Any]) -> None:
