@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.derived_names import in_words
 from ..core.errors import FallbackWarning, GradientError
 from ..core.origin import of_function
 from .operator import Operator
@@ -45,22 +46,26 @@ _warned: set[tuple[str, str]] = set()
 
 def warn_of_loop(operator: Operator, host: str) -> None:
     """Warn that ``vmap`` calls an operator for each sample, and say what does better; once in a host."""
-    if (host, operator.name) in _warned:
+    shown = in_words(operator.name)
+    if (host, shown) in _warned:
         return
-    _warned.add((host, operator.name))
-    shown = operator.name.removesuffix("__saving").removesuffix("__backward")
-    text = f"{shown}: vmap runs one call per sample"
-    if operator.name.endswith("__backward"):
-        text += " of its gradient"
-    elif operator.schema.mutates:
-        text += ", as it writes an argument; one that returns a new tensor can do better"
-    elif _is_recorded(operator):  # a C++ module or library, or a part of one
-        text += "; give dims= where it is loaded to do better" if operator.dims is None else ""
-    elif isinstance(operator.batch, Rule):
-        text += operator.batch.advice
-    elif operator.schema.namespace != CUSTOM and not operator.part_of:  # Custom has no such parameter
-        text += "; give batch= ('elementwise' or a rule) to do better"
+    _warned.add((host, shown))
+    text = f"{shown}: vmap runs one call per sample{_way_out(operator)}"
     warnings.warn(text, FallbackWarning, stacklevel=3)
+
+
+def _way_out(operator: Operator) -> str:
+    if operator.schema.mutates:
+        return ", as it writes an argument; one that returns a new tensor can do better"
+    if operator.name.endswith("__backward"):
+        return ""
+    if _is_recorded(operator):  # a C++ module or library, or a part of one
+        return "; give dims= where it is loaded to do better" if operator.dims is None else ""
+    if isinstance(operator.batch, Rule):
+        return operator.batch.advice
+    if operator.schema.namespace != CUSTOM and not operator.part_of:  # Custom has no such parameter
+        return "; give batch= ('elementwise' or a rule) to do better"
+    return ""
 
 
 def _is_recorded(operator: Operator) -> bool:

@@ -12,7 +12,9 @@ demo::f: argument x: must be a tensor, but got int
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
+
+from .derived_names import in_words
 
 Error = TypeVar("Error", bound="PolyopError")
 
@@ -26,6 +28,9 @@ def adapt_with(adapt: Callable[[PolyopError], None]) -> None:
 
 class PolyopError(Exception):
     """The base class of all errors that polyop raises."""
+
+    in_words: ClassVar[bool] = True
+    """Whether the message has words in place of names that polyop has derived."""
 
     def __init__(
         self,
@@ -48,7 +53,7 @@ class PolyopError(Exception):
             text += f"\n  defined at {where}"
         if hint:
             text += f"\n  {hint}"
-        super().__init__(printable(text))
+        super().__init__(printable(in_words(text) if self.in_words else text))
         self.subject, self.rule, self.hint = str(subject), rule, hint  # texts: errors are pickled
         self.seen = None if seen is None else str(seen)
         for adapt in _adapters:
@@ -108,6 +113,8 @@ class ArgumentValueError(PolyopError, ValueError):
 class SchemaError(PolyopError, ValueError):
     """A schema that cannot be parsed, or that breaks a rule."""
 
+    in_words = False  # it is about names
+
 
 class InformationError(PolyopError, ValueError):
     """Operator information that contradicts itself, the function, or an earlier registration."""
@@ -123,6 +130,8 @@ class LibraryError(PolyopError, RuntimeError):
 
 class BuildError(PolyopError, RuntimeError):
     """A compiler that is missing, or that failed; the text includes its message."""
+
+    in_words = False
 
 
 class CacheError(PolyopError, RuntimeError):
@@ -159,3 +168,7 @@ class UninitialisedWarning(UserWarning):
 
 class FallbackWarning(UserWarning):
     """polyop falls back to slower code. Each reason is warned about once, and shown by ``explain``."""
+
+    def __init__(self, text: object = "") -> None:
+        """Take the text, with words in place of names that polyop has derived."""
+        super().__init__(in_words(str(text)))

@@ -241,9 +241,8 @@ def test_the_warning_says_what_does_better(host):
         FallbackWarning, match="running_product: vmap runs one call per sample; give dims= where it"
     ):
         vmap(with_dims.running_product, (0,))(xp.ones((2, 3)))
-    with pytest.warns(FallbackWarning, match="square: vmap runs one call per sample") as warned:
+    with pytest.warns(FallbackWarning, match="the gradient of .*square: vmap runs one call per sample$"):
         vmap(transforms.grad(lambda x: with_dims.square(x).sum()), (0,))(xp.ones((2, 3)))
-    assert str(warned.list[-1].message).endswith("one call per sample of its gradient")
 
 
 # -- sizes that are symbols

@@ -387,7 +387,7 @@ def _pull_operator(operator: Operator, pull: Any) -> BoundOperator:
     name = registry.unique(operator.schema.namespace, f"{operator.schema.name}_pulled")
     text = "(Tensor[] inputs, Tensor[] outputs, Tensor[] grads) -> Tensor[]"
     pull_operator = Operator(
-        schema=parse(f"{operator.schema.namespace}::{name}{text}"),
+        schema=parse(f"{operator.schema.namespace}::{name}{text}").derived_from(operator.schema, "backward"),
         infer=_LikeInputs(),
         kernels=(TensorKernel(pull, f"the gradient of {operator.name}"),),
         part_of=operator.part_of or operator.name,

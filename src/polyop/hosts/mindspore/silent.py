@@ -30,7 +30,7 @@ def with_a_result(bound: Any, arguments: tuple[Any, ...]) -> tuple[BoundOperator
 
     name = registry.unique(namespace, f"{operator.schema.name}_done")
     done = Operator(
-        schema=parse(f"{namespace}::{name}(Tensor[] inputs) -> Tensor"),
+        schema=parse(f"{namespace}::{name}(Tensor[] inputs) -> Tensor").derived_from(bound.schema, "silent"),
         infer=ShapeAndDtype((), "int32", 1, operator.name),
         kernels=(TensorKernel(run, f"a call of {operator.name}"),),
         part_of=operator.part_of or operator.name,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from ...core.derived_names import derived_name
 from ...core.errors import GradientError
 from ...core.spec import Spec
 from ...core.spec_key import SpecKey
@@ -88,7 +89,7 @@ class DerivedKernel(LoopKernel):
     @property
     def name(self) -> str:
         """The function's name and the suffix."""
-        return f"{self.base.name}__{self.SUFFIX}"
+        return derived_name(f"{self.base.name}__{self.SUFFIX}", self.SUFFIX, self.base.name)
 
     @property
     def tensors(self) -> int:

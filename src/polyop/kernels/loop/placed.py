@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...core.derived_names import derived_name
 from ...core.errors import ArgumentValueError
 from ...loops.ir.grammar import Kernel
 from .derived import DerivedKernel, own_attribute
@@ -42,19 +43,20 @@ class PlacedKernel(DerivedKernel):
         from ...loops.dims.placed import placed_kernel
 
         kernel, rows = self.base.slicings_of_call(inputs, attributes)
-        name = attributes[self.key_attribute]
-        row = next((row for row in rows if row.dimension.name == name and row.kind != "whole"), None)
+        cut_along = attributes[self.key_attribute]
+        row = next((row for row in rows if row.dimension.name == cut_along and row.kind != "whole"), None)
         if row is None:
             cut = ", ".join(row.dimension.name for row in rows if row.kind != "whole") or "none"
             rule = f"can be cut into slices along {cut}"
-            raise ArgumentValueError(str(self), rule, name, where=self.base.where)
+            raise ArgumentValueError(str(self), rule, cut_along, where=self.base.where)
 
         def make() -> Kernel:
             known = self.base.known_sizes(inputs, attributes)
             placed, _ = placed_kernel(kernel, row, known, self.place)
-            return replace(placed, name=f"{kernel.name}__{self.SUFFIX}", derived=True)
+            name = derived_name(f"{kernel.name}__{self.SUFFIX}", self.SUFFIX, kernel.name)
+            return replace(placed, name=name, derived=True)
 
-        return self.derived((id(kernel), name), make)
+        return self.derived((id(kernel), cut_along), make)
 
     def _numbers(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         return super()._numbers(attributes) | {name: attributes[name] for name in self.place}

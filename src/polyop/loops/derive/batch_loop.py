@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ...core.derived_names import derived_name
 from ..ir.grammar import (
     INT,
     Assign,
@@ -75,7 +76,7 @@ def _batched(kernel: Kernel, axes: Sequence[int | None]) -> Kernel:
     }
     batched = replace(
         kernel,
-        name=f"{kernel.name}__batched",
+        name=derived_name(f"{kernel.name}__batched", "batched", kernel.name),
         buffers=_buffers(kernel.buffers, shapes, places, size),
         body=(For(sample.name, Const(0, INT), size, body, line),),
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ...core.derived_names import derived_name
 from ..ir.derivatives import number
 from ..ir.grammar import (
     BOOL,
@@ -72,7 +73,7 @@ class _Tangent:
         parameters = (*self.tensors, *self.input_tangents.values(), *self.kernel.attributes)
         return replace(
             self.kernel,
-            name=f"{self.kernel.name}__tangent",
+            name=derived_name(f"{self.kernel.name}__tangent", "tangent", self.kernel.name),
             parameters=parameters,
             buffers=self._buffers(),
             outputs=outputs,

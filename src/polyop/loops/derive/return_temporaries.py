@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ...core.derived_names import derived_name
 from ..analysis.ranges import extreme, length
 from ..analysis.tree import Loop
 from ..ir.grammar import INT, Assign, Buffer, Const, Expr, For, Kernel, Load, Stmt, Store, Var
@@ -43,7 +44,7 @@ def return_temporaries(derivation: Derivation) -> Derivation:
             saved.append(name)
     if not saved:
         return derivation
-    name = f"{kernel.name}__saving"
+    name = derived_name(f"{kernel.name}__saving", "saving", kernel.name)
     kernel = replace(kernel, name=name, outputs=(*kernel.outputs, *saved), derived=True)
     return derivation.with_(kernel=kernel, owners={}, saved=tuple(saved))
 

@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from ...core.derived_names import derived_name
 from ..analysis.cost import HEAVY
 from ..analysis.strides import depends
 from ..analysis.tree import Branch, Loop, Node, StatementNode
@@ -366,7 +367,7 @@ class _Sweep:
         outputs, last = self._results(buffers, tensors)
         return replace(
             self.kernel,
-            name=f"{self.kernel.name}__backward",
+            name=derived_name(f"{self.kernel.name}__backward", "backward", self.kernel.name),
             parameters=parameters,
             buffers=buffers,
             outputs=outputs,

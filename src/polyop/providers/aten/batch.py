@@ -42,9 +42,10 @@ def batched(one: TorchFunction, dims: Dims) -> TorchFunction:
 
 def _schema(schema: Schema) -> Schema:
     namespace = derived_namespace(schema)
-    return dataclasses.replace(
+    whole = dataclasses.replace(
         schema,
         namespace=namespace,
         name=registry.unique(namespace, f"{schema.name}_batched"),
         arguments=tuple(dataclasses.replace(argument, default=MISSING) for argument in schema.arguments),
     )
+    return whole.derived_from(schema, "batched")

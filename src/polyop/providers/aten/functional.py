@@ -115,12 +115,13 @@ def _schema(first: TorchFunction, last: int) -> Schema:
     unused = dataclasses.replace(schema, namespace=namespace, name=name)
     if registry.known(unused.qualified_name) is not None:
         name = registry.unique(namespace, name)
-    return dataclasses.replace(
+    without_writes = dataclasses.replace(
         unused,
         name=name,
         arguments=tuple(_read(argument) for argument in schema.arguments),
         returns=returns,
     )
+    return without_writes.derived_from(schema, "functional")
 
 
 def _read(argument: Argument) -> Argument:

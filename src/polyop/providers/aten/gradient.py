@@ -206,7 +206,7 @@ def backward_schema(schema: Schema) -> Schema:
     inputs = schema.tensor_arguments
     tensor = Return(Type("Tensor"))
     listed = any(argument.type.is_list for argument in inputs)
-    return Schema(
+    backward = Schema(
         namespace,
         registry.unique(namespace, f"{schema.name}_backward_of"),
         (
@@ -217,6 +217,7 @@ def backward_schema(schema: Schema) -> Schema:
         (Return(Type("Tensor", ("[]",))),) if listed else (tensor,) * len(inputs),
         schema.overload,
     )
+    return backward.derived_from(schema, "backward")
 
 
 def _free(name: str, used: set[str]) -> str:

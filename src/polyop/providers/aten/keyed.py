@@ -156,9 +156,10 @@ def _device(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
 def _schema(schema: Schema, generator: int | None) -> Schema:
     namespace = derived_namespace(schema)
     others = [argument for place, argument in enumerate(schema.arguments) if place != generator]
-    return dataclasses.replace(
+    with_key = dataclasses.replace(
         schema,
         namespace=namespace,
         name=registry.unique(namespace, f"{schema.name}_keyed"),
         arguments=(Argument("key", Type("Tensor")), *others),
     )
+    return with_key.derived_from(schema, "keyed")

@@ -127,7 +127,8 @@ def _known(size: Any) -> int | None:
 
 def _schema(schema: Schema) -> Schema:
     namespace = derived_namespace(schema)
-    return padded_schema(schema, namespace, registry.unique(namespace, f"{schema.name}_padded"))
+    padded = padded_schema(schema, namespace, registry.unique(namespace, f"{schema.name}_padded"))
+    return padded.derived_from(schema, "padded")
 
 
 def _no_size(schema: Schema) -> UnsupportedError:

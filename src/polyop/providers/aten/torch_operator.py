@@ -116,7 +116,8 @@ class TorchOperator(OnDataOperator):
             if self._traceable is None:
                 schema = self.schema
                 name = registry.unique(schema.namespace, f"{schema.name}_traceable")
-                function = dataclasses.replace(self.function, schema=dataclasses.replace(schema, name=name))
+                renamed = dataclasses.replace(schema, name=name).derived_from(schema, "traceable")
+                function = dataclasses.replace(self.function, schema=renamed)
                 doc = f"{schema.qualified_name}, for torch.compile."
                 self._traceable = derived_operator(function, doc, self.operator.infer)
             return self._traceable

@@ -47,6 +47,7 @@ def make_part(
     arguments += attributes
     arguments += [dataclasses.replace(a, keyword_only=False) for _, a in schema.attributes()]
     part_schema = Schema(schema.namespace, f"{schema.name}__{suffix}", tuple(arguments), (_NEW,) * results)
+    part_schema = part_schema.derived_from(schema, suffix)
     return _bound(operator, part_schema, kernels, results, complete, gradient)
 
 
@@ -88,6 +89,7 @@ def make_saving(
     """Return the operator that returns the outputs of another and then further ones, ``results`` in all."""
     schema = operator.schema
     saving_schema = dataclasses.replace(schema, name=f"{schema.name}__{suffix}", returns=(_NEW,) * results)
+    saving_schema = saving_schema.derived_from(schema, suffix)
     return _bound(operator, saving_schema, kernels, results, complete)
 
 

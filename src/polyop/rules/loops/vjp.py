@@ -16,11 +16,11 @@ from typing import Any, Literal, NamedTuple, cast
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
 from ...call.uses import Uses
-from ...core.errors import GradientError, PolyopError
+from ...core.errors import GradientError, PolyopError, about
 from ...core.locks import cached_property
 from ...core.spec_key import SpecKey
 from ...kernels.loop.derived import BackwardKernel
-from .parts import all_attributes, joined, specs
+from .parts import all_attributes, joined, spec
 from .saving import Savings
 
 Flags = tuple[bool, ...]
@@ -189,8 +189,14 @@ class LoopVJP:
             plan = self._plans[key] = self._make_plan(grads, needs_gradient)
         return plan
 
+    def _spec_of_gradient(self, number: int, grad: Any) -> Any:
+        try:
+            return spec(grad)
+        except PolyopError as problem:
+            raise about(f"{self.schema.qualified_name}: gradient of output {number}", problem) from None
+
     def _make_plan(self, grads: Sequence[Any], needs_gradient: Flags) -> BackwardPlan | None:
-        grad_specs = specs(grads)
+        grad_specs = [self._spec_of_gradient(number, grad) for number, grad in enumerate(grads)]
         kernel = self.kernel
         rows = zip(
             grad_specs, kernel.differentiable_outputs(self.input_specs, self.kernel_attributes), strict=True

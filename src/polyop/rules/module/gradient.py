@@ -43,7 +43,7 @@ def make_saving(bound: Any, backward: BoundOperator) -> BoundOperator:
     flags = Argument("polyop_wanted", Type("bool", ("[]",)), keyword_only=True)
     saving_schema = dataclasses.replace(
         schema, name=f"{schema.name}__saving", arguments=(*schema.arguments, flags), returns=(_LIST,)
-    )
+    ).derived_from(schema, "saving")
 
     def save(*arguments: Any) -> tuple[Any, ...]:
         *inputs, flags = arguments
@@ -87,7 +87,9 @@ def make_backward(bound: Any) -> BoundOperator:
 
     return BoundOperator(
         Operator(
-            schema=parse(f"{schema.namespace}::{schema.name}__backward{signature}"),
+            schema=parse(f"{schema.namespace}::{schema.name}__backward{signature}").derived_from(
+                schema, "backward"
+            ),
             infer=BackwardInfer(),
             kernels=(TensorKernel(backward, f"{kernel}, Backward"),),
             gradient=SecondRule(bound.name, kernel),
