@@ -150,14 +150,14 @@ def _node_name(output: Any) -> str:
 
 def _pairs(name: str, outputs: list[Any], grads: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     if len(grads) != len(outputs):
-        raise ArgumentValueError(name, f"needs {len(outputs)} output gradients", f"{len(grads)}")
+        raise ArgumentValueError(name, f"vjp needs {len(outputs)} output gradients", f"{len(grads)}")
     ends, end_grads = [], []
     for number, (output, grad) in enumerate(zip(outputs, grads, strict=True)):
         if output is None or grad is None or not output.requires_grad:
             continue  # integers, such as the indices of max, have no gradient
         if grad.shape != output.shape:
             rule = f"must have the output's shape {tuple(output.shape)}"
-            raise ArgumentValueError(f"{name}: gradient of output {number}", rule, tuple(grad.shape))
+            raise GradientError(f"{name}: gradient of output {number}", rule, tuple(grad.shape))
         ends.append(output)
         end_grads.append(grad.to(output.dtype))
     return ends, end_grads
