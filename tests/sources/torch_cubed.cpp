@@ -1,4 +1,4 @@
-// An operator whose gradient, in C++, calls another operator of the library.
+// An operator whose gradient, in C++, calls another operator of the library, and two without a gradient.
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
@@ -25,11 +25,13 @@ struct Cubed : torch::autograd::Function<Cubed> {
 TORCH_LIBRARY(torchlib_cubed, m) {
   m.def("cubed(Tensor x) -> Tensor");
   m.def("slope(Tensor x) -> Tensor");
+  m.def("muladd(Tensor a, Tensor b, float c) -> Tensor");
 }
 
 TORCH_LIBRARY_IMPL(torchlib_cubed, CPU, m) {
   m.impl("cubed", [](const at::Tensor& x) { return x * x * x; });
   m.impl("slope", [](const at::Tensor& x) { return 3 * x * x; });
+  m.impl("muladd", [](const at::Tensor& a, const at::Tensor& b, double c) { return a * b + c; });
 }
 
 TORCH_LIBRARY_IMPL(torchlib_cubed, Autograd, m) {
@@ -39,4 +41,5 @@ TORCH_LIBRARY_IMPL(torchlib_cubed, Autograd, m) {
 TORCH_LIBRARY_IMPL(torchlib_cubed, Meta, m) {
   m.impl("cubed", [](const at::Tensor& x) { return at::empty_like(x); });
   m.impl("slope", [](const at::Tensor& x) { return at::empty_like(x); });
+  m.impl("muladd", [](const at::Tensor& a, const at::Tensor&, double) { return at::empty_like(a); });
 }

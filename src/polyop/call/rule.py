@@ -223,7 +223,7 @@ def output_gradients(operator: Operator, outputs: Sequence[Any], grads: Sequence
 
 
 def _output_gradient(operator: Operator, number: int, output: Any, grad: Any) -> Any:
-    to = str(output.dtype).lower()
+    to = str(getattr(output, "dtype", "")).lower()
     if grad is None or isinstance(grad, (int, float, complex)) or not ("float" in to or "complex" in to):
         return grad
     subject = f"{operator.name}: gradient of output {number}"

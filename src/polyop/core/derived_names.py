@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import re
+from typing import Protocol, TypeVar
 
 _WORDS = {
     "backward": "the gradient of {}",
@@ -28,6 +29,23 @@ def derived_name(name: str, kind: str, owner: str) -> str:
     """
     _owners[name] = kind, owner
     return name
+
+
+class Named(Protocol):
+    """A schema."""
+
+    @property
+    def qualified_name(self) -> str:
+        """The name of its operator."""
+
+
+Schema = TypeVar("Schema", bound=Named)
+
+
+def derived_from(owner: Named, kind: str, schema: Schema) -> Schema:
+    """Note that polyop derives the operator of ``schema`` from that of ``owner``; return ``schema``."""
+    derived_name(schema.qualified_name, kind, owner.qualified_name)
+    return schema
 
 
 def in_words(text: str) -> str:

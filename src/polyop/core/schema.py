@@ -27,7 +27,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .derived_names import derived_name
 from .locks import cached_property
 
 BASES: Final = frozenset({
@@ -140,11 +139,6 @@ class Schema:
         """``namespace::name[.overload]``, or ``name[.overload]`` without a namespace."""
         name = f"{self.name}.{self.overload}" if self.overload else self.name
         return f"{self.namespace}::{name}" if self.namespace else name
-
-    def derived_from(self, owner: Schema, kind: str) -> Schema:
-        """Note that polyop derives the operator from another, which messages name; return this schema."""
-        derived_name(self.qualified_name, kind, owner.qualified_name)
-        return self
 
     @cached_property
     def signature(self) -> str:

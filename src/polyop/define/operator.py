@@ -199,14 +199,14 @@ def checked_schema(schema: Schema, rules: Mapping[str, Any], origin: Any) -> Sch
     _check_names(schema, origin)
     for name, rule in rules.items():
         check_rule(name, rule, schema, origin)
-        if rule is not None and schema.mutates:
-            text = f"has an argument that is written in place, so it cannot have a {name} rule"
-            raise SchemaError(schema.qualified_name, text, where=origin, hint="return a new tensor instead")
     return schema
 
 
 def check_rule(name: str, rule: Any, schema: Schema, where: Any) -> None:
-    """Raise ``ArgumentTypeError`` unless ``rule`` is None or takes the inputs, the output and one more."""
+    """Raise ``ArgumentTypeError`` unless ``rule`` is None or takes the inputs, the output and one more.
+
+    Raises ``SchemaError`` for a rule of an operator that writes an argument.
+    """
     if rule is None:
         return
     subject = schema.qualified_name
@@ -217,6 +217,9 @@ def check_rule(name: str, rule: Any, schema: Schema, where: Any) -> None:
         "tangents" if name == "jvp" else "dout",
     ]
     check_takes(name, rule, arguments, schema, where)
+    if schema.mutates:
+        text = f"has an argument that is written in place, so it cannot have a {name} rule"
+        raise SchemaError(subject, text, where=where, hint="return a new tensor instead")
 
 
 def _check_names(schema: Schema, origin: Any) -> None:

@@ -31,6 +31,7 @@ from . import names
 from .exported import load_exported, refuse_options
 from .opened import OperatorLibrary
 from .operator import LibraryOperator
+from .rules import set_forward_mode
 from .torch_library import is_torch_library, load_torch_library
 
 
@@ -65,6 +66,7 @@ def load_library(
     docs: Mapping[str, str] | None = None,
     dims: Mapping[str, Any] | None = None,
     infer: Mapping[str, Any] | None = None,
+    jvp: Mapping[str, Any] | None = None,
 ) -> OperatorLibrary:
     """Return the operators of a library: of C++ with ``polyop/library.h``, of PyTorch, of ``polyop export``.
 
@@ -79,6 +81,7 @@ def load_library(
                     :func:`polyop.operator`, and ``infer``, which gives the dtypes of the outputs.
     ``infer``       infer rules, as :func:`polyop.operator` takes them, by the names of operators that are
                     registered in PyTorch without a fake: JAX asks for their shapes before it runs them.
+    ``jvp``         forward-mode rules, as :func:`polyop.operator` takes them, by the names of operators.
 
     All registrations are checked: each schema, and the C++ types of each function against its schema.
     The same library gives the same object; one that was built again replaces the operators.
@@ -97,18 +100,19 @@ def load_library(
     flags = {"cflags": cflags, "file_cflags": file_cflags, "ldflags": ldflags}
     path = _built(paths, {"include_paths": include_paths, **flags, "debug": debug})
     if is_exported(path):
-        refuse_options(path, {"dims": dims, "infer": infer}, origin)
+        refuse_options(path, {"dims": dims, "infer": infer, "jvp": jvp}, origin)
         with locks.define:
             return load_exported(path, dict(namespaces or {}), docs or {}, origin)
     if is_torch_library(path):
         registered = {"namespaces": namespaces, "docs": docs}
-        return load_torch_library(path, registered, infer or {}, dims, origin)
+        return load_torch_library(path, registered, infer or {}, jvp or {}, dims, origin)
     _no_infer(path, infer, origin)
     identity = tuple(map(os.path.realpath, paths))  # of a loop of links, too
     with locks.define:
         loaded = _load(identity, path, dict(namespaces or {}))
         _document(loaded, docs or {})
         _set_dims(loaded, dims, origin)
+        set_forward_mode(loaded, jvp or {}, origin)
         return loaded
 
 

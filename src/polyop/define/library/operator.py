@@ -17,7 +17,7 @@ from ...core.untraced import untraced
 from ...kernels.module.dispatched import EVERYWHERE, ON, DispatchedInfer, DispatchedKernel
 from ...kernels.module.library import ModuleFunction
 from ...kernels.module.registrations import Row
-from ...rules.module.gradient import make_backward, make_saving
+from ...rules.module.gradient import SavingTangent, make_backward, make_saving
 from ...rules.module.recorded import Recorded
 from ...rules.module.second import saved_again
 from ..module.operator import ModuleOperator
@@ -67,6 +67,12 @@ class LibraryOperator(ModuleOperator):
 
     def _own_rule(self, kernel: Any, schema: Schema) -> DispatchedInfer:
         return DispatchedInfer(kernel, schema)
+
+    def set_jvp(self, rule: Any) -> None:
+        """Give the operator its forward-mode rule, also where it runs as the operator that saves tensors."""
+        self.update(dataclasses.replace(self.operator, jvp=rule))
+        for saving in self.parts[1:2]:
+            saving.update(dataclasses.replace(saving.operator, jvp=SavingTangent(self)))
 
     def refine_schema(self, arguments: tuple[Any, ...]) -> None:
         """Warn if the kernel only rehearses a call for Ascend; the schema is complete already."""

@@ -23,6 +23,7 @@ from ...providers.aten.registered import has_kernel, registers_in_torch, torch_o
 from ...rules.dims import DimsBatch
 from ..module.dims import read_all
 from .opened import OperatorLibrary
+from .rules import by_name, set_forward_mode
 from .trial import try_elsewhere
 
 _loaded: dict[str, OperatorLibrary] = {}  # by the digest of the file: PyTorch loads a library once
@@ -37,11 +38,16 @@ def is_torch_library(path: Path) -> bool:
 
 
 def load_torch_library(
-    path: Path, options: Mapping[str, Any], infer: Mapping[str, Any], dims: Any, origin: Origin
+    path: Path,
+    options: Mapping[str, Any],
+    infer: Mapping[str, Any],
+    jvp: Mapping[str, Any],
+    dims: Any,
+    origin: Origin,
 ) -> OperatorLibrary:
     """Return the operators that a library registers in PyTorch, with rules of the caller for some.
 
-    Raises ``ArgumentValueError`` for ``options`` that are not None, and for an infer rule of an operator that
+    Raises ``ArgumentValueError`` for ``options`` that are not None, and for a rule of an operator that
     the library does not have; ``InferError`` for a rule of another type; ``HostError`` without PyTorch, and
     ``LibraryError`` for a library that PyTorch cannot load, or that registers no operator. The first load of
     a library is tried in another process, as PyTorch ends the one that loads contradictory registrations.
@@ -59,22 +65,15 @@ def load_torch_library(
             try_elsewhere(path, digest, origin)
             _loaded[digest] = _open(path, subject, origin)
         library = _loaded[digest]
-        _set_rules(library, infer, subject, origin)
+        _set_infer(library, infer, origin)
+        set_forward_mode(library, jvp, origin)
         _set_dims(library, dims, origin)
         return library
 
 
-def _set_rules(library: OperatorLibrary, infer: Mapping[str, Any], subject: str, origin: Origin) -> None:
+def _set_infer(library: OperatorLibrary, infer: Mapping[str, Any], origin: Origin) -> None:
     """Give operators their infer rules; raises before any of them is changed."""
-    operators = {operator.name: operator for operator in library}
-    short = {name.rpartition("::")[2]: operator for name, operator in operators.items()}
-    unknown = [name for name in infer if name not in operators and name not in short]
-    if unknown:
-        hint = f"there are {', '.join(operators)}"
-        raise ArgumentValueError(
-            f"{subject}: infer", "must name its operators", unknown[0], where=origin, hint=hint
-        )
-    found = [(operators.get(name) or short[name], rule) for name, rule in infer.items()]
+    found = by_name(library, "infer", infer, origin)
     rules = [(bound, FromSpecs(rule, bound.schema)) for bound, rule in found]
     for bound, from_specs in rules:
         bound.update(dataclasses.replace(bound.operator, infer=from_specs))

@@ -16,6 +16,7 @@ from ...call.operator import Operator
 from ...call.rule import apply_rule, check_gradient, list_gradients, no_gradient, saving_of
 from ...core.errors import GradientError
 from ...core.origin import of_function
+from ...rules.module.gradient import SavingTangent
 from ...rules.module.recorded import Recorded
 from . import tensors
 from .linearization import Placeholder
@@ -159,7 +160,10 @@ def tangents(
         packed = tuple(outputs) if operator.several else outputs[0]
         with _explain_tracer_errors(operator):
             pushed = operator.jvp(*site.unflatten(flat), packed, site.by_argument(input_tangents))
-        return _checked_tangents(operator, list(pushed) if operator.several else [pushed], outputs)
+        own = list(pushed) if operator.several else [pushed]
+        if isinstance(operator.jvp, SavingTangent) and len(own) < len(outputs):
+            own += _transposed(site, flat, outputs, input_tangents)[len(own) :]
+        return _checked_tangents(operator, own, outputs)
     if operator.gradient is None or operator.schema.mutates:
         raise no_gradient(operator)
     return _transposed(site, flat, outputs, input_tangents)

@@ -24,6 +24,7 @@ from ...call.flat_tensors import flat_gradients, tensor_names, with_absent, with
 from ...call.host import load, map_tensors
 from ...call.operator import Operator
 from ...call.rule import Rule, apply_rule, check_gradient, check_real, wrong_list, wrong_result
+from ...core.derived_names import derived_from
 from ...core.errors import GradientError, PolyopError
 from ...core.origin import of_function
 from ...core.parse import parse
@@ -387,7 +388,7 @@ def _pull_operator(operator: Operator, pull: Any) -> BoundOperator:
     name = registry.unique(operator.schema.namespace, f"{operator.schema.name}_pulled")
     text = "(Tensor[] inputs, Tensor[] outputs, Tensor[] grads) -> Tensor[]"
     pull_operator = Operator(
-        schema=parse(f"{operator.schema.namespace}::{name}{text}").derived_from(operator.schema, "backward"),
+        schema=derived_from(operator.schema, "backward", parse(f"{operator.schema.namespace}::{name}{text}")),
         infer=_LikeInputs(),
         kernels=(TensorKernel(pull, f"the gradient of {operator.name}"),),
         part_of=operator.part_of or operator.name,

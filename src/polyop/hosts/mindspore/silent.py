@@ -12,6 +12,7 @@ from ...call.flat_tensors import with_tensors
 from ...call.foreign import flatten
 from ...call.host import load
 from ...call.operator import Operator
+from ...core.derived_names import derived_from
 from ...core.infer import ShapeAndDtype
 from ...core.parse import parse
 from ...kernels.tensors import TensorKernel
@@ -30,7 +31,7 @@ def with_a_result(bound: Any, arguments: tuple[Any, ...]) -> tuple[BoundOperator
 
     name = registry.unique(namespace, f"{operator.schema.name}_done")
     done = Operator(
-        schema=parse(f"{namespace}::{name}(Tensor[] inputs) -> Tensor").derived_from(bound.schema, "silent"),
+        schema=derived_from(bound.schema, "silent", parse(f"{namespace}::{name}(Tensor[] inputs) -> Tensor")),
         infer=ShapeAndDtype((), "int32", 1, operator.name),
         kernels=(TensorKernel(run, f"a call of {operator.name}"),),
         part_of=operator.part_of or operator.name,

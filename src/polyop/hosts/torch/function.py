@@ -15,6 +15,7 @@ from ...call.rule import no_gradient, saving_of
 from ...core.arguments import bind
 from ...core.errors import GradientError
 from ...core.untraced import untraced
+from ...rules.module.gradient import SavingTangent
 from . import batch
 from .layout import Layout
 from .leaving import CALLERS
@@ -106,7 +107,10 @@ def _jvp(layout: Layout, ctx: Any, *tangents: Any) -> Any:
     flat, outputs = (tuple(map(_primal, values)) for values in saved)
     if operator.jvp is not None:
         packed = outputs if operator.several else outputs[0]
-        return operator.jvp(*layout.unflatten(flat), packed, layout.unflatten(flat, tangents))
+        result = operator.jvp(*layout.unflatten(flat), packed, layout.unflatten(flat, tangents))
+        if isinstance(operator.jvp, SavingTangent) and len(result) < len(outputs):
+            result += tuple(_transpose(layout, ctx, flat, outputs, tangents)[len(result) :])
+        return result
     if operator.gradient is None:
         raise no_gradient(operator)
     result = _transpose(layout, ctx, flat, outputs, tangents)

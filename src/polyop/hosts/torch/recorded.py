@@ -20,7 +20,7 @@ from ...core.errors import GradientError
 from ...core.schema import MISSING
 from ...core.untraced import untraced
 from ...rules.module.recorded import Call, Recorded, failed
-from . import batch, tensors
+from . import batch, function, tensors
 from .autograd import DIFFERENTIABLE, INHERITED
 from .layout import Layout
 
@@ -243,7 +243,24 @@ def make_traced(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
         result = map_samples(*flat)  # nothing is saved for a gradient at this level
         return list(result) if schema.returns_list else result
 
-    return autograd, front
+    return _with_jvp(bound, overload, autograd, front)
+
+
+def _with_jvp(bound: BoundOperator, overload: Any, autograd: Any, front: Any) -> tuple[Any, Any]:
+    """Return the functions that call these two, or in forward mode the author's ``jvp=``, if there is one."""
+    given_autograd, given_front = function.make(bound, overload)
+
+    @untraced
+    def either_autograd(*args: Any, **kwargs: Any) -> Any:
+        given = torch.autograd.forward_ad._current_level >= 0 and bound.operator.jvp is not None
+        return (given_autograd if given else autograd)(*args, **kwargs)
+
+    @untraced
+    def either_front(*args: Any, **kwargs: Any) -> Any:
+        given = bound.operator.jvp is not None and _is_forward_level()
+        return (given_front if given else front)(*args, **kwargs)
+
+    return either_autograd, either_front
 
 
 def _map_samples(layout: Layout, overload: Any) -> Any:
@@ -256,6 +273,11 @@ def _map_samples(layout: Layout, overload: Any) -> Any:
     }
     kind: Any = type(f"Polyop_{layout.bound.schema.name}_vmap", (torch.autograd.Function,), body)
     return kind.apply
+
+
+def _is_forward_level() -> bool:
+    level = torch._C._functorch.peek_interpreter_stack()
+    return level is not None and level.key() == torch._C._functorch.TransformType.Jvp
 
 
 def _has_samples(flat: tuple[Any, ...]) -> bool:

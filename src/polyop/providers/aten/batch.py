@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ...call import registry
+from ...core.derived_names import derived_from
 from ...core.schema import MISSING, Schema
 from .function import TorchFunction
 from .names import derived_namespace
@@ -48,4 +49,4 @@ def _schema(schema: Schema) -> Schema:
         name=registry.unique(namespace, f"{schema.name}_batched"),
         arguments=tuple(dataclasses.replace(argument, default=MISSING) for argument in schema.arguments),
     )
-    return whole.derived_from(schema, "batched")
+    return derived_from(schema, "batched", whole)

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...call import registry
 from ...core import locks
+from ...core.derived_names import derived_from
 from ...core.errors import ArgumentValueError
 from ...core.schema import MISSING, Argument, Return, Schema, Type
 from .function import TENSOR, TENSORS, TorchFunction
@@ -121,7 +122,7 @@ def _schema(first: TorchFunction, last: int) -> Schema:
         arguments=tuple(_read(argument) for argument in schema.arguments),
         returns=returns,
     )
-    return without_writes.derived_from(schema, "functional")
+    return derived_from(schema, "functional", without_writes)
 
 
 def _read(argument: Argument) -> Argument:

@@ -10,8 +10,10 @@ from typing import Any
 import torch
 
 from ...call import registry
+from ...core.derived_names import derived_from
 from ...core.errors import ArgumentValueError, GradientError, KernelError
 from ...core.schema import MISSING, Argument, Return, Schema, Type
+from .forward_mode import is_differentiable
 from .function import TorchFunction, flat_flags, flatten_tensors, to_torch
 from .names import derived_namespace
 
@@ -59,9 +61,7 @@ def _check_registered(function: TorchFunction) -> None:
     overload = function.function
     if not isinstance(overload, torch._ops.OpOverload) or overload.namespace == "aten":  # noqa: SLF001
         return
-    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key  # noqa: SLF001 - no public name
-    keys = ("Autograd", "AutogradCPU", "AutogradCUDA", "CompositeImplicitAutograd")
-    if not any(has_kernel(overload.name(), key) for key in keys):
+    if not is_differentiable(overload.name()):
         rule = "has no gradient: its author registers none in PyTorch"
         hint = "torch.library.register_autograd adds one; the package's Python may have one of its own"
         raise GradientError(function.schema.qualified_name, rule, hint=hint)
@@ -217,7 +217,7 @@ def backward_schema(schema: Schema) -> Schema:
         (Return(Type("Tensor", ("[]",))),) if listed else (tensor,) * len(inputs),
         schema.overload,
     )
-    return backward.derived_from(schema, "backward")
+    return derived_from(schema, "backward", backward)
 
 
 def _free(name: str, used: set[str]) -> str:

@@ -16,6 +16,7 @@ import torch
 from ...call import registry
 from ...call.host import Host, host_of
 from ...core import locks
+from ...core.derived_names import derived_from
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError, ArgumentValueError
 from ...core.limits import shown
@@ -162,4 +163,4 @@ def _schema(schema: Schema, generator: int | None) -> Schema:
         name=registry.unique(namespace, f"{schema.name}_keyed"),
         arguments=(Argument("key", Type("Tensor")), *others),
     )
-    return with_key.derived_from(schema, "keyed")
+    return derived_from(schema, "keyed", with_key)

@@ -10,6 +10,7 @@ import torch
 
 from ...call import registry
 from ...call.padded import check_fill_value, padded_schema
+from ...core.derived_names import derived_from
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError, ArgumentValueError, KernelError, UnsupportedError
 from ...core.infer import first_device
@@ -128,7 +129,7 @@ def _known(size: Any) -> int | None:
 def _schema(schema: Schema) -> Schema:
     namespace = derived_namespace(schema)
     padded = padded_schema(schema, namespace, registry.unique(namespace, f"{schema.name}_padded"))
-    return padded.derived_from(schema, "padded")
+    return derived_from(schema, "padded", padded)
 
 
 def _no_size(schema: Schema) -> UnsupportedError:

@@ -15,6 +15,7 @@ from ...call.operator import Operator
 from ...call.prepare import Prepared, normalise
 from ...core import locks
 from ...core.arguments import bind
+from ...core.derived_names import derived_from
 from ...core.errors import GradientError
 from ...core.infer import InferRule
 from ...core.origin import caller
@@ -22,6 +23,7 @@ from ...core.schema import Schema
 from ...core.tracebacks import quiet
 from ...core.untraced import untraced
 from .derived import Backward, Batched, OnDataOperator, derived_operator
+from .forward_mode import in_forward_mode
 from .function import SPECIAL, TorchFunction, special, to_torch, unflatten_tensors
 from .gradient import check_draws, record
 from .kernel import AtenKernel, keep_results
@@ -116,7 +118,7 @@ class TorchOperator(OnDataOperator):
             if self._traceable is None:
                 schema = self.schema
                 name = registry.unique(schema.namespace, f"{schema.name}_traceable")
-                renamed = dataclasses.replace(schema, name=name).derived_from(schema, "traceable")
+                renamed = derived_from(schema, "traceable", dataclasses.replace(schema, name=name))
                 function = dataclasses.replace(self.function, schema=renamed)
                 doc = f"{schema.qualified_name}, for torch.compile."
                 self._traceable = derived_operator(function, doc, self.operator.infer)
@@ -146,6 +148,7 @@ class TorchOperator(OnDataOperator):
     def _on_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.function.registered:
             in_vmap(self.function.registered)
+            in_forward_mode(self.function.registered)
         if self._special:
             kinds = self._special
             args = tuple(special(kinds[i], v) if i in kinds else v for i, v in enumerate(args))

@@ -12,6 +12,7 @@ from ...call.host import host_of
 from ...call.library_infer import library_halves
 from ...call.operator import Operator
 from ...call.prepare import AttributeValues
+from ...core.derived_names import derived_from
 from ...core.infer import ShapeAndDtype
 from ...core.schema import MISSING, Argument, Return, Schema, Type
 from ...core.spec import Spec
@@ -47,7 +48,7 @@ def make_part(
     arguments += attributes
     arguments += [dataclasses.replace(a, keyword_only=False) for _, a in schema.attributes()]
     part_schema = Schema(schema.namespace, f"{schema.name}__{suffix}", tuple(arguments), (_NEW,) * results)
-    part_schema = part_schema.derived_from(schema, suffix)
+    part_schema = derived_from(schema, suffix, part_schema)
     return _bound(operator, part_schema, kernels, results, complete, gradient)
 
 
@@ -89,7 +90,7 @@ def make_saving(
     """Return the operator that returns the outputs of another and then further ones, ``results`` in all."""
     schema = operator.schema
     saving_schema = dataclasses.replace(schema, name=f"{schema.name}__{suffix}", returns=(_NEW,) * results)
-    saving_schema = saving_schema.derived_from(schema, suffix)
+    saving_schema = derived_from(schema, suffix, saving_schema)
     return _bound(operator, saving_schema, kernels, results, complete)
 
 

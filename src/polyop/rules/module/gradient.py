@@ -22,6 +22,7 @@ from ...call.host import host_of, transforming_host
 from ...call.operator import Operator
 from ...call.rule import Rule
 from ...call.uses import Uses
+from ...core.derived_names import derived_from
 from ...core.errors import HostError
 from ...core.parse import parse
 from ...core.schema import Argument, Return, Schema, Type
@@ -43,7 +44,8 @@ def make_saving(bound: Any, backward: BoundOperator) -> BoundOperator:
     flags = Argument("polyop_wanted", Type("bool", ("[]",)), keyword_only=True)
     saving_schema = dataclasses.replace(
         schema, name=f"{schema.name}__saving", arguments=(*schema.arguments, flags), returns=(_LIST,)
-    ).derived_from(schema, "saving")
+    )
+    derived_from(schema, "saving", saving_schema)
 
     def save(*arguments: Any) -> tuple[Any, ...]:
         *inputs, flags = arguments
@@ -87,8 +89,8 @@ def make_backward(bound: Any) -> BoundOperator:
 
     return BoundOperator(
         Operator(
-            schema=parse(f"{schema.namespace}::{schema.name}__backward{signature}").derived_from(
-                schema, "backward"
+            schema=derived_from(
+                schema, "backward", parse(f"{schema.namespace}::{schema.name}__backward{signature}")
             ),
             infer=BackwardInfer(),
             kernels=(TensorKernel(backward, f"{kernel}, Backward"),),
@@ -180,6 +182,30 @@ def _unshared(call: Call, input_grads: Sequence[Any], arguments: Sequence[Any]) 
             result = host.copy(result)
         taken_ids.append(id(result))
         yield result
+
+
+class SavingTangent:
+    """The forward-mode rule of ``<name>__saving``: the author's ``jvp=``, of the outputs alone.
+
+    It returns no tangents of the tensors that Forward saved beside them: those follow from the gradient rule.
+    """
+
+    def __init__(self, bound: Any) -> None:
+        """Take the operator, whose ``jvp`` is read at each call."""
+        self.bound = bound
+
+    def __call__(self, *values: Any) -> tuple[Any, ...]:
+        """Return the tangents of the first outputs."""
+        *inputs, flags, outputs, tangents = values
+        operator: Operator = self.bound.operator
+        assert operator.jvp is not None
+        count = len(operator.schema.returns)
+        if operator.schema.returns_list:
+            derived = _call(operator.schema, inputs, flags).derive(_kernel(operator))
+            count = len(outputs) if derived is None else len(derived.outputs)
+        own = tuple(outputs[:count])
+        pushed = operator.jvp(*inputs, own if operator.several else own[0], tuple(tangents[:-1]))
+        return tuple(pushed) if operator.several else (pushed,)
 
 
 class SavingInfer:
