@@ -2,6 +2,7 @@
 
 import ast
 import pathlib
+import re
 import statistics
 import subprocess
 
@@ -10,6 +11,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[1]
 PYTHON = sorted((ROOT / "src").rglob("*.py"))
 NATIVE = sorted([*(ROOT / "csrc").rglob("*.[ch]*"), *(ROOT / "include").rglob("*.h")])
+PAGE = r"(?<![\w./])docs/\w"
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 
@@ -72,6 +74,16 @@ def test_public_things_have_docstrings():
             if not ast.get_docstring(n)
         ]
     assert not bare, bare
+
+
+def test_no_text_of_the_package_names_a_page_of_the_repository():
+    """An installed package has no such folder: docstrings, errors and hints say it themselves."""
+    cited = []
+    for path in [*(ROOT / "src").rglob("*"), *(ROOT / "include").rglob("*")]:
+        if path.suffix in (".py", ".in", ".j2", ".js", ".h", ".hpp"):
+            numbered = enumerate(path.read_text().splitlines(), 1)
+            cited += [f"{path.relative_to(ROOT)}:{k}" for k, line in numbered if re.search(PAGE, line)]
+    assert not cited, cited
 
 
 def test_no_leftovers():

@@ -3,7 +3,7 @@
 //   POLYOP_LIBRARY(myops, m) { m.def("my_op(Tensor self) -> Tensor"); }
 //   POLYOP_LIBRARY_IMPL(myops, CPU, m) { m.impl("my_op", &my_op); }
 //
-// Compiling needs no framework and no Python. See docs/guides/operator-libraries.md.
+// Compiling needs no framework and no Python.
 #ifndef POLYOP_LIBRARY_H
 #define POLYOP_LIBRARY_H
 

@@ -1,7 +1,7 @@
 // The header of C++ operator modules: ms::Tensor, PyboostRunner, Function, PYBIND11_MODULE.
 //
 // The names and their meaning are those of MindSpore's documents on custom operators. Compiling needs no
-// framework and no Python. See docs/guides/cpp-modules.md.
+// framework and no Python.
 #ifndef POLYOP_MS_EXTENSION_API_H
 #define POLYOP_MS_EXTENSION_API_H
 

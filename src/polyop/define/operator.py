@@ -64,9 +64,9 @@ def operator(
     ``gradient``  inputs, output, output gradient -> tuple of input gradients.
     ``jvp``       inputs, output, tuple of tangents (None: zero) -> output tangent. Else from ``gradient``.
     ``batch``     how ``vmap`` is done: ``"elementwise"``, or (in_dims, inputs) -> (outputs, out_dims).
-    ``dims``, ``reference``  dimensions: docs/reference/dims.md; the definition in NumPy, for ``check``.
+    ``dims``, ``reference``  names of dimensions, ``"b i, i o -> b o"``; definition in NumPy, for ``check``.
     ``autocast``, ``docs`` (or ``doc``), ``grid``, ``constants``  what autocast casts floating inputs to;
-                  ``help(op)``, else a kernel's docstring; of a Triton kernel: docs/guides/triton-kernels.md.
+                  ``help(op)``, else a kernel's docstring; what a Triton kernel is launched and compiled with.
 
     >>> import numpy as np
     >>> half = operator("doc::half(Tensor x) -> Tensor", lambda x: x / 2, infer="x")

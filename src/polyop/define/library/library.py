@@ -68,7 +68,8 @@ class Library:
         """Define an operator: ``"name(Tensor x, float alpha=1.0) -> Tensor"``.
 
         ``dims``, ``parallel``, ``sum``, ``max``, ``min`` and ``halo`` say what its dimensions are, as in
-        :func:`polyop.operator`: docs/reference/dims.md. :meth:`fake` then gives the dtypes.
+        :func:`polyop.operator`: ``dims="b i, i o -> b o", parallel="b o", sum="i"``. :meth:`fake` then gives
+        the dtypes.
 
         Returns a decorator that registers a function as its kernel for the CPU. Raises
         ``SchemaError`` for a schema that cannot be parsed, or a second one of that name, and for dimensions

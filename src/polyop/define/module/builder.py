@@ -45,8 +45,8 @@ class CustomOpBuilder:
     ``name``          the module's name, which MS_EXTENSION_NAME in ``PYBIND11_MODULE(MS_EXTENSION_NAME, m)``
                       stands for; its operators are ``name::function``.
     ``sources``       a path or a list of paths.
-    ``backend``       "CPU" (the default), "GPU" for CUDA, or "Ascend": see
-                      ``POLYOP_ASCEND`` in docs/guides/cpp-modules.md.
+    ``backend``       "CPU" (the default), "GPU" for CUDA, or "Ascend": that runs with CANN where it is
+                      installed, and with ``POLYOP_ASCEND=rehearse`` on the CPU.
     ``include_paths`` folders with headers.
     ``cflags``, ``ldflags``  options of the compiler and the linker, one str each.
     ``build_dir``     a folder that gets a copy of the library, ``<name>.so``.
