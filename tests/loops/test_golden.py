@@ -174,6 +174,7 @@ def noted(program):
 
 DERIVING = {
     "rescaled_sums_of_derivations": ("backward", Sample(small.online_log_sum, "float32 n")),
+    "inline_scalars": ("backward", Sample(small.named_sum, "float32 n, float32 n")),
     "scalars_to_memory": ("backward", Sample(small.running_sum, "float32 n")),
     "stop_shift_gradients": ("backward", Sample(small.softmax, "float32 n m")),
     "stop_running_shifts": ("backward", Sample(small.online_softmax_so_far, "float32 n")),

@@ -190,6 +190,7 @@ OF_PASSES = CASES | {
         (running_maxima.prefixes, [(2, 4)]),
         (dense.online_attention, [(2, 3), (4, 3), (4, 2)]),
         (small.by_sign, [(6,)]),
+        (small.named_sum, [(6,), (6,)]),
     )
 }
 """For the passes of derivations: those for transforms, and more, so that each pass changes one."""

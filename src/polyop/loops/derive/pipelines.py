@@ -15,6 +15,7 @@ from ..passes.assume_sizes import assume_sizes
 from ..passes.dead_statements import dead_statements
 from ..passes.if_conversion import if_conversion
 from ..passes.initialisation import initialisation
+from ..passes.inline_scalars import inline_scalars
 from ..passes.propagate_indices import propagate_indices
 from ..passes.rescaled_sums import rescaled_sums_of_derivations
 from ..passes.unroll import unroll
@@ -47,6 +48,7 @@ NORMAL_FORM: Passes = (
     Pass(propagate_indices, "Indices become affine expressions of loops and sizes."),
     Pass(unroll, "A short inner loop is written out: its iterations are analysed one by one."),
     Pass(if_conversion, "What both arms of a condition store is stored in any case, once."),
+    Pass(inline_scalars, "A statement with the whole value has a gradient without an adjoint of the scalar."),
     Pass(assume_sizes, "Proofs may rely on sizes that the call has checked.", needed=True),
     Pass(
         rescaled_sums_of_derivations,
