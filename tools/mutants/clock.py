@@ -7,6 +7,7 @@ ready to run: a process that waits for ever does not work.
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import signal
 import subprocess
@@ -20,9 +21,9 @@ READY = frozenset("RD")
 
 def stats_of(pattern: str) -> Iterator[list[str]]:
     """Yield the fields that Linux has of processes or threads, from the state on."""
-    for path in Path("/proc").glob(pattern):
+    for path in glob.glob(f"/proc/{pattern}"):  # Path.glob fails where a folder has gone meanwhile
         with contextlib.suppress(OSError):  # it has ended
-            yield path.read_text().rpartition(")")[2].split()
+            yield Path(path).read_text().rpartition(")")[2].split()
 
 
 class Watched:
