@@ -21,7 +21,8 @@ READY = frozenset("RD")
 
 def stats_of(pattern: str) -> Iterator[list[str]]:
     """Yield the fields that Linux has of processes or threads, from the state on."""
-    for path in glob.glob(f"/proc/{pattern}"):  # Path.glob fails where a folder has gone meanwhile
+    # Path.glob fails where a folder has gone meanwhile
+    for path in glob.glob(f"/proc/{pattern}"):  # noqa: PTH207
         with contextlib.suppress(OSError):  # it has ended
             yield Path(path).read_text().rpartition(")")[2].split()
 
