@@ -302,4 +302,5 @@ def test_sums_in_memory_keep_their_order_only_where_an_element_has_several(of):
         line(added_in_columns, many, y) == "loop k: in order on all threads, each with its own part of loop i"
     )
     at = Spec((9,), polyop.dtype("int64"))
-    assert line(scattered, x, at, y) == "loop i: in order: line 284 both writes and reads y"
+    number = scattered.__code__.co_firstlineno + 2
+    assert line(scattered, x, at, y) == f"loop i: in order: line {number} both writes and reads y"
