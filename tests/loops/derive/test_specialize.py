@@ -51,6 +51,13 @@ def repeated(x, times: int, power: int):
     return y
 
 
+def hashed(x, step: int):
+    y = output_tensor(x.shape, "int64")
+    for i in range(x.shape[0]):
+        y[i] = i // step + step * 0x4000000000000000 * step + (step << 62)
+    return y
+
+
 CHOSEN = {
     max_pool: {"window", "stride"},
     smooth: {"radius"},
@@ -87,6 +94,13 @@ def test_gradients_for_several_values_beside_torch():
         (expected,) = torch.autograd.grad(peer, x, weights)
         (found,) = torch.autograd.grad(operator(x, window, stride), x, weights)
         torch.testing.assert_close(found, expected)
+
+
+def test_constants_that_wrap_around_do_so_in_kernels_of_their_own_too():
+    bound, x = polyop.kernel(hashed), np.zeros(9)
+    for step in (3, 4, 64, 1000):
+        exact = [i // step + step * 2**62 * step + (step << 62) for i in range(9)]
+        np.testing.assert_array_equal(bound(x, step), [(e + 2**63) % 2**64 - 2**63 for e in exact])
 
 
 def test_the_text_has_the_values():

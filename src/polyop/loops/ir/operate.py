@@ -128,10 +128,17 @@ def _float_of(name: str, arguments: tuple[Expr, ...], common_type: Type) -> Type
 
 
 def fold(expression: Expr) -> Expr:
-    """Return an operator of Python ints with its constants folded, where arguments have been replaced."""
-    if isinstance(expression, Op) and expression.type == INT and expression.name in _FOLDED:
-        return operate(expression.name, *expression.args)
-    return expression
+    """Return an operator of Python ints with its constants folded, where arguments have been replaced.
+
+    What would not fit into 64 bits stays: it wraps around at run time, as it does for arguments that vary.
+    """
+    if not isinstance(expression, Op) or expression.type != INT or expression.name not in _FOLDED:
+        return expression
+    try:
+        folded = operate(expression.name, *expression.args)
+    except Refusal:
+        return expression
+    return folded if not isinstance(folded, Const) or fits(int(folded.value), INT) else expression
 
 
 def _folded(expression: Op) -> Expr:
