@@ -101,6 +101,8 @@ EXPECTED = [  # by hand, or by Python's own mathematics
     ("gcd", (12, -18, 8), 2), ("lcm", (4, 6), 12), ("square", (3,), 9), ("clip", (5, 0, 3), 3), ("degrees", (math.pi,), 180),
     ("radians", (180,), math.pi), ("isclose", (1.0, 1.0 + 1e-6), True), ("math.isclose", (1.0, 1.0 + 1e-6), False),
     ("math.floor", (-0.5,), -1), ("math.ceil", (0.5,), 1), ("math.trunc", (-1.5,), -1), ("round", (2.345, 1), 2.3),
+    ("logical_and", (2, 0), False), ("logical_or", (2, 0), True), ("logical_xor", (2, 1), False),
+    ("logical_not", (0.0,), True),
     ("digamma", (1,), -0.5772156649015329), ("trigamma", (1.0,), math.pi**2 / 6),
 ]  # fmt: skip
 
@@ -108,6 +110,10 @@ EXPECTED = [  # by hand, or by Python's own mathematics
 @pytest.mark.parametrize(("name", "inputs", "expected"), EXPECTED)
 def test_meanings(name, inputs, expected):
     assert WORDS[name].meaning(*inputs) == pytest.approx(expected, rel=1e-15)
+
+
+def test_each_composed_function_has_an_expected_value():
+    assert {name for name, row in WORDS.items() if row.kind == "composed"} <= {name for name, *_ in EXPECTED}
 
 
 def test_the_table_of_words():
