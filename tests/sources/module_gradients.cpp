@@ -69,6 +69,20 @@ struct Square : ms::Function<Square> {
   }
 };
 
+// x * x; Backward changes in place what its loop has written.
+struct SquareInPlace : ms::Function<SquareInPlace> {
+  static Tensor Forward(Context* ctx, const Tensor& x) {
+    ctx->SaveForBackward({x});
+    return times(x, x);
+  }
+  static List Backward(Context* ctx, List grads) {
+    const Tensor out =
+        loop("own_product", grads[0], ctx->GetSavedTensors()[0], [](auto g, auto a) { return g * a; });
+    polyop::launch_aclnn("aclnnInplaceMuls", out, 2.0);
+    return {out};
+  }
+};
+
 // exp(x) * x, with exp(x) kept; `keep_input` says whether x is, too.
 struct ExpTimes : ms::Function<ExpTimes> {
   static Tensor Forward(Context* ctx, const Tensor& x, bool keep_input, bool by_loop) {
@@ -349,6 +363,7 @@ int64_t seen(const std::string& what) {
 
 PYBIND11_MODULE(MS_EXTENSION_NAME, m) {
   m.def("square", [](const Tensor& x) { return Square::Apply(x); });
+  m.def("square_in_place", [](const Tensor& x) { return SquareInPlace::Apply(x); });
   m.def("exp_times", [](const Tensor& x, bool keep_input, bool by_loop) { return ExpTimes::Apply(x, keep_input, by_loop); },
         py::arg("x"), py::arg("keep_input") = true, py::arg("by_loop") = false);
   m.def("sigmoid", [](const Tensor& x) { return Sigmoid::Apply(x); });

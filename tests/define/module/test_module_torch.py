@@ -82,6 +82,10 @@ REFUSALS = {
         lambda ops: second_derivative(ops.square, randn(3)),
         "square: its Backward has no gradient: it runs square_grad, a kernel of",
     ),
+    "second derivative through what a kernel wrote and an operator changed in place": (
+        lambda ops: second_derivative(ops.square_in_place, randn(3)),
+        "square_in_place: its Backward has no gradient: it runs own_product, a kernel of",
+    ),
     "create_graph through a saved tensor of a kernel": (
         lambda ops: first_derivative(lambda x: ops.exp_times(x, by_loop=True), randn(3)),
         f"{SAVES} .*it runs own_exp, a kernel of its own",

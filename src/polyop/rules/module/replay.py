@@ -105,13 +105,15 @@ class Replay:
         return list(_flat(late.load("provider", "aclnn").evaluate(name, inputs, self.xp)))
 
     def _supply(self, outputs: Sequence[int]) -> None:
-        """Set outputs without a value to zeros: a launch reads their shape and dtype."""
+        """Set outputs that nothing has written to zeros: a launch reads their shape and dtype.
+
+        What is unknown stays so: the launch may read it too.
+        """
         for number in outputs:
-            if number in self._empty and number not in self.values:
+            if number in self._empty and number not in self.values and number not in self.unknown:
                 row, shape = self._empty[number]
                 kind = getattr(self.xp, DTYPES[row].name, DTYPES[row].numpy)
                 self.values[number] = self.xp.zeros(shape, dtype=kind)
-                self.unknown.pop(number, None)
 
     def _filled(self, value: Any) -> Any:
         """Return an argument of a step with each tensor's number replaced by its value."""
