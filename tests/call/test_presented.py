@@ -1,5 +1,6 @@
 """What an operator shows: signature, names, attributes, repr, the table of notebooks, and the stubs of wheels."""
 
+import dataclasses
 import html.parser
 import inspect
 
@@ -51,6 +52,13 @@ def test_the_signature_follows_from_the_schema():
     assert signature.parameters["axes"].kind is inspect.Parameter.KEYWORD_ONLY
     bound = signature.bind(np.ones(3), factor=3.0)
     assert (scaled(*bound.args, **bound.kwargs) == 3).all()
+
+
+def test_the_signature_of_an_operator_that_returns_a_tuple_of_one():
+    packed = polyop.BoundOperator(dataclasses.replace(scaled.operator, returns_tuple=True), register=False)
+    assert inspect.signature(packed).return_annotation == tuple[Tensor]
+    assert len(packed(np.ones(3))) == 1
+    assert type(packed(np.ones(3))) is tuple
 
 
 def test_a_kernel_has_the_signature_of_its_function():

@@ -117,6 +117,12 @@ def test_dtypes_and_names_come_from_the_information_for_ascend_first():
         ".OUTPUT(picked, TensorType({DT_FLOAT16, DT_FLOAT}))",
         ".ATTR(depth, Int, 3)",
     ]
+    more = operator("pick_two(Tensor a, Tensor b) -> (Tensor, Tensor)", infer=lambda a, b: (a, b)).operator
+    more = dataclasses.replace(more, information=of_ascend)  # which says nothing of the second result
+    assert lines(more)[3:5] == [
+        ".OUTPUT(picked, TensorType({DT_FLOAT16, DT_FLOAT}))",
+        ".OUTPUT(y1, TensorType::ALL())",
+    ]
     anything = dataclasses.replace(plain, information=info("CPU", ("", "int64", "float8_e5m2")))
     assert lines(anything)[1:4] == [
         ".INPUT(a, TensorType::ALL())",

@@ -119,6 +119,13 @@ def alone(target, programs, form):
     return texts
 
 
+def test_a_portable_library_has_what_the_machine_that_makes_it_lacks(monkeypatch):
+    monkeypatch.setattr(isa.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(isa, "_flags", frozenset)  # a processor without AVX
+    assert isa.available() == ("baseline",)
+    assert isa.family() == ("avx512", "avx2", "baseline")
+
+
 @pytest.mark.parametrize(("form", "which"), FORMS, ids=name_of)
 def test_every_target_declares_what_it_uses(form, which, tmp_path, record_property):
     programs = {"first": FIRST, "others": OTHERS}[which]

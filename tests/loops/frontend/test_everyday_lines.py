@@ -105,6 +105,8 @@ TAKEN = [  # the line, its dtypes
     (element("x[i, ...] * 2"), ALL),
     (element("x[i] if x[i] > 2 else w[i]"), ALL),
     (element("not x[i] or x[i] != w[i]"), ALL),
+    (element("x[i] if ~(x[i] > w[i]) else w[i]"), ALL),
+    (element("(-1) ** 5 * x[i] + (-1) ** 6 + 0 ** 5"), REAL),
     (element("divmod(x[i], 3)[1] + divmod(i, 4)[0]"), ALL),
     (("for i in range(len(x)):", "    a, b = divmod(x[i], 3)", "    y[i] = a * 10 + b"), (*ALL, "int8")),
     (("a, b, c = x[0:3]", "y[0] = a + b * 2 + c * 3"), (*ALL, *COMPLEX)),
