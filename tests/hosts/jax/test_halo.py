@@ -63,3 +63,9 @@ def test_many_devices_have_one_permute_to_each_side():
     assert before.senders == (-1, 0, 1, 2)
     assert own.is_own
     assert after.senders == (1, 2, 3, -1)
+
+
+def test_edges_from_several_devices_come_in_the_order_of_positions():
+    needed = [Range(max(0, 3 * i - 5), min(15, 3 * i + 8)) for i in range(5)]
+    plan = exchange(("x",), range(5), 15, needed)
+    assert [len(pieces) for pieces in plan.pieces] == [1] * 5  # no slice is put together again
