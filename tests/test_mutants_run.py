@@ -76,14 +76,16 @@ def test_a_test_kills_a_mutant(tool, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # it takes a second to load them
     monkeypatch.setattr(tool["trial"], "PYTEST", tool["trial"].PYTEST[:-1])  # without hypothesis
     (tmp_path / ".venv").symlink_to(sys.prefix)
-    (tmp_path / "small.py").write_text("SIZE = 1\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --doctest-modules\n")
+    small = '"""Small.\n\n>>> SIZE > 0\nTrue\n"""\nSIZE = 1\n'  # pytest collects it, for its doctest
+    (tmp_path / "small.py").write_text(small)
     tests = "import small\n" + "".join(
         f"def test_{name}(): assert {text}\n"
         for name, text in (("a", "0"), ("b", "small.SIZE"), ("c", "small.SIZE < 2"))
     )
     (tmp_path / "test_small.py").write_text(tests)
-    chosen = [f"test_small.py::test_{name}" for name in "bca"]  # the last would fail, and does not run
+    chosen = ["small.py::small", *(f"test_small.py::test_{name}" for name in "bca")]  # the last does not run
     place = tool["trial"].Place(tmp_path, tmp_path / "no-cache", tmp_path / "work")
-    row = tool["trial"].tried({str(tmp_path / "small.py"): "SIZE = 2\n"}, chosen, place)
-    expected = {"ran": 2, "result": "killed", "by": "test_small.py::test_c", "why": "assert 2 < 2"}
+    row = tool["trial"].tried({str(tmp_path / "small.py"): small.replace("1", "2")}, chosen, place)
+    expected = {"ran": 3, "result": "killed", "by": "test_small.py::test_c", "why": "AssertionError"}
     assert {name: row[name] for name in expected} == expected

@@ -28,7 +28,9 @@ HOOK = Path(__file__).resolve().parent / "hook"
 BEGIN_S, LIMIT_S = 45, 60  # seconds of work after which no test begins, and the process is ended
 NOT_COPIED = shutil.ignore_patterns("locks", "in-use", "work", "*.lock")  # processes would share the locks
 COMPILED = ("core", "loops")  # rooms that decide what the loop compiler prints
-PYTEST = ("-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "-p", "inside", "--hypothesis-seed=0")
+OPTIONS = ("-q", "--tb=short", "-p", "no:cacheprovider", "-p", "inside", "--hypothesis-seed=0")
+PLAIN = "--assert=plain"  # pytest itself would read a file whose doctests it runs, without the mutant
+PYTEST = ("-m", "pytest", PLAIN, *OPTIONS)
 
 
 class Place(NamedTuple):
