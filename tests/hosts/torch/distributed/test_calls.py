@@ -113,6 +113,20 @@ def test_a_call_that_cannot_be_split_warns_once_that_it_gathers(devices):
     assert line not in explain(SAMPLES["norm"].operator)
 
 
+def test_a_halo_that_brings_each_device_the_whole_warns_once(devices):
+    total = polyop.operator(
+        "dtensors::total(Tensor x) -> Tensor",
+        lambda x: np.full_like(x, x.sum()),
+        dims="n -> n",
+        halo={"n": (8, 8)},
+    )
+    mesh = init_device_mesh("cpu", (4,))
+    with pytest.warns(polyop.FallbackWarning, match="total: the halo along n is wider .* fewer devices") as given:
+        results = [total(distribute_tensor(torch.ones(n), mesh, [Shard(0)])) for n in (8, 8, 12)]
+    assert [x.full_tensor().reconcile()[0].item() for x in results] == [8, 8, 11]  # the last lacks an element
+    assert len(given) == 1
+
+
 SCALED = polyop.operator(
     "dtensors::scaled(Tensor x, float a=1.0) -> Tensor",
     lambda x, a: x * np.float32(a),
