@@ -213,6 +213,9 @@ def test_a_dimension_that_is_whole_is_named():
     part = registry.obtain(f"{defined(mean, CASES['mean'][1]).name}__placed")
     with pytest.raises(ArgumentValueError, match=r"slice of loop kernel mean.* along i.* row"):
         part(draw(4), "row", 0, 4, 0, 4)
+    part = registry.obtain(f"{defined(window, CASES['window'][1]).name}__placed")
+    with pytest.raises(ArgumentValueError, match=r"slice of loop kernel window.* along i, j.* a"):
+        part(draw(4, 5), draw(2, 3), "a", 0, 2, 0, 2)  # whole in each slice
 
 
 def test_an_operator_that_writes_in_place_is_not_placed():

@@ -62,6 +62,15 @@ def matmul(a, b):
     return c
 
 
+def matmul_of_places(a, b):
+    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            for k in range(a.shape[1]):
+                c[i, j] += a[i, k] * b[k, j] * (i - j)
+    return c
+
+
 def sweeps(x, y):
     for _ in range(5):
         for i in range(1, x.shape[0] - 1):
@@ -139,6 +148,7 @@ SHAPES = {  # a kernel, the dtypes and dimensions of its inputs, the launches
     transposed: ([(F, 2)], "Threads"),
     softmax: ([(F, 2)], "Rows"),
     matmul: ([(F, 2), (F, 2)], "Tiles"),
+    matmul_of_places: ([(F, 2), (F, 2)], "Threads"),  # a tile has operands alone
     sweeps: ([(F, 1), (F, 1)], "Each(Threads Threads)"),
     dot: ([(F, 1), (F, 1)], "Branch(Alone Sums Alone)"),
     prefix: ([(F, 1)], "Alone"),

@@ -121,7 +121,9 @@ def test_a_halo_that_brings_each_device_the_whole_warns_once(devices):
         halo={"n": (8, 8)},
     )
     mesh = init_device_mesh("cpu", (4,))
-    with pytest.warns(polyop.FallbackWarning, match="total: the halo along n is wider .* fewer devices") as given:
+    with pytest.warns(
+        polyop.FallbackWarning, match="total: the halo along n is wider .* fewer devices"
+    ) as given:
         results = [total(distribute_tensor(torch.ones(n), mesh, [Shard(0)])) for n in (8, 8, 12)]
     assert [x.full_tensor().reconcile()[0].item() for x in results] == [8, 8, 11]  # the last lacks an element
     assert len(given) == 1
