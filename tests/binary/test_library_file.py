@@ -7,11 +7,13 @@ import random
 import re
 import shlex
 import socket
+import struct
 import subprocess
 
 import pytest
 
 from polyop.binary import diagnose as library_file
+from polyop.binary import elf, elf_tables
 from polyop.binary.elf import own_machine
 from polyop.core import abi
 from polyop.core.errors import LibraryError
@@ -309,6 +311,20 @@ def test_damaged_files_raise_library_error(tmp_path):
             errors.append(str(problem))
     assert len(errors) > 100
     assert all(re.search("is damaged|must be a shared library", text) for text in errors)
+
+
+def test_names_that_overlap_are_not_read_without_end(tmp_path, monkeypatch):
+    """A small file can have as many names as symbols, each as long as its table of names."""
+    monkeypatch.setattr(elf_tables, "_MAX_NAME_BYTES", 1 << 20)  # else the test takes half a GiB
+    names, count = b"x" * 60_000 + b"\0", 20
+    sections = struct.pack("<IIQQQQIIQQ", 0, elf_tables.SHT_SYMTAB, 0, 0, 64, 24 * count, 2, 0, 0, 24)
+    sections += struct.pack("<IIQQQQIIQQ", 0, 3, 0, 0, 64 + 24 * count, len(names), 0, 0, 0, 0)
+    header = (3, 62, 1, 0, 0, 64 + 24 * count + len(names), 0, 64, 0, 0, 64, 3, 0)
+    head = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", *header)
+    path = tmp_path / "names.so"
+    path.write_bytes(head + bytes(24 * count) + names + bytes(64) + sections)
+    with pytest.raises(LibraryError, match="it has more than 1048576 bytes of names"):
+        elf.all_names(path)
 
 
 @pytest.mark.parametrize(
