@@ -226,6 +226,10 @@ def gradient_of_dense_memory(x, out, g):
     return (g * 2,)
 
 
+def longer_if_symbolic(shape):
+    return (shape[0] + (not isinstance(shape[0], int)), *shape[1:])
+
+
 BUGS = {  # name -> (a function that defines the operator, message)
     "infer rule specialises a dimension": (
         lambda: define(lambda x: x + 1, infer=lambda x: polyop.Spec((3, *x.shape[1:]), x.dtype)),
@@ -234,6 +238,10 @@ BUGS = {  # name -> (a function that defines the operator, message)
     "infer rule turns a symbol into a number": (
         lambda: define(lambda x: x + 1, infer=lambda x: polyop.Spec((int(x.shape[0]), x.shape[1]), x.dtype)),
         r"must not fix dimension 0 of x: .* got the number 5",
+    ),
+    "infer rule gives symbols another size": (
+        lambda: define(lambda x: x + 1, infer=lambda x: polyop.Spec(longer_if_symbolic(x.shape), x.dtype)),
+        r"output 0: the infer rule gives float32\[5, 7\], but got \(6, 7\) under fake tensors",
     ),
     "wrong inferred dtype": (
         lambda: define(lambda x: x.astype(np.float64)),
