@@ -254,6 +254,6 @@ def test_segments_too_may_be_too_much():
     with pytest.raises(GradientError) as caught:
         loss.backward()
     text = str(caught.value)
-    assert "filtered__backward: state changes after this line reads it" in text
+    assert "the gradient of filtered: state changes after this line reads it" in text
     assert "512 bytes, all that is taped 1152, and tape_bytes is 600" in text
     assert "state = tanh(w[t] * state + x[b, t])" in text

@@ -285,7 +285,7 @@ def test_jax_has_the_limit_too():
 
 def check_error(caught, rows, limit):
     text = str(caught.value)
-    assert "filtered__backward: state changes after this line reads it" in text
+    assert "the gradient of filtered: state changes after this line reads it" in text
     assert f"{rows * 8} bytes, all that is taped {rows * 16}, and tape_bytes is {limit}" in text
     assert f"test_saving.py:{filtered.__code__.co_firstlineno + 5}" in text
     assert "state = tanh(decay[t] * state + x[b, t])" in text
