@@ -92,7 +92,7 @@ def operate(name: str, *operands: Expr | float) -> Expr:
         return held
     row = OPERATORS[name]
     common_type = BOOL if row.kinds == "b" else common(arguments)
-    if name in _KEEP:
+    if name in _KEEP and not is_python_bool(arguments[0]):
         common_type = arguments[0].type
     if name in ("&", "|", "^") and all(map(is_python_bool, arguments)):
         common_type = BOOL
