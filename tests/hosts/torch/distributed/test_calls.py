@@ -137,6 +137,31 @@ SCALED = polyop.operator(
 )
 
 
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_a_halo_of_sizes_that_are_symbols_is_gathered(process_group, dynamic):
+    """What devices send each other are numbers, and a program for symbols had those of its first call."""
+    op = polyop.operator(
+        f"dtensors::neighbours_{dynamic}(Tensor x) -> Tensor",
+        lambda x: np.convolve(x, np.ones(3, x.dtype), "same"),
+        dims="n -> n",
+        halo={"n": (1, 1)},
+    )
+    mesh = init_device_mesh("cpu", (4,))
+    torch._dynamo.reset()
+    compiled = torch.compile(op, fullgraph=True, backend="aot_eager", dynamic=dynamic)
+    for size in (8, 12, 20):
+        x = torch.arange(float(size))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            y = compiled(distribute_tensor(x, mesh, [Shard(0)]))
+        texts = [str(one.message) for one in said if isinstance(one.message, polyop.FallbackWarning)]
+        assert all("along n each device computes the whole: its sizes are symbols" in text for text in texts)
+        assert len(texts) == (size == (8 if dynamic else 12))
+        assert y.shape == (size,)
+        # each process is the same one here: what is gathered is four times its own slice
+        assert y.to_local().shape in ((size // 4,), (size,))
+
+
 @pytest.mark.parametrize(
     ("kind", "values"),
     [

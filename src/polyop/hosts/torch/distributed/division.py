@@ -93,6 +93,8 @@ def divide(
     symbolic = symbolic_sizes.is_symbolic(global_inputs)
     rule = sharding_rule(operator, symbolic_sizes.with_numbers(operator, normal) if symbolic else normal)
     checks.warn_of_gathering(operator, rule, inputs)
+    if symbolic:
+        rule = symbolic_sizes.for_all_sizes(operator, rule)
     written = tuple(_written_inputs(schema, arguments))
     placements = [_placements(x, mesh) for x in inputs]
     if usable is not None:
