@@ -30,9 +30,9 @@ TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 def assert_close(result, expected):
     """Compare two tensors beside the greatest element: sums are added in another order."""
     assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+    tolerance = TOLERANCE["float64" if result.dtype == torch.float64 else "float32"]
     result, expected = (x.detach().to(torch.float64) for x in (result, expected))
-    dtype = "float64" if result.dtype == torch.float64 else "float32"
-    assert (result - expected).abs().max() <= TOLERANCE[dtype] * expected.abs().max()
+    assert (result - expected).abs().max() <= tolerance * expected.abs().max()
 
 
 def test_the_table():

@@ -140,7 +140,7 @@ def _outside(model: Model, access: Access, axis: int) -> str | None:
 
 
 def _decide(model: Model, leaf: Leaf, access: Access, axis: int, bounds: Bounds, *, gather: bool) -> None:
-    node = access.node
+    node, subset = access.node, model.session.is_subset
     outside = _outside(model, access, axis)
     if outside is None:
         bounds.dynamic.setdefault(key(node), set()).add(axis)
@@ -148,7 +148,7 @@ def _decide(model: Model, leaf: Leaf, access: Access, axis: int, bounds: Bounds,
     failing = model.sizes_where(leaf, access, outside)
     if access.guards or leaf.ranges != leaf.constraints:
         failing_in_loops = model.sizes_where_in_loops(leaf, outside)
-        if failing_in_loops is not None and (failing is None or not failing_in_loops.is_subset(failing)):
+        if failing_in_loops is not None and (failing is None or not subset(failing_in_loops, failing)):
             bounds.guarded.add(key(node))
     if failing is None:
         return
@@ -165,7 +165,7 @@ def _decide(model: Model, leaf: Leaf, access: Access, axis: int, bounds: Bounds,
     reported_here = bounds.errors.setdefault(place, [])
     reported_elsewhere = (s for at, sets in bounds.errors.items() if at != place for s in reversed(sets))
     reported = itertools.chain(reversed(reported_here), reported_elsewhere)
-    if any(failing.is_subset(sizes) for sizes in reported):
+    if any(subset(failing, sizes) for sizes in reported):
         return  # an earlier precondition fails for all these sizes
     reported_here.append(failing)
     extent = model.kernel.buffers[node.buffer].shape[axis]

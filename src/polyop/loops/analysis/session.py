@@ -41,6 +41,16 @@ class IslSession:
         context.set_max_operations(self.max_operations)
         return context
 
+    def is_subset(self, one: Any, other: Any) -> bool:
+        """Whether isl can tell within the quota that a set is part of another; then the quota begins anew."""
+        import islpy
+
+        try:
+            return bool(one.is_subset(other))
+        except islpy.Error:
+            self.context.reset_operations()
+            return False
+
     def assuming(self, sizes: Sequence[Any]) -> IslSession:
         """Return a session in the same context, with the same quota, whose proofs assume these sizes."""
         session = replace(self, sizes=tuple(sizes), cache={})
