@@ -313,6 +313,26 @@ def test_damaged_files_raise_library_error(tmp_path):
     assert all(re.search("is damaged|must be a shared library", text) for text in errors)
 
 
+@pytest.mark.parametrize(("section", "is_damaged"), [(elf_tables.SHN_UNDEF, False), (1, True)])
+def test_a_row_that_a_linker_left_is_no_symbol(tmp_path, section, is_damaged):
+    """GNU ld for aarch64 may leave an undefined row with an address of its own memory as its name."""
+    rows = [(1, 0x12, 0, 1, 8, 4), (0xD9B57B90, 0x1F, 0x56, section, 0, 0), (5, 0x12, 0, 1, 16, 4)]
+    symbols, names = b"".join(struct.pack("<IBBHQQ", *row) for row in rows), b"\0one\0two\0"
+    sections = struct.pack("<IIQQQQIIQQ", 0, elf_tables.SHT_DYNSYM, 0, 0, 64, len(symbols), 1, 0, 0, 24)
+    sections += struct.pack("<IIQQQQIIQQ", 0, 3, 0, 0, 64 + len(symbols), len(names), 0, 0, 0, 0)
+    at = 64 + len(symbols) + len(names)
+    header = b"\x7fELF\2\1\1" + bytes(9)
+    header += struct.pack("<HHIQQQIHHHHHH", 3, 183, 1, 0, 0, at, 0, 64, 0, 0, 64, 2, 0)
+    path = tmp_path / "k.so"
+    path.write_bytes(header + symbols + names + sections)
+    with path.open("rb") as file:
+        if is_damaged:
+            with pytest.raises(elf_tables.Damaged, match="has no end"):
+                list(elf_tables.Elf(file).dynamic_symbols())
+        else:
+            assert [one.name for one in elf_tables.Elf(file).dynamic_symbols()] == ["one", "two"]
+
+
 def test_names_that_overlap_are_not_read_without_end(tmp_path, monkeypatch):
     """A small file can have as many names as symbols, each as long as its table of names."""
     monkeypatch.setattr(elf_tables, "_MAX_NAME_BYTES", 1 << 20)  # else the test takes half a GiB

@@ -23,6 +23,7 @@ PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
 DT_NEEDED, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_RPATH, DT_RUNPATH = 1, 4, 5, 6, 10, 15, 29
 DT_GNU_HASH, DT_FLAGS_1, DT_VERNEED = 0x6FFFFEF5, 0x6FFFFFFB, 0x6FFFFFFE
 SHT_SYMTAB, SHT_NOBITS, SHT_DYNSYM = 2, 8, 11
+SHN_UNDEF = 0
 
 
 class Damaged(ValueError):  # noqa: N818 - callers turn it into a LibraryError
@@ -198,6 +199,8 @@ class Elf:
         pick = (0, 1, 2, 3, 4) if self._wide else (0, 3, 4, 5, 1)
         for row in self._rows("IBBHQQ" if self._wide else "IIIBBH", data):
             first, info, other, section, value = (row[i] for i in pick)
+            if section == SHN_UNDEF and first >= len(names):
+                continue  # GNU ld for aarch64 may leave such a row, with an address of its own memory in it
             name = _name(names, first)
             total = _bounded(total + len(name), _MAX_NAME_BYTES, "bytes of names")
             yield Symbol(name, info, other, section, value)
