@@ -20,6 +20,7 @@ from . import batch
 from .layout import Layout
 from .leaving import CALLERS
 from .tensors import for_torch
+from .transforms import depth, is_innermost
 
 
 def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
@@ -77,15 +78,9 @@ def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
     @untraced
     def front(*args: Any, **kwargs: Any) -> Any:
         arguments = normalise(bound.operator, bind(schema, args, kwargs))
-        return differentiated(kind.apply, arguments, backward=_is_gradient_level())
+        return differentiated(kind.apply, arguments, backward=is_innermost("Grad"))
 
     return autograd, front
-
-
-def _is_gradient_level() -> bool:
-    """Whether the transform that is being done is ``torch.func.grad`` or ``vjp``, neither vmap nor jvp."""
-    level = torch._C._functorch.peek_interpreter_stack()
-    return level is not None and level.key() == torch._C._functorch.TransformType.Grad
 
 
 def _wants_gradient(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -119,8 +114,7 @@ def _jvp(layout: Layout, ctx: Any, *tangents: Any) -> Any:
 
 def _refuse_nested_forward(operator: Operator) -> None:
     # inside jvp() of a Function, PyTorch drops the tangents of outer forward levels: a zero, silently
-    levels = torch._C._functorch.get_interpreter_stack() or ()
-    if sum(level.key() == torch._C._functorch.TransformType.Jvp for level in levels) > 1:
+    if depth("Jvp") > 1:
         rule = "forward mode inside forward mode loses the inner tangent in PyTorch"
         hint = "use reverse mode for one of them: jacfwd(grad(f)), or hessian(f)"
         raise GradientError(operator.name, rule, where=operator.origin, hint=hint)

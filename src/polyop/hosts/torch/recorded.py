@@ -23,6 +23,7 @@ from ...rules.module.recorded import Call, Recorded, failed
 from . import batch, function, tensors
 from .autograd import DIFFERENTIABLE, INHERITED
 from .layout import Layout
+from .transforms import is_innermost
 
 
 def recorded(bound: BoundOperator) -> Recorded | None:
@@ -257,7 +258,7 @@ def _with_jvp(bound: BoundOperator, overload: Any, autograd: Any, front: Any) ->
 
     @untraced
     def either_front(*args: Any, **kwargs: Any) -> Any:
-        given = bound.operator.jvp is not None and _is_forward_level()
+        given = bound.operator.jvp is not None and is_innermost("Jvp")
         return (given_front if given else front)(*args, **kwargs)
 
     return either_autograd, either_front
@@ -273,11 +274,6 @@ def _map_samples(layout: Layout, overload: Any) -> Any:
     }
     kind: Any = type(f"Polyop_{layout.bound.schema.name}_vmap", (torch.autograd.Function,), body)
     return kind.apply
-
-
-def _is_forward_level() -> bool:
-    level = torch._C._functorch.peek_interpreter_stack()
-    return level is not None and level.key() == torch._C._functorch.TransformType.Jvp
 
 
 def _has_samples(flat: tuple[Any, ...]) -> bool:

@@ -74,13 +74,17 @@ def _function(
     return Operator(name, 1, "float", "biuf", meaning, derivative, cost, is_word=True, **more)
 
 
-def _rounding(name: str, meaning: Callable[[Any], Any], **more: Any) -> Operator:
+def _rounding(
+    name: str, meaning: Callable[[Any], Any], *, is_word: bool = True, spellings: tuple[str, ...] = ()
+) -> Operator:
     keeping = scalars.keeping_integers(meaning)
-    return Operator(name, 1, "same", "iuf", keeping, none, is_exact=True, **{"is_word": True, **more})
+    return Operator(
+        name, 1, "same", "iuf", keeping, none, is_word=is_word, spellings=spellings, is_exact=True
+    )
 
 
 def _question(name: str, meaning: Callable[[Any], Any]) -> Operator:
-    return Operator(name, 1, "bool", "f", meaning, none, is_word=True, is_exact=True)
+    return Operator(name, 1, "bool", "f", meaning, is_word=True, is_exact=True)
 
 
 _ROWS = (
@@ -104,7 +108,7 @@ _ROWS = (
              derivative=d.copysign),
     Operator("gcd", 2, "same", "iu", np.gcd, cost=SLOWER),
     Operator("lcm", 2, "same", "iu", np.lcm, cost=SLOWER),
-    Operator("ceil_div", 2, "same", "iu", scalars.ceil_div, none),
+    Operator("ceil_div", 2, "same", "iu", scalars.ceil_div),
     Operator("&", 2, "same", "biu", np.bitwise_and),
     Operator("|", 2, "same", "biu", np.bitwise_or),
     Operator("^", 2, "same", "biu", np.bitwise_xor),

@@ -27,19 +27,21 @@ from .grammar import (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a statement is: the loops and conditions around it, outermost first, and what comes before it."""
+    """A statement: the loops and conditions around it, outermost first, its body, and its number there."""
 
-    around: tuple[For | If, ...] = ()
-    before: tuple[Stmt, ...] = ()
+    around: tuple[For | If, ...]
+    body: Sequence[Stmt]
+    number: int
 
     @property
     def loops(self) -> tuple[For, ...]:
         """The loops around it."""
         return tuple(node for node in self.around if isinstance(node, For))
 
-    def inside(self, node: For | If) -> Place:
-        """Return the place at the start of a body of the statement."""
-        return Place((*self.around, node))
+    @property
+    def before(self) -> Sequence[Stmt]:
+        """The statements before it in its body."""
+        return self.body[: self.number]
 
 
 def bodies(node: Stmt) -> tuple[tuple[Stmt, ...], ...]:
@@ -63,7 +65,9 @@ def with_bodies(node: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...
 
 
 def with_statements(
-    body: Sequence[Stmt], change: Callable[[Stmt, Place], Sequence[Stmt] | None], start: Place = Place()
+    body: Sequence[Stmt],
+    change: Callable[[Stmt, Place], Sequence[Stmt] | None],
+    around: tuple[For | If, ...] = (),
 ) -> tuple[Stmt, ...]:
     """Return a body with other statements in place of some, outer ones first.
 
@@ -72,21 +76,21 @@ def with_statements(
     """
     result: list[Stmt] = []
     for number, node in enumerate(body):
-        made = change(node, replace(start, before=tuple(body[:number])))
+        made = change(node, Place(around, body, number))
         if made is None and isinstance(node, (For, If)):
-            inside = start.inside(node)
-            made = (with_bodies(node, functools.partial(with_statements, change=change, start=inside)),)
+            inside = functools.partial(with_statements, change=change, around=(*around, node))
+            made = (with_bodies(node, inside),)
         result += (node,) if made is None else made
     return tuple(result)
 
 
-def placed(body: Sequence[Stmt], start: Place = Place()) -> Iterator[tuple[Stmt, Place]]:
+def placed(body: Sequence[Stmt], around: tuple[For | If, ...] = ()) -> Iterator[tuple[Stmt, Place]]:
     """Yield every statement of a body with its place, outer ones first."""
     for number, node in enumerate(body):
-        yield node, replace(start, before=tuple(body[:number]))
+        yield node, Place(around, body, number)
         if isinstance(node, (For, If)):
             for part in bodies(node):
-                yield from placed(part, start.inside(node))
+                yield from placed(part, (*around, node))
 
 
 def rewrite(node: Any, change: Callable[[Expr], Expr]) -> Any:
@@ -149,16 +153,11 @@ def map_body(
     """
     result: list[Stmt] = []
     for node in body:
-        match node:
-            case For():
-                inner = map_body(node.body, change, drop_empty=drop_empty)
-                result += [replace(node, body=inner)] if inner or not drop_empty else []
-            case If():
-                then, other = (map_body(b, change, drop_empty=drop_empty) for b in (node.body, node.orelse))
-                keep = then or other or not drop_empty
-                result += [replace(node, body=then, orelse=other)] if keep else []
-            case _:
-                result += change(node)
+        if isinstance(node, (Store, Assign)):
+            result += change(node)
+            continue
+        inside = with_bodies(node, functools.partial(map_body, change=change, drop_empty=drop_empty))
+        result += [inside] if any(bodies(inside)) or not drop_empty else []
     return tuple(result)
 
 

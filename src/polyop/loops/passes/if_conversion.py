@@ -29,7 +29,10 @@ Pair = tuple[Store | Assign, Store | Assign]
 
 
 def if_conversion(program: AnyProgram) -> AnyProgram:
-    """Return the program in which no two arms of a condition end with a store to the same element."""
+    """Return the program in which what both arms of a condition store last stands behind it.
+
+    A store stays in its arms if a later statement there reads the tensor in another way than by its element.
+    """
     kernel = program.kernel
     body = _converted(kernel.body, names_of(kernel))
     return program if body == kernel.body else program.with_(kernel=replace(kernel, body=body))
@@ -88,9 +91,8 @@ def _ends(node: If) -> Iterator[Pair]:
     for one, another in zip(reversed(node.body), reversed(node.orelse), strict=False):
         if not isinstance(one, (Store, Assign)) or not isinstance(another, (Store, Assign)):
             return
-        alike = (
-            one == replace(another, value=one.value, line=one.line) and one.value.type == another.value.type
-        )
-        if not alike or (isinstance(one, Assign) and one.type == BOOL):
+        if one.value.type != another.value.type or one != replace(another, value=one.value, line=one.line):
+            return
+        if isinstance(one, Assign) and one.type == BOOL:
             return  # a flag may end a loop
         yield one, another

@@ -26,6 +26,7 @@ from ...core.origin import of_function
 from ...core.untraced import untraced
 from ...hosts.torch.layout import Layout
 from ...hosts.torch.tensors import as_outputs, for_torch
+from ...hosts.torch.transforms import depth
 from .registered import has_kernel
 
 _KEYS = ("AutogradCPU", "AutogradCUDA")
@@ -41,7 +42,7 @@ _without_gradient: set[str] = set()
 
 def in_forward_mode(name: str) -> bool:
     """Let an operator use its rule if this is called in forward mode; return True."""
-    if forward_ad._current_level >= 0 or _in_transform():
+    if forward_ad._current_level >= 0 or depth("Jvp"):  # torch.compile tells forward_ad of no level
         with locks.define:
             bound = registry.named(name)
             if bound is not None:
@@ -51,14 +52,6 @@ def in_forward_mode(name: str) -> bool:
 
 # torch.compile runs the function while it traces, and treats the result as a constant
 in_forward_mode._dynamo_marked_constant = True  # type: ignore[attr-defined]
-
-
-def _in_transform() -> bool:
-    """Whether ``torch.func.jvp`` runs, also while torch.compile traces it: forward_ad does not know that."""
-    if torch._C._functorch.maybe_current_level() is None:
-        return False
-    levels = torch._C._functorch.get_interpreter_stack() or ()
-    return any(level.key() == torch._C._functorch.TransformType.Jvp for level in levels)
 
 
 def is_differentiable(name: str) -> bool:

@@ -16,6 +16,7 @@ import torch
 from ...call import registry
 from ...core import locks
 from ...hosts.torch.batch import register_rule
+from ...hosts.torch.transforms import depth
 from .registered import has_kernel
 
 _KEYS = ("FuncTorchBatched", "FuncTorchBatchedDecomposition")
@@ -54,10 +55,8 @@ def give_rule(bound: Any) -> None:
 
 def in_vmap(name: str) -> bool:
     """Give the rules of :func:`give_rules` if this is called inside ``torch.vmap``; return True."""
-    if torch._C._functorch.maybe_current_level() is not None:
-        levels = torch._C._functorch.get_interpreter_stack() or ()
-        if any(level.key() == torch._C._functorch.TransformType.Vmap for level in levels):
-            give_rules(name)
+    if depth("Vmap"):
+        give_rules(name)
     return True
 
 
