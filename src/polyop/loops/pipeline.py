@@ -27,11 +27,13 @@ from .passes.interchange_fuse import interchange_fuse
 from .passes.loop_distribution import loop_distribution
 from .passes.loop_tiling import loop_tiling
 from .passes.pack_transposed import pack_transposed
+from .passes.pad_operands import pad_operands
 from .passes.propagate_indices import propagate_indices
 from .passes.reciprocals import reciprocals
 from .passes.remove_empty_loops import remove_empty_loops
 from .passes.rescaled_sums import rescaled_sums
 from .passes.scalar_replacement import scalar_replacement
+from .passes.scatter_to_gather import scatter_to_gather
 from .passes.strip_gradient_marks import strip_gradient_marks, without_marks
 from .passes.tanh_by_exp import tanh_by_exp
 from .passes.unroll import unroll
@@ -54,6 +56,8 @@ PIPELINE: tuple[Pass[Program], ...] = (
     Pass(loop_distribution, "A contraction that is alone in its loops can be tiled."),
     Pass(array_privatisation, "Iterations that share no temporary can run in parallel.", needed=True),
     Pass(block_distribution, "A contraction of what an iteration keeps for itself is tiled block by block."),
+    Pass(scatter_to_gather, "Each element collects what is added to it: iterations share nothing."),
+    Pass(pad_operands, "A sum without conditions can be tiled: its operand has zeros around it."),
     Pass(apply_schedule, "The author's steps come before the compiler's own choices.", needed=True),
     Pass(interchange_fuse, "Memory is walked in order, and neighbouring loops share what they load."),
     Pass(pack_transposed, "A tensor that is read across its rows is copied once, transposed."),

@@ -257,6 +257,30 @@ def below(var: str, bound: Expr, known: frozenset[str]) -> list[str]:
     return [] if upper is None else [f"{word(var)} < {upper}"]
 
 
+_SIGNS = {">=": (1, -1, 0), ">": (1, -1, -1), "<=": (-1, 1, 0), "<": (-1, 1, -1)}
+"""By comparison the signs of its sides, and a constant: it holds where their sum is not negative."""
+
+
+def nonnegative(test: Expr) -> tuple[Linear, dict[str, Expr]] | None:
+    """Return the linear form that is not negative where a comparison holds, and its leaves; or None.
+
+    >>> i, n = Var("i", INT), Size("x", 0)
+    >>> form, _ = nonnegative(i < n)
+    >>> form
+    {'i': -1, 'x.n0': 1, '': -1}
+    """
+    if not isinstance(test, Op) or test.name not in _SIGNS:
+        return None
+    left, right = map(linear_with_terms, test.args)
+    if left is None or right is None:
+        return None
+    a, b, constant = _SIGNS[test.name]
+    names = dict.fromkeys((*left[0], *right[0]))
+    form = {n: a * left[0].get(n, 0) + b * right[0].get(n, 0) for n in names}
+    form[""] = form.get("", 0) + constant
+    return form, left[1] | right[1]
+
+
 _COMPARISONS = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "==": "=", "!=": "!="}
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
@@ -331,7 +355,16 @@ def extreme(name: str, candidates: Iterable[Expr]) -> Expr:
 
 def _flattened(name: str, exprs: Iterable[Expr]) -> Iterator[Expr]:
     for expr in exprs:
-        if isinstance(expr, Op) and expr.name == name:
-            yield from _flattened(name, expr.args)
-        else:
-            yield expr
+        yield from operands(name, expr)
+
+
+def operands(name: str, expr: Expr) -> list[Expr]:
+    """Return the operands of a "min", "max" or "and" of any number, or the expression itself.
+
+    >>> i, n = Var("i", INT), Size("x", 0)
+    >>> operands("min", Op("min", (Op("min", (i, n), INT), i), INT)) == [i, n, i]
+    True
+    """
+    if isinstance(expr, Op) and expr.name == name:
+        return [part for argument in expr.args for part in operands(name, argument)]
+    return [expr]

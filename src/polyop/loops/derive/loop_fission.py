@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ..analysis import affine
 from ..analysis.polyhedra import Model
 from ..analysis.session import IslSession
 from ..analysis.tree import (
@@ -23,11 +22,13 @@ from ..analysis.tree import (
     Node,
     Rearrangement,
     StatementNode,
+    statement_nodes,
     statements_of,
     with_distinct_loops,
 )
 from ..ir.grammar import Kernel, Stmt, Store
 from ..ir.uses import variables_of
+from ..passes.scatter_to_gather import are_shifted
 from .derivation import Derivation
 from .names import Names
 
@@ -68,12 +69,14 @@ Chain = tuple[Loop, ...]
 
 
 def _paths(node: Node) -> list[tuple[Chain, Node]] | None:
-    """Return each store of a nest (under its condition, if it has one) with the loops around it."""
+    """Return each store of a nest with the loops around it, under conditions of its own if it has some."""
     if isinstance(node, StatementNode):
         return [((), node)] if isinstance(node.node, Store) else None
     if isinstance(node, Branch):
-        alone = not node.orelse and len(node.body) == 1 and isinstance(node.body[0], StatementNode)
-        return [((), node)] if alone else None
+        inside = [_paths(inner) for inner in node.body]
+        if node.orelse or any(one is None or one[0][0] for one in inside):
+            return None
+        return [((), replace(node, body=(leaf,))) for one in inside for _, leaf in one or ()]
     found: list[tuple[Chain, Node]] = []
     for inner in node.body:
         below = _paths(inner)
@@ -84,9 +87,8 @@ def _paths(node: Node) -> list[tuple[Chain, Node]] | None:
 
 
 def _store(node: Node) -> Stmt:
-    inner = node.body[0] if isinstance(node, Branch) else node
-    assert isinstance(inner, StatementNode)
-    return inner.node
+    (place,) = statement_nodes((node,))
+    return place.node
 
 
 def _groups(nest: Loop, sums: frozenset[str]) -> list[tuple[Chain, list[Node]]]:
@@ -109,18 +111,6 @@ def _is_worth_splitting(groups: Mapping[tuple[str, Chain], Sequence[Node]], sums
         if are_shifted(stores, loops) or (
             len(loops) >= CONTRACTION_LOOPS and any(_is_sum(s, loops) for s in stores)
         ):
-            return True
-    return False
-
-
-def are_shifted(stores: Sequence[Store], loops: Sequence[str]) -> bool:
-    """Whether stores go to elements that other iterations reach too: shifted apart, or along a sum."""
-    for axis in range(len(stores[0].index)):
-        found = [affine.linear_with_terms(affine.unclamped(s.index[axis])) for s in stores]
-        forms = [None if one is None else one[0] for one in found]
-        if any(form is not None and len(set(form) & set(loops)) > 1 for form in forms):
-            return True
-        if any(form != forms[0] for form in forms):
             return True
     return False
 

@@ -18,6 +18,7 @@ from ..passes.initialisation import initialisation
 from ..passes.inline_scalars import inline_scalars
 from ..passes.propagate_indices import propagate_indices
 from ..passes.rescaled_sums import rescaled_sums_of_derivations
+from ..passes.scatter_to_gather import scatter_to_gather
 from ..passes.unroll import unroll
 from ..runner import Pass
 from .batch_loop import Batch, batch_loop
@@ -36,7 +37,6 @@ from .return_temporaries import initialisation_of_saved, return_temporaries
 from .reverse import reverse
 from .save_winners import save_winners
 from .scalars_to_memory import scalars_to_memory
-from .scatter_to_gather import scatter_to_gather
 from .split_clamped_stores import split_clamped_stores
 from .stop_running_shifts import stop_running_shifts
 from .stop_shift_gradients import stop_shift_gradients
@@ -85,7 +85,7 @@ REVERSE: Passes = (
     Pass(forward_substitution, "A scalar that only passes a value on would keep two loops apart."),
     Pass(loop_fission, "A contraction, or a sum of shifted elements, needs a nest of its own."),
     Pass(split_clamped_stores, "A clamped index is a shift, but at the borders."),
-    Pass(scatter_to_gather, "Each element collects its adjoint, so iterations share nothing."),
+    Pass(scatter_to_gather, "Each element collects what is added to it: iterations share nothing."),
     Pass(first_stores, "A first addition that is a store needs no zero before it."),
     Pass(inline_adjoints, "A cheap adjoint goes into its only reader: one pass over memory less."),
     Pass(dead_inputs, "Frameworks need not keep what the gradient does not read.", needed=True),

@@ -311,6 +311,11 @@ class Kernel:
         buffer = self.buffers[name]
         return self.derived and not buffer.shape and buffer.dtype == "bool"
 
+    def sizes_of(self, name: str) -> tuple[Expr, ...]:
+        """Return the sizes of a tensor, in terms that the shape of another one may have."""
+        buffer = self.buffers[name]
+        return own_sizes(name, buffer) if buffer.role in ("input", "inplace") else buffer.shape
+
 
 REDUCTIONS = ("+", "*", "max", "min")
 

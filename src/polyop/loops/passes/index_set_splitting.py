@@ -16,7 +16,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis import affine
-from ..analysis.affine import Linear
 from ..analysis.dependence import Kind
 from ..analysis.strides import UNIT, stride
 from ..ir.grammar import (
@@ -65,14 +64,13 @@ def index_set_splitting(program: Program) -> Program:
 def has_conditions(kernel: Kernel) -> bool:
     """Whether anything in the kernel depends on a comparison, or an index is clamped."""
     return any(
-        isinstance(e, Op) and (e.name in _SIGNS or affine.is_clamp(e))
+        isinstance(e, Op) and (e.name in _COMPARISONS or affine.is_clamp(e))
         for s in statements(kernel.body)
         for e in walk(s)
     )
 
 
-# by comparison (sign of left, sign of right, constant): it holds if this sum is not negative
-_SIGNS = {">=": (1, -1, 0), ">": (1, -1, -1), "<=": (-1, 1, 0), "<": (-1, 1, -1)}
+_COMPARISONS = (">=", ">", "<=", "<")
 _CHOICES = {"max": ">=", "min": "<="}
 """By clamp, the comparison of its operands with which it is the first of them."""
 
@@ -227,7 +225,7 @@ def _atoms(nodes: Iterable[Stmt]) -> list[Op]:
     atoms: list[Op] = []
     for node in nodes:
         found = [e for e in walk(node) if isinstance(e, Op)]
-        atoms += [e for e in found if e.name in _SIGNS]
+        atoms += [e for e in found if e.name in _COMPARISONS]
         for clamp in (e for e in found if affine.is_clamp(e)):
             first, second = map(affine.unclamped, clamp.args)
             if affine.varies(first) != affine.varies(second):
@@ -248,14 +246,10 @@ def _bound(atom: Op, loop: For, inner: Mapping[str, For], assigned: set[str]) ->
     The comparison is ``form >= 0``. A variable of an inner loop is replaced by its bound that makes the form
     smallest, so that the comparison holds in all iterations of that loop.
     """
-    sides = [affine.linear_with_terms(a) for a in atom.args]
-    if sides[0] is None or sides[1] is None:
+    found = affine.nonnegative(atom)
+    if found is None:
         return None
-    (left, names), (right, more) = sides[0], sides[1]
-    names = names | more
-    a, b, constant = _SIGNS[atom.name]
-    form: Linear = {n: a * left.get(n, 0) + b * right.get(n, 0) for n in (*left, *right)}
-    form[""] = form.get("", 0) + constant
+    form, names = found
     step = form.pop(loop.var, 0)
     if step not in (1, -1) or form.keys() & assigned:
         return None

@@ -12,7 +12,7 @@ from ...ir.grammar import Assign, For, Kernel, Op, Stmt, Store, statements, walk
 from ...ir.plan import Plan
 from ...ir.stops import stop_flags
 from ..common.copies import LANE, Copies, Copy, differing, lanes_for, width_of
-from ..common.ctypes import SIZES, computed, identifier, identity, memory
+from ..common.ctypes import SIZES, computed, identifier, identity, identity_of_masks, memory
 from ..common.ends import end_of
 from ..common.expressions import Expressions, Scope
 from ..common.statements import Statements, combined
@@ -319,7 +319,7 @@ class Loops:
         for node in sums:
             elem = computed(node.value.type)
             kind = self.expressions.vector_type(elem if elem != "bool" else f"i{width * 8}", width)
-            start = identity(node.op, elem) if elem != "bool" else ("0" if node.op in ("+", "max") else "-1")
+            start = identity(node.op, elem) if elem != "bool" else identity_of_masks(node.op)
             for unit in range(units):
                 self.out.line(f"{kind} {identifier(node.name)}_v{unit} = bcast_{kind}({start});")
 

@@ -132,3 +132,12 @@ def identity(op: str, elem: str) -> str:
         return "0" if op == "max" else f"{2**bits - 1}{'u' * (bits >= 32)}{'ll' * (bits == 64)}"
     low = f"(-{2 ** (bits - 1) - 1}{'ll' * (bits == 64)} - 1)"
     return low if op == "max" else f"{2 ** (bits - 1) - 1}{'ll' * (bits == 64)}"
+
+
+def identity_of_masks(op: str) -> str:
+    """Return the identity element of a reduction of conditions, of which each lane has a mask: 0 or -1.
+
+    >>> identity_of_masks("max"), identity_of_masks("min")
+    ('0', '-1')
+    """
+    return "0" if op in ("+", "max") else "-1"

@@ -9,7 +9,7 @@ from ...analysis.strides import BACK, STRIDED, UNIT, stride
 from ...ir.grammar import Assign, Expr, For, If, Kernel, Op, Stmt, Store, children
 from ...ir.types import WIDE
 from .copies import LANE, ROW, Copies, Copy, dependence
-from .ctypes import NARROW, computed, identity, memory, word
+from .ctypes import NARROW, computed, identity, identity_of_masks, memory, word
 from .expressions import Expressions, Scope
 from .values import Value
 from .writer import Writer
@@ -148,7 +148,8 @@ class Statements:
             self.out.line(f"{name} = {text};")
             return
         if node.op and active:
-            start = f"bcast_{kind}({identity(node.op, elem)})"
+            neutral = identity_of_masks(node.op) if value.truth else identity(node.op, elem)
+            start = f"bcast_{kind}({neutral})"
             text = f"sel_{kind}({active}, {text}, {start})"
         if node.op:
             text = combined(node.op, name, text, kind, truth=value.truth)

@@ -1,0 +1,327 @@
+"""Zero padding: a sum that a condition limits reads a copy with zeros around it, and loses the condition.
+
+    for o in range(m):                         for e in range(n):
+        for i in range(n):                         x_padded[e + 1] = x[e]
+            for p in range(3):          ->     for o in range(m):
+                if 0 <= i + p - 1 < n:             for i in range(n):
+                    y[o, i] += (                       for p in range(3):
+                        x[i + p - 1]                       y[o, i] += x_padded[i + p] * w[o, p]
+                        * w[o, p]
+                    )
+
+Register tiles take no conditions. Zero times a number is zero, but zero times an infinity is not, so the
+other factors are looked through first: if one of them has an infinity or a NaN, the loops run as they were.
+The copy is made where a loop reads it again, as ``o`` does here. Elsewhere it costs more than the condition,
+which ``index_set_splitting`` takes from the inside of loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..analysis import affine, ranges
+from ..analysis.bounds import is_inside_once_checked
+from ..analysis.polyhedra import Model
+from ..ir.grammar import (
+    BOOL,
+    INT,
+    Assign,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    call,
+    names_of,
+    unused,
+)
+from ..ir.note import Note
+from ..ir.rewriter import placed, rewrite, with_statements
+from ..ir.types import FLOAT8, kind
+from ..ir.uses import loads_of, stored_by, variables_of
+from ..program import Program
+from .index_set_splitting import renamed_copy
+
+MIN_LOOPS = 3
+"""The fewest loops of a contraction: with fewer, no operand is used several times."""
+
+
+@dataclass(frozen=True)
+class GuardedSum:
+    """A sum, the conditions around it as ``form >= 0``, and the loops around it, outermost first.
+
+    ``top`` holds nothing but the sum: it is the outermost condition. ``inner`` are the loops in it. They run
+    over their whole range: where a bound follows from another loop, that is a condition too.
+    """
+
+    top: For | If
+    loops: tuple[For, ...]
+    inner: tuple[For, ...]
+    node: Store | Assign
+    forms: tuple[affine.Linear, ...]
+    leaves: Mapping[str, Expr]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An index of an operand: from ``low`` to ``high``, of which the sum takes ``first`` to ``last``.
+
+    All four are inclusive, and follow from sizes.
+    """
+
+    low: Expr
+    high: Expr
+    first: Expr
+    last: Expr
+
+
+@dataclass(frozen=True)
+class Padding:
+    """A sum, its operand that is copied with zeros around it, and the other factors that may be infinite."""
+
+    sum: GuardedSum
+    load: Load
+    axes: tuple[Axis | None, ...]
+    """None for an axis whose index does not follow from loops alone: it has no condition, and is copied whole."""
+    factors: tuple[str, ...]
+
+
+def pad_operands(program: Program) -> Program:
+    """Return the program in which contractions under conditions read padded copies of an operand."""
+    kernel, notes, names = program.kernel, list[Note](), names_of(program.kernel)
+    body: list[Stmt] = []
+    for node in kernel.body:
+        found = list(_paddings(kernel, node, program.owners)) if isinstance(node, For) else []
+        made = _with_copies(kernel, node, found, names) if found and isinstance(node, For) else None
+        if made is None or not _are_inside(made, program):
+            body.append(node)
+            continue
+        kernel = replace(kernel, buffers=made.buffers)
+        body += made.body
+        text = "read from a copy with zeros around it, so that its sum needs no condition"
+        notes += (Note(p.load.line, f"{p.load.buffer}: {text}", "pad_operands") for p in found)
+    return program.with_(*notes, kernel=replace(kernel, body=tuple(body))) if notes else program
+
+
+def _are_inside(made: _Made, program: Program) -> bool:
+    """Whether no access to a copy needs a check: its error would name what the author has not written."""
+    kernel = replace(program.kernel, body=made.body, buffers=made.buffers)
+    return all(
+        is_inside_once_checked(model, leaf, access, axis)
+        for model in [Model(kernel, program.session)]
+        for leaf in model.leaves
+        for access in leaf.accesses
+        if access.target in made.copies
+        for axis in range(len(access.index))
+    )
+
+
+# what can be padded
+
+
+def _paddings(kernel: Kernel, nest: For, owners: Mapping[str, tuple[str, ...]]) -> Iterator[Padding]:
+    """Yield the sums of a nest that can lose their conditions."""
+    changing = {*stored_by((nest,)), *owners}
+    for found in _guarded_sums(nest):
+        factors = _factors(found.node.value)
+        fixed = [e for e in factors if isinstance(e, Load)]
+        variables = {*kernel.attributes, *(loop.var for loop in found.loops)}
+        if any(not isinstance(e, (Load, Const)) or variables_of(e) - variables for e in factors):
+            continue
+        if any(e.buffer in changing or e.type.dtype in FLOAT8 or loads_of(*e.index) for e in fixed):
+            continue
+        for load in fixed:
+            axes = _axes(found, load)
+            others = [e for e in fixed if e is not load]
+            if axes is not None and _is_reused(load, others, found.loops):
+                checked = (e.buffer for e in others if kind(e.type) == "f")
+                yield Padding(found, load, axes, tuple(dict.fromkeys(checked)))
+                break
+
+
+def _guarded_sums(nest: For) -> Iterator[GuardedSum]:
+    """Yield the sums that are alone under conditions, or in loops that follow from loops further out."""
+    inside: set[int] = set()
+    for top, place in placed((nest,)):
+        if id(top) in inside or not isinstance(top, (If, For)):
+            continue
+        loops, inner, tests, node = place.loops, list[For](), list[Expr](), top
+        while isinstance(node, (If, For)):
+            if isinstance(node, If):
+                tests += affine.operands("and", node.condition)
+            else:
+                whole, ends = _unclamped(node, {loop.var for loop in (*loops, *inner)})
+                tests += ends
+                inner.append(whole)
+            if not tests or len(node.body) != 1 or (isinstance(node, If) and node.orelse):
+                break
+            node = node.body[0]
+        if isinstance(node, (If, For)) or node.op != "+":
+            continue
+        forms, leaves = list[affine.Linear](), dict[str, Expr]()
+        for test in tests:
+            form = affine.nonnegative(test)
+            if form is None:
+                break
+            forms.append(form[0])
+            leaves |= form[1]
+        else:
+            inside |= {id(below) for below, _ in placed((top,))}
+            yield GuardedSum(top, (*loops, *inner), tuple(inner), node, tuple(forms), leaves)
+
+
+def _unclamped(loop: For, around: set[str]) -> tuple[For, list[Expr]]:
+    """Return a loop without the bounds that follow from loops around it, and these as conditions."""
+    lows, highs = affine.operands("max", loop.lo), affine.operands("min", loop.hi)
+    tests: list[Expr] = []
+    if any(not variables_of(e) & around for e in lows) and any(not variables_of(e) & around for e in highs):
+        here = Var(loop.var, INT)
+        tests += [here >= e for e in lows if variables_of(e) & around]
+        tests += [here < e for e in highs if variables_of(e) & around]
+        lo = affine.extreme("max", (e for e in lows if not variables_of(e) & around))
+        hi = affine.extreme("min", (e for e in highs if not variables_of(e) & around))
+        loop = replace(loop, lo=lo, hi=hi)
+    return loop, tests
+
+
+def _factors(value: Expr) -> list[Expr]:
+    """Return the factors of a product, without casts to wider types around them."""
+    if isinstance(value, Op) and value.name in ("*", "neg"):
+        return [f for a in value.args for f in _factors(a)]
+    if isinstance(value, Op) and value.name == "cast" and kind(value.type) == kind(value.args[0].type) == "f":
+        return _factors(value.args[0])
+    return [value]
+
+
+def _is_reused(load: Load, others: Sequence[Load], loops: Sequence[For]) -> bool:
+    """Whether some loop reads the operand again, and some loop another factor: a contraction."""
+    variables = {loop.var for loop in loops}
+    again = [bool(variables - variables_of(*e.index)) for e in (load, *others)]
+    return len(loops) >= MIN_LOOPS and again[0] and any(again[1:])
+
+
+def _axes(found: GuardedSum, load: Load) -> tuple[Axis | None, ...] | None:
+    """Return the conditions of a sum by axes of an operand; None if one is about something else."""
+    variables = {loop.var for loop in found.loops}
+    bounds = {loop.var: (loop.lo, loop.hi) for loop in found.loops}
+    limits: dict[int, tuple[list[Expr], list[Expr]]] = {}
+    indices = [affine.linear_with_terms(index) for index in load.index]
+    for form in found.forms:
+        for axis, index in enumerate(indices):
+            limit = _limit(form, index[0], variables) if index is not None else None
+            if index is not None and limit is not None:
+                upper, rest = limit
+                ends = limits.setdefault(axis, ([], []))
+                ends[upper].append(affine.from_linear(rest, {**found.leaves, **index[1]}))
+                break
+        else:
+            return None
+    axes = [_axis(index, bounds, limits.get(axis, ([], []))) for axis, index in enumerate(load.index)]
+    return None if any(axes[axis] is None for axis in limits) else tuple(axes)
+
+
+def _axis(index: Expr, bounds: ranges.Ranges, limits: tuple[list[Expr], list[Expr]]) -> Axis | None:
+    """Return the range of an index; None where that does not follow from sizes."""
+    low, high = ranges.extreme(index, bounds, up=False), ranges.extreme(index, bounds, up=True)
+    if low is None or high is None or variables_of(low, high) & bounds.keys() or loads_of(low, high):
+        return None
+    low, high = affine.simplified(low), affine.simplified(high)
+    first, last = affine.extreme("max", (low, *limits[0])), affine.extreme("min", (high, *limits[1]))
+    return Axis(low, high, affine.simplified(first), affine.simplified(last))
+
+
+def _limit(
+    form: affine.Linear, index: affine.Linear, variables: set[str]
+) -> tuple[bool, affine.Linear] | None:
+    """Return (whether it is an upper bound, the bound) of an index where ``form >= 0``, or None."""
+    for upper, sign in ((False, -1), (True, 1)):
+        rest = {n: form.get(n, 0) + sign * index.get(n, 0) for n in (*form, *index)}
+        if not any(rest[n] for n in variables if n in rest):
+            return upper, {n: c if upper else -c for n, c in rest.items()}
+    return None
+
+
+# the copies
+
+
+@dataclass(frozen=True)
+class _Made:
+    body: tuple[Stmt, ...]
+    buffers: Mapping[str, Buffer]
+    copies: tuple[str, ...]
+
+
+def _with_copies(kernel: Kernel, nest: For, found: Sequence[Padding], names: set[str]) -> _Made | None:
+    """Return what comes instead of a nest: copies, the nest that reads them, the old one for infinities."""
+    buffers, body, copies = dict(kernel.buffers), list[Stmt](), list[str]()
+    changed: Stmt = nest
+    for padding in found:
+        name = unused(f"{padding.load.buffer}_padded", names)
+        shape, copy = _copy(kernel, padding, name, names)
+        line = padding.load.line
+        buffers[name] = Buffer(name, padding.load.type.dtype, shape, "local", line, zeroed=True)
+        body.append(copy)
+        copies.append(name)
+        index = tuple(
+            i if axis is None else affine.simplified(i - axis.low)
+            for i, axis in zip(padding.load.index, padding.axes, strict=True)
+        )
+        changed = _without_conditions(changed, padding, replace(padding.load, buffer=name, index=index))
+    checked = list(dict.fromkeys(name for padding in found for name in padding.factors))
+    if not checked:
+        return _Made((*body, changed), buffers, tuple(copies))
+    flag = Var(unused("is_finite", names), BOOL)
+    body.append(Assign(flag.name, Const(value=True, type=BOOL), "", nest.line))
+    body += (_check(kernel, name, flag, names, nest.line) for name in checked)
+    exact = renamed_copy(replace(nest, hint="border"), "_exact", names)
+    return _Made((*body, If(flag, (changed,), (exact,), nest.line)), buffers, tuple(copies))
+
+
+def _copy(kernel: Kernel, padding: Padding, name: str, names: set[str]) -> tuple[tuple[Expr, ...], Stmt]:
+    """Return the shape of a padded copy, and the loops that fill its inside."""
+    load, shape, source, target = padding.load, list[Expr](), list[Expr](), list[Expr]()
+    bounds: list[tuple[str, Expr, Expr]] = []
+    for axis, size in zip(padding.axes, kernel.sizes_of(load.buffer), strict=True):
+        var = unused(f"{name}_e{len(bounds)}", names)
+        here = Var(var, INT)
+        source.append(here)
+        if axis is None:
+            shape.append(size)
+            target.append(here)
+            bounds.append((var, Const(0, INT), size))
+        else:
+            shape.append(ranges.length(axis.low, axis.high + 1))
+            target.append(affine.simplified(here - axis.low))
+            bounds.append((var, axis.first, affine.simplified(axis.last + 1)))
+    node: Stmt = Store(name, tuple(target), replace(load, index=tuple(source)), "", load.line)
+    for var, lo, hi in reversed(bounds):
+        node = For(var, lo, hi, (node,), load.line)
+    return tuple(shape), node
+
+
+def _without_conditions(nest: Stmt, padding: Padding, load: Load) -> Stmt:
+    """Return the nest with the sum in plain loops, which reads the copy."""
+    node: Stmt = rewrite(padding.sum.node, lambda e: load if e == padding.load else e)
+    for loop in reversed(padding.sum.inner):
+        node = replace(loop, body=(node,))
+    (changed,) = with_statements((nest,), lambda one, _: (node,) if one is padding.sum.top else None)
+    return changed
+
+
+def _check(kernel: Kernel, buffer: str, flag: Var, names: set[str], line: int) -> Stmt:
+    """Return the loops that clear a flag if an element of a tensor is infinite or no number."""
+    sizes = kernel.sizes_of(buffer)
+    loops = [unused(f"{buffer}_f{axis}", names) for axis in range(len(sizes))]
+    element = Load(buffer, tuple(Var(v, INT) for v in loops), Type(kernel.buffers[buffer].dtype), line)
+    node: Stmt = Assign(flag.name, call("isfinite", element), "min", line)
+    for var, size in zip(reversed(loops), reversed(sizes), strict=True):
+        node = For(var, Const(0, INT), size, (node,), line)
+    return node

@@ -1,0 +1,411 @@
+"""Turn additions to elements that several iterations reach into loops over the elements.
+
+    for i in range(n):                     for i in range(n + 2):
+        for p in range(3):                     y_all = 0.0
+            y[i + p] += x[i] * w[p]   ->       for p in range(max(0, i - n + 1), min(3, i + 1)):
+                                                   y_all += x[i - p] * w[p]
+                                               y[i] += y_all
+
+All additions to an element are made in one iteration, which owns it, so iterations can be threads and lanes.
+Where the loop takes steps, as in ``y[2 * i + p]``, the elements fall into *phases*, the places within a step. Each
+has its own part of the other loop:
+
+                                           for p_phase in range(2):
+                                               for i in range(...):
+                                                   for p in range(ceil_div(3 - p_phase, 2)):
+                                                       y_all += x[i - p] * w[2 * p + p_phase]
+                                                   y[2 * i + p_phase] += y_all
+
+The adjoint of a stencil or of a convolution is such a nest, and so is a transposed convolution. Hückelheim et al.,
+Automatic differentiation of stencil loops with threading, arXiv 1907.02818 (2019).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..analysis import affine
+from ..analysis.polyhedra import Model
+from ..ir.derivatives import number
+from ..ir.grammar import (
+    BOOL,
+    INT,
+    Assign,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Op,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    call,
+    names_of,
+    perfect,
+    statements,
+    unused,
+)
+from ..ir.note import Note
+from ..ir.rewriter import Place, substitute, with_statements
+from ..ir.uses import loads_of, tensors_of, variables_of
+from ..program import AnyProgram
+
+
+@dataclass(frozen=True)
+class Addition:
+    """``target[index] += value`` where all of ``tests`` hold."""
+
+    store: Store
+    tests: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class Shift:
+    """An axis with the index ``step * owner + inner + rest``: the loop ``owner`` becomes one over elements.
+
+    ``inner`` has the factors of the other loops of the nest, ``rest`` those of sizes and attributes. There is one
+    of each for each addition.
+    """
+
+    owner: str
+    step: int
+    inner: tuple[affine.Linear, ...]
+    rest: tuple[affine.Linear, ...]
+
+
+def scatter_to_gather(program: AnyProgram) -> AnyProgram:
+    """Return the program in which nests that scatter additions gather them, element by element.
+
+    A nest stays as it is if it does anything else, or reads what it adds to.
+    """
+    kernel, notes, names = program.kernel, list[Note](), names_of(program.kernel)
+    if not any(isinstance(s, Store) and s.op == "+" for s in statements(kernel.body)):
+        return program
+
+    @functools.cache
+    def affine_stores() -> set[int]:
+        """Return the stores that never count from the end of an axis."""
+        leaves = Model(kernel, program.session).leaves
+        return {id(x.node) for x in leaves if all(None not in a.index for a in x.accesses if a.write)}
+
+    def change(node: Stmt, _: Place) -> list[Stmt] | None:
+        nest = _Nest.of(kernel, node, names) if isinstance(node, For) else None
+        if nest is None or (
+            nest.is_guarded and any(id(a.store) not in affine_stores() for a in nest.additions)
+        ):
+            return None
+        text = f"{nest.target}: each element collects what is added to it"
+        notes.append(Note(nest.additions[0].store.line, text, "scatter_to_gather"))
+        return [nest.gathered()]
+
+    body = with_statements(kernel.body, change)
+    return program.with_(*notes, kernel=replace(kernel, body=body)) if notes else program
+
+
+class _Nest:
+    """A nest of additions to one tensor. ``axes`` has a shift for an axis, None for one that stays as it is."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        loops: list[For],
+        additions: list[Addition],
+        axes: list[Shift | None],
+        names: set[str],
+    ) -> None:
+        self.kernel, self.additions, self.axes, self.names = kernel, additions, axes, names
+        self.target = additions[0].store.buffer
+        self.loops = {loop.var: loop for loop in loops}
+        self.owned = {axis.owner for axis in axes if axis is not None}
+        self.leaves: dict[str, Expr] = {}
+        for addition in additions:
+            for index in addition.store.index:
+                found = affine.linear_with_terms(index)
+                self.leaves |= {} if found is None else found[1]
+
+    @classmethod
+    def of(cls, kernel: Kernel, node: For, names: set[str]) -> _Nest | None:
+        """Return the nest that starts with a loop, or None if it is not one of shifted additions."""
+        loops = perfect(node)
+        found = [_addition(s) for s in loops[-1].body]
+        additions = [a for a in found if a is not None]
+        if len(additions) < len(found) or not additions or not _is_box(loops):
+            return None
+        stores, variables = [a.store for a in additions], [loop.var for loop in loops]
+        if len({s.buffer for s in stores}) > 1 or not are_shifted(stores, variables) or _reads(additions):
+            return None
+        axes = _shifts(stores, variables)
+        return cls(kernel, loops, additions, axes, names) if axes is not None else None
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether conditions keep additions inside the tensor."""
+        return any(a.tests for a in self.additions)
+
+    def gathered(self) -> Stmt:
+        """Return the loops over elements."""
+        first = self.additions[0].store
+        of = Type(first.value.type.dtype)
+        total = Var(unused(f"{first.buffer}_all", self.names), of)
+        phases = self._phases()
+        index = tuple(
+            at if axis is None else self._element(axis, phases)
+            for at, axis in zip(first.index, self.axes, strict=True)
+        )
+        copies = [self._added(number, total, phases, index) for number in range(len(self.additions))]
+        body: tuple[Stmt, ...] = (
+            Assign(
+                total.name, number(0.0, of) if of.dtype.startswith("float") else Const(0, of), "", first.line
+            ),
+            *copies,
+            Store(first.buffer, index, total, "+", first.line),
+        )
+        for loop in reversed(self._around(phases, index)):
+            body = (replace(loop, body=body),)
+        (nest,) = body
+        return nest
+
+    # the loops
+
+    def _around(self, phases: Mapping[str, Phase], index: Sequence[Expr]) -> list[For]:
+        """Return the loops over phases, and those over elements in the order of the axes."""
+        loops = [For(p.var, Const(0, INT), Const(p.count, INT), ()) for p in phases.values()]
+        for number, (at, axis) in enumerate(zip(self.additions[0].store.index, self.axes, strict=True)):
+            if axis is not None:
+                lo, hi = self._range(number, axis, phases, index[number])
+                loops.append(replace(self.loops[axis.owner], lo=lo, hi=hi))
+                continue
+            used = variables_of(at)
+            loops += (loop for var, loop in self.loops.items() if var in used and loop not in loops)
+        return loops
+
+    def _phases(self) -> dict[str, Phase]:
+        """Return the phases by the variable of the loop that they divide."""
+        found: dict[str, Phase] = {}
+        for axis in self.axes:
+            for var, factor in () if axis is None or axis.step == 1 else axis.inner[0].items():
+                count = axis.step // math.gcd(axis.step, factor)
+                if count > 1:
+                    found[var] = Phase(unused(f"{var}_phase", self.names), count)
+        return found
+
+    def _element(self, axis: Shift, phases: Mapping[str, Phase]) -> Expr:
+        """Return the index of the element that an iteration of the loops over elements has along an axis."""
+        here: Expr = Var(axis.owner, INT)
+        if axis.step == 1:
+            return here
+        here = Const(axis.step, INT) * here + self._written(axis.rest[0])
+        for var, factor in axis.inner[0].items():
+            if var in phases:
+                here = here + Const(factor, INT) * (self.loops[var].lo + Var(phases[var].var, INT))
+        return affine.simplified(here)
+
+    def _range(
+        self, number: int, axis: Shift, phases: Mapping[str, Phase], element: Expr
+    ) -> tuple[Expr, Expr]:
+        """Return the elements that any addition reaches along an axis."""
+        loop = self.loops[axis.owner]
+        lows, highs = [], []
+        for inner, rest in zip(axis.inner, axis.rest, strict=True):
+            low, high = loop.lo, loop.hi
+            for var, factor in inner.items():
+                lo, hi = self._whole(var, phases)
+                by = Const(abs(self._moves(axis, var, factor, phases)), INT)
+                low, high = (
+                    (low + by * lo, high + by * (hi - 1))
+                    if factor > 0
+                    else (low - by * (hi - 1), high - by * lo)
+                )
+            known = self._written(rest) if axis.step == 1 else Const(0, INT)
+            lows.append(affine.simplified(low + known))
+            highs.append(affine.simplified(high + known))
+        low, high = affine.extreme("min", lows), affine.extreme("max", highs)
+        if not self.is_guarded:
+            return low, high
+        size = self.kernel.buffers[self.target].shape[number]
+        if axis.step == 1:
+            return affine.extreme("max", (low, Const(0, INT))), affine.extreme("min", (high, size))
+        step = Const(axis.step, INT)
+        start = affine.simplified(element - step * Var(axis.owner, INT))
+        first, last = (call("ceil_div", affine.simplified(e), step) for e in (-start, size - start))
+        return affine.extreme("max", (low, first)), affine.extreme("min", (high, last))
+
+    def _whole(self, var: str, phases: Mapping[str, Phase]) -> tuple[Expr, Expr]:
+        """Return the range of an inner loop, in a phase."""
+        loop = self.loops[var]
+        if var not in phases:
+            return loop.lo, loop.hi
+        left = affine.simplified(loop.hi - loop.lo - Var(phases[var].var, INT))
+        return Const(0, INT), call("ceil_div", left, Const(phases[var].count, INT))
+
+    def _moves(self, axis: Shift, var: str, factor: int, phases: Mapping[str, Phase]) -> int:
+        """Return how many elements further an iteration of an inner loop adds, within its phase."""
+        return factor * (phases[var].count if var in phases else 1) // axis.step
+
+    # what is added
+
+    def _added(self, number: int, total: Var, phases: Mapping[str, Phase], index: Sequence[Expr]) -> Stmt:
+        addition = self.additions[number]
+        values: dict[str, Expr] = {}
+        tests: list[Expr] = []
+        bounds = {v: self._whole(v, phases) for v in self.loops if v not in self.owned and self._is_inner(v)}
+        for var, phase in phases.items():
+            values[var] = affine.simplified(
+                self.loops[var].lo + Const(phase.count, INT) * Var(var, INT) + Var(phase.var, INT)
+            )
+        for axis in self.axes:
+            if axis is not None:
+                inner = {v: self._moves(axis, v, c, phases) for v, c in axis.inner[number].items()}
+                rest = axis.rest[number] if axis.step == 1 else {}
+                shift = affine.simplified(self._written(rest) + self._written(inner))
+                values[axis.owner] = affine.simplified(Var(axis.owner, INT) - shift)
+                tests += self._limits(axis.owner, inner, self._written(rest), bounds)
+        tests += self._open_tests(addition, values, index)
+        node: Stmt = Assign(total.name, substitute(addition.store.value, values), "+", addition.store.line)
+        outside = [t for t in tests if not variables_of(t) & bounds.keys()]
+        node = _under([t for t in tests if t not in outside], node)
+        for var, (lo, hi) in reversed(bounds.items()):
+            name = var if number == 0 else unused(var, self.names)
+            inside = substitute(node, {var: Var(name, INT)})
+            node = replace(self.loops[var], var=name, lo=lo, hi=hi, body=(inside,))
+        return _under(outside, node)
+
+    def _is_inner(self, var: str) -> bool:
+        """Whether a loop is none of the target's axes that stay as they are."""
+        kept = (at for at, axis in zip(self.additions[0].store.index, self.axes, strict=True) if axis is None)
+        return var not in variables_of(*kept)
+
+    def _limits(
+        self, owner: str, inner: Mapping[str, int], known: Expr, bounds: dict[str, tuple[Expr, Expr]]
+    ) -> list[Expr]:
+        """Limit an addition to its original iterations: by the range of a sum, or by the tests that are returned.
+
+        The original iteration is ``owner - known - inner``.
+        """
+        loop, element = self.loops[owner], affine.simplified(Var(owner, INT) - known)
+        (var, factor), *more = inner.items() or [("", 0)]
+        if not var and len(self.additions) == 1:
+            return []
+        if var and not more and abs(factor) == 1 and len(self.additions) == 1:
+            lo, hi = bounds[var]
+            first, end = (element - (loop.hi - 1), element - (loop.lo - 1))
+            if factor < 0:
+                first, end = loop.lo - element, loop.hi - element
+            first, end = affine.simplified(first), affine.simplified(end)
+            bounds[var] = call("max", lo, first), call("min", hi, end)
+            return []
+        place = affine.simplified(element - self._written(inner))
+        return [place >= loop.lo, place < loop.hi]
+
+    def _open_tests(
+        self, addition: Addition, values: Mapping[str, Expr], index: Sequence[Expr]
+    ) -> Iterator[Expr]:
+        """Yield the conditions of an addition that do not follow from the range of the elements."""
+        sizes = self.kernel.buffers[self.target].shape
+        inside = [
+            affine.nonnegative(test)
+            for at, size in zip(index, sizes, strict=True)
+            for test in (at >= 0, at < size)
+        ]
+        for test in addition.tests:
+            changed = substitute(test, values)
+            if _form(affine.nonnegative(changed)) not in map(_form, inside):
+                yield changed
+
+    def _written(self, form: affine.Linear) -> Expr:
+        return affine.from_linear(form, {**self.leaves, **{v: Var(v, INT) for v in self.loops}})
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A loop is divided into ``count`` interleaved parts; ``var`` is the number of the part."""
+
+    var: str
+    count: int
+
+
+def _form(found: tuple[affine.Linear, object] | None) -> affine.Linear | None:
+    return None if found is None else {n: c for n, c in found[0].items() if c}
+
+
+def _under(tests: Sequence[Expr], node: Stmt) -> Stmt:
+    if not tests:
+        return node
+    condition = functools.reduce(lambda a, b: Op("and", (a, b), BOOL), tests)
+    return If(condition, (node,), (), node.line)
+
+
+def _addition(node: Stmt) -> Addition | None:
+    tests: list[Expr] = []
+    while isinstance(node, If) and not node.orelse and len(node.body) == 1:
+        tests += affine.operands("and", node.condition)
+        (node,) = node.body
+    return Addition(node, tuple(tests)) if isinstance(node, Store) and node.op == "+" else None
+
+
+def _reads(additions: Sequence[Addition]) -> bool:
+    """Whether additions read what they add to."""
+    values = [e for a in additions for e in (a.store.value, *a.store.index, *a.tests)]
+    return additions[0].store.buffer in tensors_of(*values)
+
+
+def _is_box(loops: Sequence[For]) -> bool:
+    """Whether no bound depends on another loop of the nest, or on data."""
+    inside = {loop.var for loop in loops}
+    bounds = [e for loop in loops for e in (loop.lo, loop.hi)]
+    return (
+        not variables_of(*bounds) & inside and not loads_of(*bounds) and not any(loop.hint for loop in loops)
+    )
+
+
+def are_shifted(stores: Sequence[Store], loops: Sequence[str]) -> bool:
+    """Whether stores go to elements that other iterations reach too: shifted apart, or along a sum."""
+    for axis in range(len(stores[0].index)):
+        found = [affine.linear_with_terms(affine.unclamped(s.index[axis])) for s in stores]
+        forms = [None if one is None else one[0] for one in found]
+        if any(form is not None and len(set(form) & set(loops)) > 1 for form in forms):
+            return True
+        if any(form != forms[0] for form in forms):
+            return True
+    return False
+
+
+def _shifts(stores: Sequence[Store], variables: Sequence[str]) -> list[Shift | None] | None:
+    """Return what becomes of each axis; None if the nest has another form."""
+    axes: list[Shift | None] = []
+    for indices in zip(*(s.index for s in stores), strict=True):
+        found = [affine.linear_with_terms(i) for i in indices]
+        forms = [one[0] for one in found if one is not None]
+        moving = {v for i in indices for v in variables_of(i)} & {*variables}
+        if len({*indices}) == 1 and (len(moving) < 2 or not forms):
+            axes.append(None)
+            continue
+        shift = _shift(forms, [v for v in variables if v in moving]) if len(forms) == len(indices) else None
+        if shift is None:
+            return None
+        axes.append(shift)
+    kept = [variables_of(i) for i, axis in zip(stores[0].index, axes, strict=True) if axis is None]
+    uses = [{*kept_} & {*variables} for kept_ in kept]
+    for axis in (a for a in axes if a is not None):
+        uses += ({axis.owner}, {v for inner in axis.inner for v in inner})
+    owners = [a.owner for a in axes if a is not None]
+    divided = {v for a in axes if a is not None and a.step > 1 for v in a.inner[0]}
+    alone = all(sum(v in use for use in uses) == 1 for v in (*owners, *divided))
+    return axes if alone and (len(stores) == 1 or all(a is None or a.step == 1 for a in axes)) else None
+
+
+def _shift(forms: Sequence[affine.Linear], variables: Sequence[str]) -> Shift | None:
+    """Return an axis as a shift along one of some loops; None if no loop has one factor in all its indices."""
+    for owner in variables:
+        steps = {form.get(owner, 0) for form in forms}
+        (step,) = steps if len(steps) == 1 else (0,)
+        inner = tuple({v: form[v] for v in variables if v != owner and v in form} for form in forms)
+        if step == 1 or (step > 1 and all(len(one) == 1 for one in inner)):
+            rest = tuple({n: c for n, c in form.items() if n not in variables} for form in forms)
+            return Shift(owner, step, inner, rest)
+    return None
