@@ -152,6 +152,11 @@ def _decide(model: Model, leaf: Leaf, access: Access, axis: int, bounds: Bounds,
             bounds.guarded.add(key(node))
     if failing is None:
         return
+    place = node.buffer, axis
+    reported_here = bounds.errors.get(place, [])
+    reported_elsewhere = (s for at, sets in bounds.errors.items() if at != place for s in reversed(sets))
+    if any(subset(failing, sizes) for sizes in itertools.chain(reversed(reported_here), reported_elsewhere)):
+        return  # an earlier precondition fails for all these sizes
     definite = leaf.definite if access.around is None else access.sure
     if not access.must or not definite:
         bounds.dynamic.setdefault(key(node), set()).add(axis)
@@ -161,13 +166,7 @@ def _decide(model: Model, leaf: Leaf, access: Access, axis: int, bounds: Bounds,
         valid = failing.gist(model.parameter_set([])).complement()
         if not any(valid.is_equal(sizes) for sizes in bounds.sizes):
             bounds.sizes.append(valid)
-    place = node.buffer, axis
-    reported_here = bounds.errors.setdefault(place, [])
-    reported_elsewhere = (s for at, sets in bounds.errors.items() if at != place for s in reversed(sets))
-    reported = itertools.chain(reversed(reported_here), reported_elsewhere)
-    if any(subset(failing, sizes) for sizes in reported):
-        return  # an earlier precondition fails for all these sizes
-    reported_here.append(failing)
+    bounds.errors.setdefault(place, []).append(failing)
     extent = model.kernel.buffers[node.buffer].shape[axis]
     bounds.preconditions.append(
         Precondition(

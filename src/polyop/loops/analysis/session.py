@@ -15,6 +15,8 @@ from ...core.locks import cached_property
 
 MAX_OPERATIONS = 4_000_000
 """Default quota of isl operations, a few hundred milliseconds. Beyond it the author's order is kept."""
+SUBSET_OPERATIONS = 150_000
+"""The quota of one question whether a set is part of another, which may take exponential time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +44,18 @@ class IslSession:
         return context
 
     def is_subset(self, one: Any, other: Any) -> bool:
-        """Whether isl can tell within the quota that a set is part of another; then the quota begins anew."""
+        """Whether isl can tell within a quota of its own that a set is part of another."""
         import islpy
 
+        self.context.reset_operations()
+        self.context.set_max_operations(min(self.max_operations, SUBSET_OPERATIONS))
         try:
             return bool(one.is_subset(other))
         except islpy.Error:
-            self.context.reset_operations()
             return False
+        finally:
+            self.context.reset_operations()
+            self.context.set_max_operations(self.max_operations)
 
     def assuming(self, sizes: Sequence[Any]) -> IslSession:
         """Return a session in the same context, with the same quota, whose proofs assume these sizes."""

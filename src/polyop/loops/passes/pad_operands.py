@@ -90,7 +90,7 @@ class Padding:
     sum: GuardedSum
     load: Load
     axes: tuple[Axis | None, ...]
-    """None for an axis whose index does not follow from loops alone: it has no condition, and is copied whole."""
+    """None for an axis without a condition whose index does not follow from loops: it is copied whole."""
     factors: tuple[str, ...]
 
 
@@ -211,7 +211,7 @@ def _is_reused(load: Load, others: Sequence[Load], loops: Sequence[For]) -> bool
 def _axes(found: GuardedSum, load: Load) -> tuple[Axis | None, ...] | None:
     """Return the conditions of a sum by axes of an operand; None if one is about something else."""
     variables = {loop.var for loop in found.loops}
-    bounds = {loop.var: (loop.lo, loop.hi) for loop in found.loops}
+    bounds = {loop.var: (_simple("max", loop.lo), _simple("min", loop.hi)) for loop in found.loops}
     limits: dict[int, tuple[list[Expr], list[Expr]]] = {}
     indices = [affine.linear_with_terms(index) for index in load.index]
     for form in found.forms:
@@ -226,6 +226,12 @@ def _axes(found: GuardedSum, load: Load) -> tuple[Axis | None, ...] | None:
             return None
     axes = [_axis(index, bounds, limits.get(axis, ([], []))) for axis, index in enumerate(load.index)]
     return None if any(axes[axis] is None for axis in limits) else tuple(axes)
+
+
+def _simple(clamp: str, bound: Expr) -> Expr:
+    """Return the first linear operand of a clamped bound: zeros beyond the iterations are no fault."""
+    ends = affine.operands(clamp, bound)
+    return next((e for e in ends if affine.linear(e) is not None), bound)
 
 
 def _axis(index: Expr, bounds: ranges.Ranges, limits: tuple[list[Expr], list[Expr]]) -> Axis | None:
