@@ -46,6 +46,8 @@ class Plan:
     threads: set[str] = field(default_factory=set)
     private: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     """By loop of threads that is a reduction: the (target, operator) of which each thread has a copy."""
+    collapsed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By loop of threads: the loops directly in it whose iterations threads share too, outermost first."""
     columns: dict[str, str] = field(default_factory=dict)
     """By sequential loop: the loop inside that is divided; each thread runs the outer one with its part."""
     rows: dict[str, Row] = field(default_factory=dict)

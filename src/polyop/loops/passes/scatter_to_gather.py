@@ -6,9 +6,9 @@
                                                    y_all += x[i - p] * w[p]
                                                y[i] += y_all
 
-All additions to an element are made in one iteration, which owns it, so iterations can be threads and lanes.
-Where the loop takes steps, as in ``y[2 * i + p]``, the elements fall into *phases*, the places within a step. Each
-has its own part of the other loop:
+All additions to an element are made in one iteration, which owns it, so iterations can be threads and
+lanes. Where the loop takes steps, as in ``y[2 * i + p]``, the elements fall into *phases*, the places within
+a step. Each has its own part of the other loop:
 
                                            for p_phase in range(2):
                                                for i in range(...):
@@ -16,8 +16,8 @@ has its own part of the other loop:
                                                        y_all += x[i - p] * w[2 * p + p_phase]
                                                    y[2 * i + p_phase] += y_all
 
-The adjoint of a stencil or of a convolution is such a nest, and so is a transposed convolution. Hückelheim et al.,
-Automatic differentiation of stencil loops with threading, arXiv 1907.02818 (2019).
+The adjoint of a stencil or of a convolution is such a nest, and so is a transposed convolution. Hückelheim
+et al., Automatic differentiation of stencil loops with threading, arXiv 1907.02818 (2019).
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Addition:
 class Shift:
     """An axis with the index ``step * owner + inner + rest``: the loop ``owner`` becomes one over elements.
 
-    ``inner`` has the factors of the other loops of the nest, ``rest`` those of sizes and attributes. There is one
-    of each for each addition.
+    ``inner`` has the factors of the other loops of the nest, ``rest`` those of sizes and attributes. Each
+    addition has its own.
     """
 
     owner: str
@@ -108,7 +108,7 @@ def scatter_to_gather(program: AnyProgram) -> AnyProgram:
 
 
 class _Nest:
-    """A nest of additions to one tensor. ``axes`` has a shift for an axis, None for one that stays as it is."""
+    """A nest of additions to one tensor. ``axes`` has the shift of an axis, None for one that stays."""
 
     def __init__(
         self,
@@ -175,9 +175,9 @@ class _Nest:
     def _around(self, phases: Mapping[str, Phase], index: Sequence[Expr]) -> list[For]:
         """Return the loops over phases, and those over elements in the order of the axes."""
         loops = [For(p.var, Const(0, INT), Const(p.count, INT), ()) for p in phases.values()]
-        for number, (at, axis) in enumerate(zip(self.additions[0].store.index, self.axes, strict=True)):
+        for place, (at, axis) in enumerate(zip(self.additions[0].store.index, self.axes, strict=True)):
             if axis is not None:
-                lo, hi = self._range(number, axis, phases, index[number])
+                lo, hi = self._range(place, axis, phases, index[place])
                 loops.append(replace(self.loops[axis.owner], lo=lo, hi=hi))
                 continue
             used = variables_of(at)
@@ -206,7 +206,7 @@ class _Nest:
         return affine.simplified(here)
 
     def _range(
-        self, number: int, axis: Shift, phases: Mapping[str, Phase], element: Expr
+        self, place: int, axis: Shift, phases: Mapping[str, Phase], element: Expr
     ) -> tuple[Expr, Expr]:
         """Return the elements that any addition reaches along an axis."""
         loop = self.loops[axis.owner]
@@ -227,7 +227,7 @@ class _Nest:
         low, high = affine.extreme("min", lows), affine.extreme("max", highs)
         if not self.is_guarded:
             return low, high
-        size = self.kernel.buffers[self.target].shape[number]
+        size = self.kernel.buffers[self.target].shape[place]
         if axis.step == 1:
             return affine.extreme("max", (low, Const(0, INT))), affine.extreme("min", (high, size))
         step = Const(axis.step, INT)
@@ -283,7 +283,7 @@ class _Nest:
     def _limits(
         self, owner: str, inner: Mapping[str, int], known: Expr, bounds: dict[str, tuple[Expr, Expr]]
     ) -> list[Expr]:
-        """Limit an addition to its original iterations: by the range of a sum, or by the tests that are returned.
+        """Limit an addition to its original iterations: by the range of a sum, or by returned tests.
 
         The original iteration is ``owner - known - inner``.
         """
@@ -400,7 +400,7 @@ def _shifts(stores: Sequence[Store], variables: Sequence[str]) -> list[Shift | N
 
 
 def _shift(forms: Sequence[affine.Linear], variables: Sequence[str]) -> Shift | None:
-    """Return an axis as a shift along one of some loops; None if no loop has one factor in all its indices."""
+    """Return an axis as a shift along one of some loops; None if none has one factor in all indices."""
     for owner in variables:
         steps = {form.get(owner, 0) for form in forms}
         (step,) = steps if len(steps) == 1 else (0,)

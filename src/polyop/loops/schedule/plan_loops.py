@@ -2,9 +2,9 @@
 
 The rules, outermost loops first:
 
-threads   The first parallel loop. Or a reduction whose result has fewer dimensions than its nest: all threads
-          but the first then have a copy of the result. Or a sequential loop that threads can partition
-          (thread_partition.py).
+threads   The first parallel loop, with the parallel loops directly in it: they share all iterations. Or a
+          reduction whose result has fewer dimensions than its nest: all threads but the first then have a
+          copy of the result. Or a sequential loop that threads can partition (thread_partition.py).
 vector    In each nest, the loop along which accesses to memory cost least. Not a window: it is taken to be
           short.
 tile      A vector loop around sums, inside a parallel loop. The sums of several iterations of both stay in
@@ -23,7 +23,22 @@ from ..analysis.dependence import Kind
 from ..analysis.refused import order
 from ..analysis.strides import COSTS, OF_PAIRS, UNIT, depends, is_of_pairs, stride
 from ..analysis.transposes import transposed_loads
-from ..ir.grammar import INT, Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, statements, walk
+from ..ir.grammar import (
+    INT,
+    Assign,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Var,
+    perfect,
+    statements,
+    walk,
+)
 from ..ir.note import Note
 from ..ir.plan import Plan, Tile
 from ..ir.stops import stop_flags
@@ -33,6 +48,8 @@ from ..program import Program
 from .roles import Roles, check_plan, check_roles, roles_of
 from .thread_partition import ThreadPartition, thread_partition
 
+MAX_COLLAPSED = 3
+"""The most loops that are one loop for the threads."""
 LANES = 8
 """The number of lanes of a vector, for estimates."""
 SHARED, TRANSPOSED = 0.5, 2.0
@@ -132,6 +149,26 @@ class Planner:
         else:
             self.note(node, "parallel: on all threads")
         self._vectors(node)
+        if kind == "parallel":
+            self._collapse(node)
+
+    def _collapse(self, node: For) -> None:
+        """Let threads share the iterations of a nest: its outer loop may be too short for them."""
+        outer, *inner = perfect(node)
+        chosen = list[For]()
+        for loop in inner[: MAX_COLLAPSED - 1]:
+            variables = frozenset({outer.var, *(each.var for each in chosen)})
+            lane = loop.body[0] if isinstance(loop.body[0], For) else None
+            is_row = lane is not None and lane.var in self.plan.tiles
+            if self.kind(loop) != "parallel" or loop.var in self.plan.vector or is_row:
+                break
+            if any(depends(e, variables) or loads_of(e) for e in (loop.lo, loop.hi)) or loop.hint:
+                break
+            chosen.append(loop)
+        if chosen and node.var not in self.plan.vector and not stop_flags(node):
+            self.plan.collapsed[node.var] = tuple(loop.var for loop in chosen)
+            names = " and ".join(loop.var for loop in chosen)
+            self.note(node, f"threads share its iterations together with those of {names}")
 
     def _columns(self, node: For) -> None:
         inner = next(

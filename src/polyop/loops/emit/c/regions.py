@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from ...analysis import affine
 from ...analysis.cost import total
 from ...analysis.strides import depends
-from ...ir.grammar import INT, Assign, For, Kernel, Stmt, Store, Type, Var, perfect, statements
-from ...ir.plan import Member, Plan, Row
-from ...ir.uses import assigned_by, tensors_of, variables_of
+from ...ir.grammar import INT, Assign, For, Kernel, Stmt, Store, Type, perfect, statements
+from ...ir.plan import Member, Plan
+from ...ir.uses import assigned_by, stored_by, tensors_of, variables_of
 from ..common.copies import Copies, plain
 from ..common.ctypes import computed, identifier, identity, memory
 from ..common.expressions import Expressions, Scope
@@ -20,16 +18,13 @@ from ..common.statements import Statements, combined
 from ..common.writer import Writer
 from .interruption import FUEL
 from .loops import Loops
-from .rows import AHEAD, Around, picked
+from .rows import Around
+from .shares import COLUMNS, print_collapsed, print_columns, print_rows
 from .tile import Shape, TilePrinter
 from .unroll_and_jam import jammed
 
-COLUMNS = 256
-"""Neighbouring columns stay with one thread: enough for sequential reads from memory."""
 PARAMETERS = "void* context, int64_t begin, int64_t end, int thread"
 """Parameters of the function of a region."""
-PICKED = 512
-"""A thread searches so many iterations at once for those of its own rows."""
 
 
 class Functions:
@@ -152,6 +147,11 @@ class Functions:
         lo, hi = (self.expressions.scalar(e, Scope()) for e in (lane.lo, lane.hi))
         return printer.few(f"({lo})", f"({hi})") if printer.chooses else None
 
+    def _collapsed(self, node: For) -> list[For]:
+        """Return the loops whose iterations threads share: those of a nest, outermost first, or one."""
+        inner = () if self.plan.band(node.var) else self.plan.collapsed.get(node.var, ())
+        return [loop for loop in perfect(node) if loop.var in (node.var, *inner)]
+
     def _divided_loop(self, node: For) -> For:
         """Return the loop that is divided between threads: the loop itself, or one inside it."""
         var = self.plan.columns.get(node.var, node.var)
@@ -195,13 +195,17 @@ class Functions:
                 out.line(f"{_c(kind)} {identifier(name)} = {identity(private[name], computed(kind))};")
             live = printer.statements.live | frozenset(shared)
             inner = _Body(self, out, live, printer.outer | {node.var}, in_run=False, few=few)
-            inner.statements.shared = _shared(self._divided_loop(node)) - {*private, *own}
+            nest = self._collapsed(node)
+            written = stored_by((node,)) if nest[1:] else _shared(self._divided_loop(node))
+            inner.statements.shared = frozenset(written - {*private, *own})
             inner.loops.cached = self._cached_tensors(node)
             out.line(FUEL)
             if node.var in self.plan.columns:
-                inner.columns(node, self._divided_loop(node))
+                print_columns(inner.loops, node, self._divided_loop(node))
             elif node.var in self.plan.rows:
-                inner.rows(node, self.plan.rows[node.var])
+                print_rows(inner.loops, node, self.plan.rows[node.var])
+            elif nest[1:]:
+                print_collapsed(inner.loops, nest)
             else:
                 inner.range(node, "begin", "end")
             inner.finish()
@@ -262,6 +266,12 @@ class Functions:
 
         The cost uses the variables ``lo`` and ``hi``, prefixed with the name of a ``part``.
         """
+        nest = self._collapsed(node)
+        if nest[1:]:
+            trips = [self._trips(loop) for loop in nest]
+            ranges = {loop.var: (loop.lo, loop.hi) for loop in nest}
+            cost = self.expressions.scalar(total(nest[-1].body, ranges), Scope())
+            return "0", " * ".join(trips), f"(double)(hi - lo) * {cost}"
         by = self._divided_loop(node)
         lo, hi = self.expressions.scalar(by.lo, Scope()), self.expressions.scalar(by.hi, Scope())
         if node.var in self.plan.threads:
@@ -274,6 +284,10 @@ class Functions:
             size = self.expressions.size(row.buffer, row.axis)
             return "0", f"({size} ? {size} : 1)", cost  # without rows, iterations still run
         return "0", f"(({hi}) - ({lo}) + {COLUMNS - 1}) / {COLUMNS}", cost
+
+    def _trips(self, loop: For) -> str:
+        lo, hi = (self.expressions.scalar(e, Scope()) for e in (loop.lo, loop.hi))
+        return f"max_i64(0, {hi} - ({lo}))"
 
     def _combine(self, out: Writer, name: str, op: str) -> None:
         buffer = self.kernel.buffers.get(name)
@@ -383,56 +397,6 @@ class _Body:
             with self.loops.stops.loop(node, "", hi):
                 self.statements.body(node.body, plain(scope))
 
-    def columns(self, node: For, inner: For) -> None:
-        """Print a sequential loop for a part of a loop inside it.
-
-        The part are the blocks ``begin`` .. ``end - 1``, of ``COLUMNS`` iterations each.
-        """
-        lo, hi = (self.functions.expressions.scalar(e, Scope()) for e in (inner.lo, inner.hi))
-        self.out.line(f"const int64_t columns_lo = ({lo}) + begin * {COLUMNS};")
-        self.out.line(f"const int64_t columns_end = ({lo}) + end * {COLUMNS};")
-        self.out.line(f"const int64_t columns_hi = columns_end < ({hi}) ? columns_end : ({hi});")
-        names = {"first column": "columns_lo", "last column": "columns_hi"}  # no author's variables
-        first, last = (Var(name, INT) for name in names)
-        part = _with(node, replace(inner, lo=first, hi=last))
-        self.loops.loop(part, plain(Scope().with_names(names)))
-
-    def rows(self, node: For, row: Row) -> None:
-        """Print the iterations of a loop whose rows are ``begin`` .. ``end - 1``."""
-        self.out.line("struct polyop_failure q_2 = {.place = 1};")  # no author's names, as all q
-        self.out.line(f"int64_t q_3[{PICKED}];")
-        loops = perfect(node)
-        with contextlib.ExitStack() as blocks:
-            for loop in itertools.takewhile(lambda loop: loop.var != row.loop, loops):
-                var = identifier(loop.var)
-                lo, hi = (self.functions.expressions.scalar(e, Scope()) for e in (loop.lo, loop.hi))
-                head = f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"
-                blocks.enter_context(self.out.block(head))
-            self._own_rows(next(loop for loop in loops if loop.var == row.loop), row)
-
-    def _own_rows(self, node: For, row: Row) -> None:
-        """Print the iterations of the loop that picks the rows.
-
-        The first thread also runs iterations whose row is outside the tensor: it reports the error.
-        """
-        expressions, var = self.functions.expressions, identifier(node.var)
-        size, index = expressions.size(row.buffer, row.axis), picked(expressions, row.index)
-        lo, hi = (expressions.scalar(e, Scope()) for e in (node.lo, node.hi))
-        with self.out.block(f"for (int64_t q_4 = {lo}, q_5 = {hi}; q_4 < q_5; q_4 += {PICKED})"):
-            self.out.line(f"if (polyop_stops(k, {PICKED})) break;")
-            self.out.line("int64_t q_6 = 0;")
-            last = f"{var}_end = q_5 - q_4 < {PICKED} ? q_5 : q_4 + {PICKED}"
-            with self.out.block(f"for (int64_t {var} = q_4, {last}; {var} < {var}_end; ++{var})"):
-                self.out.line(f"const int64_t q = {index}, q_1 = q < 0 ? q + {size} : q;")
-                self.out.line(f"q_3[q_6] = {var};")
-                self.out.line(f"q_6 += q_1 >= 0 && q_1 < {size} ? q_1 >= begin && q_1 < end : begin == 0;")
-            with self.out.block("for (int64_t q_7 = 0; q_7 < q_6; ++q_7)"):
-                self.out.line(f"const int64_t {var} = q_3[q_7];")
-                self.out.line(f"const int64_t q_8 = q_3[q_7 + {AHEAD} < q_6 ? q_7 + {AHEAD} : q_6 - 1];")
-                self.loops.around = Around(node, "q_8", "")
-                with self.loops.stops.inside():
-                    self.statements.body(node.body, plain(Scope()))
-
     def _print_tile(self, node: For, scope: Scope, lo: str, hi: str) -> None:
         lane = _tile_of(node, self.functions.plan)
         assert lane is not None
@@ -447,14 +411,6 @@ def _tile_of(node: For, plan: Plan) -> For | None:
     inner = node.body[0]
     tile = plan.tiles.get(inner.var)
     return inner if tile is not None and tile.row == node.var else None
-
-
-def _with(node: For, inner: For) -> For:
-    """Return a loop in which the loop of the same variable as ``inner`` is replaced by it."""
-    if node.var == inner.var:
-        return inner
-    body = tuple(_with(s, inner) if isinstance(s, For) else s for s in node.body)
-    return replace(node, body=body)
 
 
 def _c(kind: Type) -> str:
