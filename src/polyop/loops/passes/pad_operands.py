@@ -44,7 +44,7 @@ from ..ir.grammar import (
     unused,
 )
 from ..ir.note import Note
-from ..ir.rewriter import placed, rewrite, with_statements
+from ..ir.rewriter import placed, rewrite, with_bodies, with_statements
 from ..ir.types import FLOAT8, kind
 from ..ir.uses import loads_of, stored_by, variables_of
 from ..program import Program
@@ -287,7 +287,7 @@ def _with_copies(kernel: Kernel, nest: For, found: Sequence[Padding], names: set
     flag = Var(unused("is_finite", names), BOOL)
     body.append(Assign(flag.name, Const(value=True, type=BOOL), "", nest.line))
     body += (_check(kernel, name, flag, names, nest.line) for name in checked)
-    exact = renamed_copy(replace(nest, hint="border"), "_exact", names)
+    exact = renamed_copy(replace(nest, body=_in_order(nest.body)), "_exact", names)
     return _Made((*body, If(flag, (changed,), (exact,), nest.line)), buffers, tuple(copies))
 
 
@@ -320,6 +320,12 @@ def _without_conditions(nest: Stmt, padding: Padding, load: Load) -> Stmt:
         node = replace(loop, body=(node,))
     (changed,) = with_statements((nest,), lambda one, _: (node,) if one is padding.sum.top else None)
     return changed
+
+
+def _in_order(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+    """Return a body whose loops stay as they are: infinities are rare, and every pass takes its time."""
+    nodes = (replace(node, hint="border") if isinstance(node, For) else node for node in body)
+    return tuple(with_bodies(node, _in_order) for node in nodes)
 
 
 def _check(kernel: Kernel, buffer: str, flag: Var, names: set[str], line: int) -> Stmt:

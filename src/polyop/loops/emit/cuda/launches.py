@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from ...ir.grammar import Assign, For, Kernel, Stmt, Type, statements
+from ...ir.grammar import Assign, Expr, For, Kernel, Stmt, Type, statements
 from ...ir.uses import assigned_by, variables_of
 from ..common.ctypes import identifier, memory, size_name
 from ..common.expressions import Expressions, Scope
@@ -35,6 +36,15 @@ class Launches:
         self.types = {s.name: s.type for s in statements(kernel.body) if isinstance(s, Assign)}
         self.outer: dict[str, Type] = {}
         """Scalars that several launches share, in device memory."""
+        self.guards: tuple[Expr, ...] = ()
+        """Conditions on such scalars, without which a launch does nothing."""
+
+    @contextlib.contextmanager
+    def guarded(self, condition: Expr) -> Iterator[None]:
+        """Context in which launches test a condition first."""
+        before, self.guards = self.guards, (*self.guards, condition)
+        yield
+        self.guards = before
 
     def unpack(
         self, out: Writer, names: AbstractSet[str], *, device: bool, declared: Sequence[str] = ()
@@ -75,10 +85,11 @@ class Launches:
         name = f"part{number}"
         self.parts.append("")
         reads = variables_of(*statements(tuple(nodes)))
-        reads |= assigned_by(nodes)
+        reads |= assigned_by(nodes) | variables_of(*self.guards)
         live = {n: t for n, t in self.outer.items() if n in reads}
         inner = Writer(1)
         with self.expressions.names_of_function() as names:
+            tests = [self.expressions.scalar(guard, Scope()) for guard in self.guards]
             print_body(inner, frozenset(live))
         out = Writer()
         with out.block(f"__global__ void {bounds}{name}(const kernel self)"):
@@ -89,6 +100,8 @@ class Launches:
                 if scalar not in declared:
                     c = identifier(scalar)
                     out.line(f"{c_type(kind)} {c} = self.state->{c};")
+            for test in tests:
+                out.line(f"if (!({test})) return;")
             out.lines += inner.lines
         self.parts[number] = out.text()
         return name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...ir.grammar import Assign, For, If, Stmt
+from ...ir.grammar import Assign, For, If, Stmt, call
 from ...ir.uses import assigned_by
 from ..common.copies import plain
 from ..common.ctypes import identifier
@@ -13,7 +13,7 @@ from ..common.writer import Writer
 from .bodies import Body, deal, spans, split
 from .groups import Shared
 from .launches import BLOCK, Launches
-from .pieces import Alone, Branch, Each, Piece, Rows, Sums, Threads, Tiles
+from .pieces import Alone, Branch, Each, Guard, Piece, Rows, Sums, Threads, Tiles
 from .sizes import trips
 from .sums import SumsPart
 from .tile import TilePart
@@ -45,7 +45,7 @@ class Parts(Launches):
                     self._note_outer(body)
                 case Each(pieces=inner):
                     self._find_outer(inner)
-                case Branch(pieces=inner, orelse=other):
+                case Branch(pieces=inner, orelse=other) | Guard(pieces=inner, orelse=other):
                     self._find_outer((*inner, *other))
                 case Sums(over=over):
                     self.outer |= {name: self.types[name] for name, _ in over if name in self.types}
@@ -70,6 +70,11 @@ class Parts(Launches):
                     if other:
                         with out.block("else"):
                             self._pieces(out, other)
+                case Guard(node=node, pieces=inner, orelse=other):
+                    with self.guarded(node.condition):
+                        self._pieces(out, inner)
+                    with self.guarded(call("not", node.condition)):
+                        self._pieces(out, other)
                 case Alone(body=body):
                     self._alone(out, body)
                 case Threads():

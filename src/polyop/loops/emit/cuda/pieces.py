@@ -64,10 +64,19 @@ class Branch:
 
 
 @dataclass(frozen=True)
+class Guard:
+    """A condition on scalars in device memory: each launch tests it first."""
+
+    node: If
+    pieces: tuple[Piece, ...]
+    orelse: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
 class Alone:
     """Statements in order, by one block."""
 
     body: tuple[Stmt, ...]
 
 
-Piece = Threads | Rows | Tiles | Sums | Each | Branch | Alone
+Piece = Threads | Rows | Tiles | Sums | Each | Branch | Guard | Alone

@@ -8,6 +8,7 @@ Tiles     what was planned as a register tile: blocks of rows and lanes through 
 Sums      a loop that reduces: partial results, then a second launch that adds them up in order
 Each      a loop in order around these: a loop of launches on the host
 Branch    a condition on sizes around these: decided on the host
+Guard     a condition on scalars around these: tested by each launch
 Alone     the rest: one block, in the author's order
 """
 
@@ -22,9 +23,9 @@ from ...analysis.strides import depends
 from ...ir.grammar import Assign, Expr, For, If, Kernel, Load, OpenEnd, Stmt, Store, Var, statements, walk
 from ...ir.note import Note
 from ...ir.plan import Plan
-from ...ir.uses import assigned_by, tensors_of
+from ...ir.uses import assigned_by, loads_of, tensors_of, variables_of
 from .contractions import fits, stageable
-from .pieces import Alone, Branch, Each, Piece, Rows, Sums, Threads, Tiles
+from .pieces import Alone, Branch, Each, Guard, Piece, Rows, Sums, Threads, Tiles
 
 DEEPEST = 2
 """Deepest nest of loops on the host: a deeper one would launch too often."""
@@ -96,8 +97,10 @@ class Mapper:
         )
 
     def _piece(self, node: Stmt, known: frozenset[str], depth: int) -> Piece:
-        if isinstance(node, If) and self.evaluable(node.condition, known):
-            inner = Branch(node, self.pieces(node.body, known, depth), self.pieces(node.orelse, known, depth))
+        changing = variables_of(node) & assigned_by((node,))
+        if isinstance(node, If) and not loads_of(node) and not changing:
+            kind = Branch if self.evaluable(node.condition, known) else Guard
+            inner = kind(node, self.pieces(node.body, known, depth), self.pieces(node.orelse, known, depth))
             return inner if _launches((*inner.pieces, *inner.orelse)) else Alone((node,))
         if not isinstance(node, For) or not self._bounded(node, known):
             return Alone((node,))
