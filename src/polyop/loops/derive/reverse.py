@@ -51,7 +51,7 @@ from ..ir.operate import operate
 from ..ir.printing import expression
 from ..ir.rewriter import rewrite, substitute
 from ..ir.stops import is_unbounded
-from ..ir.types import cast, is_real
+from ..ir.types import cast
 from ..ir.uses import tensors_of
 from .derivation import Derivation
 from .names import summed_as
@@ -377,15 +377,8 @@ class _Sweep:
         )
 
     def _demanded_sizes(self) -> Iterator[Demand]:
-        """Yield that outputs and their gradients have the outputs' sizes, if an output holds indices.
-
-        What an index picks is added under a condition, and an access under a condition tells no size.
-        """
-        outputs = {n: self.kernel.buffers[n] for n in self.kernel.outputs}
-        given = self.recording.given()
-        if not any(n in given and not is_real(self.kernel, n) for n in outputs):
-            return
-        for name, buffer in outputs.items():
+        """Yield that outputs and their gradients have the outputs' sizes: proofs may rely on it."""
+        for name, buffer in ((n, self.kernel.buffers[n]) for n in self.kernel.outputs):
             for axis, size in enumerate(buffer.outer_shape):
                 known = isinstance(size, Size) or (isinstance(size, Op) and size.name == "max")
                 whole = size if known else operate("max", size, Const(0, INT))

@@ -299,6 +299,9 @@ class _Nest:
             first, end = affine.simplified(first), affine.simplified(end)
             bounds[var] = call("max", lo, first), call("min", hi, end)
             return []
+        if not var:
+            first, end = affine.simplified(loop.lo + known), affine.simplified(loop.hi + known)
+            return [Var(owner, INT) >= first, Var(owner, INT) < end]
         place = affine.simplified(element - self._written(inner))
         return [place >= loop.lo, place < loop.hi]
 
