@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from loop_samples import small
+from loop_samples import convolutions, small
 from loop_samples.programs import Program as Sample
 from polyop.loops.derive.adjoint import adjoint
 from polyop.loops.derive.batch import batched
@@ -50,6 +50,8 @@ CHANGED = {
     "loop_distribution": Sample(small.attention, "float32 n m, float32 k m"),
     "array_privatisation": Sample(small.exponentials_of_a_row, "float32 n m"),
     "block_distribution": Sample(small.attention_row_by_row, "float32 n m, float32 k m"),
+    "scatter_to_gather": Sample(convolutions.spread, "float32 c n, float32 o c p"),
+    "pad_operands": Sample(convolutions.padded, "float32 c n, float32 o c p"),
     "apply_schedule": Sample(small.column_by_column, "float32 n m"),
     "interchange_fuse": Sample(small.column_by_column, "float32 n m"),
     "pack_transposed": Sample(small.window_weights, "float32 n o i, float32 n c k, float32 o c p"),
@@ -189,7 +191,6 @@ DERIVING = {
     "forward_substitution": ("backward", Sample(small.twice_the_sum, "float32 n")),
     "loop_fission": ("backward", Sample(small.matmul, "float32 n k, float32 k m")),
     "split_clamped_stores": ("backward", Sample(small.held_back, "float32 n")),
-    "scatter_to_gather": ("backward", Sample(small.stencil, "float32 n")),
     "first_stores": ("backward", Sample(small.add, "float32 n, float32 n")),
     "inline_adjoints": ("backward", Sample(small.softmax, "float32 n m")),
     "dead_inputs": ("backward", Sample(small.add, "float32 n, float32 n")),

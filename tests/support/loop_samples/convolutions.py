@@ -1,0 +1,69 @@
+# ruff: noqa: F821 - programs in the language, whose words are no names here
+"""Convolutions: sums under conditions, and additions to elements that several iterations reach."""
+
+
+def padded(x, w):
+    y = output_tensor((w.shape[0], x.shape[1]), x.dtype)
+    for o in range(w.shape[0]):
+        for i in range(x.shape[1]):
+            for c in range(x.shape[0]):
+                for p in range(w.shape[2]):
+                    if 0 <= i + p - 1 < x.shape[1]:
+                        y[o, i] += x[c, i + p - 1] * w[o, c, p]
+    return y
+
+
+def spread(x, w):
+    y = output_tensor((w.shape[0], 2 * x.shape[1] + w.shape[2]), x.dtype)
+    for o in range(w.shape[0]):
+        for c in range(x.shape[0]):
+            for i in range(x.shape[1]):
+                for p in range(w.shape[2]):
+                    y[o, 2 * i + p] += x[c, i] * w[o, c, p]
+    return y
+
+
+def padded_image(x, w):
+    y = output_tensor((x.shape[0], w.shape[0], x.shape[2], (x.shape[3] + 1) // 2), x.dtype)
+    for b in range(x.shape[0]):
+        for o in range(w.shape[0]):
+            for i in range(x.shape[2]):
+                for j in range((x.shape[3] + 1) // 2):
+                    total = 0
+                    for c in range(w.shape[1]):
+                        for p in range(w.shape[2]):
+                            h = i + 2 * p - w.shape[2]
+                            if h >= 0 and h < x.shape[2]:
+                                for q in range(w.shape[3]):
+                                    v = 2 * j + q - 1
+                                    if 0 <= v < x.shape[3]:
+                                        total += x[b, c, h, v] * w[o, c, p, q]
+                    y[b, o, i, j] = total
+    return y
+
+
+def spread_image(x, w):
+    height, width = 3 * x.shape[2], x.shape[3] + w.shape[3] - 1
+    y = output_tensor((x.shape[0], w.shape[1], height, width), x.dtype)
+    for b in range(x.shape[0]):
+        for o in range(w.shape[1]):
+            for c in range(x.shape[1]):
+                for i in range(x.shape[2]):
+                    for j in range(x.shape[3]):
+                        for p in range(w.shape[2]):
+                            for q in range(w.shape[3]):
+                                h = 3 * i + 2 * p - 1
+                                if 0 <= h < height:
+                                    y[b, o, h, j + q] += x[b, c, i, j] * w[c, o, p, q]
+    return y
+
+
+def mirrored(x, w):
+    y = output_tensor((w.shape[0], x.shape[1]), x.dtype)
+    for o in range(w.shape[0]):
+        for c in range(x.shape[0]):
+            for i in range(x.shape[1]):
+                for p in range(w.shape[2]):
+                    if i >= p:
+                        y[o, i - p] += x[c, i] * w[o, c, p]
+    return y
