@@ -42,6 +42,7 @@ CHANGED = {
     "remove_empty_loops": Sample(small.around_nothing, "float32 n"),
     "unroll": Sample(small.three_channels, "float32 n 3"),
     "if_conversion": Sample(small.by_sign, "float32 n"),
+    "residue_classes": Sample(convolutions.looked_for, "float32 c n, float32 o c p"),
     "assume_sizes": Sample(small.fifth, "float32 n"),
     "initialisation": Sample(small.partly_written, "float32 n"),
     "argmax_by_reductions": Sample(small.place_of_the_greatest, "float32 n"),

@@ -32,6 +32,7 @@ from .passes.propagate_indices import propagate_indices
 from .passes.reciprocals import reciprocals
 from .passes.remove_empty_loops import remove_empty_loops
 from .passes.rescaled_sums import rescaled_sums
+from .passes.residue_classes import residue_classes
 from .passes.scalar_replacement import scalar_replacement
 from .passes.scatter_to_gather import scatter_to_gather
 from .passes.strip_gradient_marks import strip_gradient_marks, without_marks
@@ -48,6 +49,7 @@ PIPELINE: tuple[Pass[Program], ...] = (
     Pass(remove_empty_loops, "Later passes know a loop by its statements: each loop needs one.", needed=True),
     Pass(unroll, "A short inner loop is written out: its control costs more than its body."),
     Pass(if_conversion, "What both arms of a condition store is stored in any case, once."),
+    Pass(residue_classes, "A sum over multiples of a step does not look at the other numbers."),
     Pass(assume_sizes, "Proofs may rely on sizes that the call has checked.", needed=True),
     Pass(initialisation, "A buffer that may be read before it is written starts as zeros.", needed=True),
     Pass(argmax_by_reductions, "A search for the greatest element is two reductions, which have lanes."),

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from loop_samples import dense, running_maxima, small
+from loop_samples import convolutions, dense, running_maxima, small
 
 
 def matmul(a, b):
@@ -191,6 +191,7 @@ OF_PASSES = CASES | {
         (dense.online_attention, [(2, 3), (4, 3), (4, 2)]),
         (small.by_sign, [(6,)]),
         (small.named_sum, [(6,), (6,)]),
+        (convolutions.looked_for, [(2, 4), (3, 2, 3)]),
     )
 }
 """For the passes of derivations: those for transforms, and more, so that each pass changes one."""

@@ -67,3 +67,33 @@ def mirrored(x, w):
                     if i >= p:
                         y[o, i - p] += x[c, i] * w[o, c, p]
     return y
+
+
+def looked_for(x, w):
+    y = output_tensor((w.shape[0], 2 * x.shape[1] + 1), x.dtype)
+    for o in range(w.shape[0]):
+        for i in range(2 * x.shape[1] + 1):
+            total = 0
+            for c in range(x.shape[0]):
+                for p in range(w.shape[2]):
+                    k = i + 1 - p
+                    if k % 2 == 0 and 0 <= k // 2 < x.shape[1]:
+                        total += x[c, k // 2] * w[o, c, p]
+            y[o, i] = total
+    return y
+
+
+def looked_for_in_an_image(x, w):
+    y = output_tensor((w.shape[0], 3 * x.shape[1], 2 * x.shape[2]), x.dtype)
+    for o in range(w.shape[0]):
+        for i in range(3 * x.shape[1]):
+            for j in range(2 * x.shape[2]):
+                for c in range(x.shape[0]):
+                    for p in range(w.shape[2]):
+                        for q in range(w.shape[3]):
+                            if (i - 2 * p) % 3 == 0 and (j + 1 - q) % 2 == 0:
+                                h = (i - 2 * p) // 3
+                                v = (j + 1 - q) // 2
+                                if h >= 0 and v >= 0 and v < x.shape[2]:
+                                    y[o, i, j] += x[c, h, v] * w[o, c, p, q]
+    return y

@@ -225,11 +225,16 @@ PROGRAMS = (
     Program(dense.shared_on_the_left, "float64 n k, float64 b k m", largest=300),
     Program(dense.heads, "float32 b h n k, float32 h k m", largest=300),
     Program(dense.images, "float32 b n m c, float32 2 2 c k, float32 k", largest=300, least=2),
-    *(Program(convolutions.padded, f"{d} c n, {d} o c p", largest=200) for d in ("float32", "int64", "float16")),
+    *(
+        Program(convolutions.padded, f"{d} c n, {d} o c p", largest=200)
+        for d in ("float32", "int64", "float16")
+    ),
     *(Program(convolutions.spread, f"{d} c n, {d} o c p", largest=200) for d in ("float64", "int32")),
     Program(convolutions.padded_image, "float32 b c n m, float32 o c p 3", largest=120),
     Program(convolutions.spread_image, "float32 b c n m, float32 c o p q", largest=120),
     Program(convolutions.mirrored, "float32 c n, float32 o c p", largest=200),
+    *(Program(convolutions.looked_for, f"{d} c n, {d} o c p", largest=200) for d in ("float32", "int16")),
+    Program(convolutions.looked_for_in_an_image, "float64 c n m, float64 o c p q", largest=120),
     # for passes that change none of those above
     Program(dense.log_sum_exp, "float32 n m", rough=1e-5, least=1),
     Program(small.around_nothing, "float32 n"),

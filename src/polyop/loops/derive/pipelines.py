@@ -18,6 +18,7 @@ from ..passes.initialisation import initialisation
 from ..passes.inline_scalars import inline_scalars
 from ..passes.propagate_indices import propagate_indices
 from ..passes.rescaled_sums import rescaled_sums_of_derivations
+from ..passes.residue_classes import residue_classes
 from ..passes.scatter_to_gather import scatter_to_gather
 from ..passes.unroll import unroll
 from ..runner import Pass
@@ -49,6 +50,7 @@ NORMAL_FORM: Passes = (
     Pass(unroll, "A short inner loop is written out: its iterations are analysed one by one."),
     Pass(if_conversion, "What both arms of a condition store is stored in any case, once."),
     Pass(inline_scalars, "A statement with the whole value has a gradient without an adjoint of the scalar."),
+    Pass(residue_classes, "A sum over multiples of a step does not look at the other numbers."),
     Pass(assume_sizes, "Proofs may rely on sizes that the call has checked.", needed=True),
     Pass(
         rescaled_sums_of_derivations,

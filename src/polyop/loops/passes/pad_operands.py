@@ -94,17 +94,21 @@ class Padding:
     factors: tuple[str, ...]
 
 
+Copies = dict[tuple[str, tuple[Axis | None, ...]], str]
+"""The copies of inputs, by input and axes: another nest reads the same."""
+
+
 def pad_operands(program: Program) -> Program:
     """Return the program in which contractions under conditions read padded copies of an operand."""
-    kernel, notes, names = program.kernel, list[Note](), names_of(program.kernel)
+    kernel, notes, names, copies = program.kernel, list[Note](), names_of(program.kernel), Copies()
     body: list[Stmt] = []
     for node in kernel.body:
         found = list(_paddings(kernel, node, program.owners)) if isinstance(node, For) else []
-        made = _with_copies(kernel, node, found, names) if found and isinstance(node, For) else None
+        made = _with_copies(kernel, node, found, names, copies) if found and isinstance(node, For) else None
         if made is None or not _are_inside(made, program):
             body.append(node)
             continue
-        kernel = replace(kernel, buffers=made.buffers)
+        kernel, copies = replace(kernel, buffers=made.buffers), made.copies
         body += made.body
         text = "read from a copy with zeros around it, so that its sum needs no condition"
         notes += (Note(p.load.line, f"{p.load.buffer}: {text}", "pad_operands") for p in found)
@@ -119,7 +123,7 @@ def _are_inside(made: _Made, program: Program) -> bool:
         for model in [Model(kernel, program.session)]
         for leaf in model.leaves
         for access in leaf.accesses
-        if access.target in made.copies
+        if access.target in made.buffers.keys() - program.kernel.buffers.keys()
         for axis in range(len(access.index))
     )
 
@@ -262,33 +266,37 @@ def _limit(
 class _Made:
     body: tuple[Stmt, ...]
     buffers: Mapping[str, Buffer]
-    copies: tuple[str, ...]
+    copies: Copies
 
 
-def _with_copies(kernel: Kernel, nest: For, found: Sequence[Padding], names: set[str]) -> _Made | None:
+def _with_copies(
+    kernel: Kernel, nest: For, found: Sequence[Padding], names: set[str], known: Copies
+) -> _Made | None:
     """Return what comes instead of a nest: copies, the nest that reads them, the old one for infinities."""
-    buffers, body, copies = dict(kernel.buffers), list[Stmt](), list[str]()
+    buffers, body, copies = dict(kernel.buffers), list[Stmt](), dict(known)
     changed: Stmt = nest
     for padding in found:
-        name = unused(f"{padding.load.buffer}_padded", names)
-        shape, copy = _copy(kernel, padding, name, names)
-        line = padding.load.line
-        buffers[name] = Buffer(name, padding.load.type.dtype, shape, "local", line, zeroed=True)
-        body.append(copy)
-        copies.append(name)
+        load, key = padding.load, (padding.load.buffer, padding.axes)
+        name = copies.get(key)
+        if name is None:
+            name = unused(f"{load.buffer}_padded", names)
+            shape, copy = _copy(kernel, padding, name, names)
+            buffers[name] = Buffer(name, load.type.dtype, shape, "local", load.line, zeroed=True)
+            body.append(copy)
+            copies |= {key: name} if kernel.buffers[load.buffer].role == "input" else {}
         index = tuple(
             i if axis is None else affine.simplified(i - axis.low)
-            for i, axis in zip(padding.load.index, padding.axes, strict=True)
+            for i, axis in zip(load.index, padding.axes, strict=True)
         )
-        changed = _without_conditions(changed, padding, replace(padding.load, buffer=name, index=index))
+        changed = _without_conditions(changed, padding, replace(load, buffer=name, index=index))
     checked = list(dict.fromkeys(name for padding in found for name in padding.factors))
     if not checked:
-        return _Made((*body, changed), buffers, tuple(copies))
+        return _Made((*body, changed), buffers, copies)
     flag = Var(unused("is_finite", names), BOOL)
     body.append(Assign(flag.name, Const(value=True, type=BOOL), "", nest.line))
     body += (_check(kernel, name, flag, names, nest.line) for name in checked)
     exact = renamed_copy(replace(nest, body=_in_order(nest.body)), "_exact", names)
-    return _Made((*body, If(flag, (changed,), (exact,), nest.line)), buffers, tuple(copies))
+    return _Made((*body, If(flag, (changed,), (exact,), nest.line)), buffers, copies)
 
 
 def _copy(kernel: Kernel, padding: Padding, name: str, names: set[str]) -> tuple[tuple[Expr, ...], Stmt]:

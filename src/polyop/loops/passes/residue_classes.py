@@ -1,0 +1,239 @@
+"""Residue classes: a sum over iterations in which an index is a multiple of a step runs over the multiples.
+
+    for i in range(n):                          for i in range(n):
+        total = 0.0                                 y[i] = 0.0
+        for p in range(3):                      for k in range(m):
+            if (i - p) % 2 == 0:          ->        for p in range(3):
+                if 0 <= (i - p) // 2 < m:               if 0 <= 2 * k + p < n:
+                    total += x[(i - p) // 2]                y[2 * k + p] += x[k]
+        y[i] = total
+
+The iterations that the test leaves out are not run any more, and no index is divided: ``scatter_to_gather``
+then makes the additions element by element. A transposed convolution is such a sum, if each element of its
+output looks for what it comes from.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..analysis import affine, ranges
+from ..ir.grammar import (
+    BOOL,
+    INT,
+    Assign,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Op,
+    Stmt,
+    Store,
+    Var,
+    call,
+    names_of,
+    perfect,
+    statements,
+    unused,
+)
+from ..ir.rewriter import Place, rewrite, substitute, with_statements
+from ..ir.uses import loads_of, tensors_of, variables_of
+from ..program import AnyProgram
+
+
+def residue_classes(program: AnyProgram) -> AnyProgram:
+    """Return the program in which sums under tests for multiples run over the multiples."""
+    kernel = program.kernel
+    if not any(_multiple(e) for s in statements(kernel.body) if isinstance(s, If) for e in _tests(s)):
+        return program
+    names = names_of(kernel)
+
+    def change(node: Stmt, _: Place) -> list[Stmt] | None:
+        changed = [node]
+        while (found := _sum(kernel, changed[-1])) and (made := found.over_multiples(names)):
+            changed[-1:] = made
+        return changed if len(changed) > 1 or changed[0] is not node else None
+
+    return program.with_(kernel=replace(kernel, body=with_statements(kernel.body, change)))
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Loops that add ``value`` to elements; with a ``start``, each iteration of ``outer`` has its own one."""
+
+    outer: tuple[For, ...]
+    inner: tuple[For, ...]
+    tests: tuple[Expr, ...]
+    target: Store
+    """The store of the whole sum, or of each addition."""
+    start: Expr | None
+    """What the sum starts with, if it does not add to what is there."""
+    value: Expr
+    element: str
+    """The loop of ``outer`` that a test for multiples is about, ``(element + rest) % step == 0``."""
+    dividend: Expr
+    step: int
+
+    def over_multiples(self, names: set[str]) -> list[Stmt] | None:
+        """Return the loops over multiples, behind those that start the sums; None without a range."""
+        loops = {loop.var: (loop.lo, loop.hi) for loop in (*self.outer, *self.inner)}
+        low, high = (ranges.extreme(self.dividend, loops, up=up) for up in (False, True))
+        if low is None or high is None or variables_of(low, high) & loops.keys():
+            return None
+        step, here = Const(self.step, INT), Var(unused(f"{self.element}_class", names), INT)
+        old = Var(self.element, INT)
+        place = affine.simplified(step * here - (self.dividend - old))
+        values = _Division(self.dividend, self.step, here)
+        added = [rewrite(test, values) for test in self.tests if test != _is_multiple(self.dividend, step)]
+        tests = [_simple(substitute(test, {self.element: place})) for test in added]
+        lows, highs = [call("ceil_div", affine.simplified(low), step)], [affine.simplified(high) // step + 1]
+        for test in list(tests):
+            bound = _bound(test, here.name)
+            if bound is not None:
+                (lows if bound[0] else highs).append(bound[1])
+                tests.remove(test)
+        of_element = next(loop for loop in self.outer if loop.var == self.element)
+        tests += [place >= of_element.lo, place < of_element.hi]
+        value = substitute(rewrite(self.value, values), {self.element: place})
+        index = tuple(substitute(i, {self.element: place}) for i in self.target.index)
+        node: Stmt = replace(self.target, index=index, value=value, op="+")
+        node = If(functools.reduce(lambda a, b: Op("and", (a, b), BOOL), tests), (node,), (), node.line)
+        for loop in reversed((*self.outer, *self.inner)):
+            if loop is of_element:
+                lo, hi = affine.extreme("max", lows), affine.extreme("min", highs)
+                node = replace(loop, var=here.name, lo=lo, hi=hi, body=(node,))
+            else:
+                node = replace(loop, body=(node,))
+        return [*self._starts(names), node]
+
+    def _starts(self, names: set[str]) -> list[Stmt]:
+        if self.start is None:
+            return []
+        renamed = {loop.var: Var(unused(loop.var, names), INT) for loop in self.outer}
+        node: Stmt = substitute(replace(self.target, value=self.start), renamed)
+        for loop in reversed(self.outer):
+            lo, hi = substitute(loop.lo, renamed), substitute(loop.hi, renamed)
+            node = replace(loop, var=renamed[loop.var].name, lo=lo, hi=hi, body=(node,))
+        return [node]
+
+
+class _Division:
+    """Replaces a dividend by step * quotient, and its quotient by a variable, however they are written."""
+
+    def __init__(self, dividend: Expr, step: int, quotient: Var) -> None:
+        self.form, self.step, self.quotient = affine.linear(dividend), step, quotient
+
+    def __call__(self, expr: Expr) -> Expr:
+        match expr:
+            case Op(name="//", args=(a, Const(value=self.step))) if affine.linear(a) == self.form:
+                return self.quotient
+        return expr
+
+
+def _sum(kernel: Kernel, node: Stmt) -> Sum | None:
+    """Return the sum that a nest is, if a test for multiples is about one of its elements."""
+    if not isinstance(node, For):
+        return None
+    outer = perfect(node)
+    start: Expr | None = None
+    body = outer[-1].body
+    if len(body) == 3 and isinstance(body[0], Assign) and isinstance(body[2], Store):
+        first, nest, target = body
+        if first.op or target.op or target.value != Var(first.name, first.type):
+            return None
+        start, total = first.value, first.name
+        if kernel.buffers[target.buffer].dtype != first.type.dtype or not isinstance(nest, For):
+            return None
+        inner, tests, leaf = _chain(nest)
+        if not isinstance(leaf, Assign) or leaf.op != "+" or leaf.name != total:
+            return None
+    else:
+        outer, tests, target = _chain(node)
+        if not isinstance(target, Store) or target.op != "+":
+            return None
+        leaf, inner = target, []
+    loops = tuple(outer), tuple(inner)
+    return _checked(Sum(*loops, tuple(tests), target, start, leaf.value, "", Const(0, INT), 0))
+
+
+def _checked(found: Sum) -> Sum | None:
+    """Return the sum with its test for multiples, if its additions may run in another order."""
+    loops = (*found.outer, *found.inner)
+    variables = dict.fromkeys(loop.var for loop in loops)
+    bounds = [e for loop in loops for e in (loop.lo, loop.hi)]
+    if variables_of(*bounds) & variables.keys() or loads_of(*bounds) or any(loop.hint for loop in loops):
+        return None
+    read = tensors_of(found.value, *found.target.index, *found.tests, *([found.start] if found.start else []))
+    own = {i.name for i in found.target.index if isinstance(i, Var)}
+    if found.target.buffer in read:
+        return None
+    if found.start is not None and not {loop.var for loop in found.outer} <= own:
+        return None
+    for test in found.tests:
+        multiple = _multiple(test)
+        form = affine.linear(multiple[0]) if multiple is not None else None
+        element = next((n for n in variables if n in own and form is not None and form.get(n) == 1), None)
+        if multiple is not None and element is not None:
+            return replace(found, element=element, dividend=multiple[0], step=multiple[1])
+    return None
+
+
+def _chain(node: Stmt) -> tuple[list[For], list[Expr], Stmt]:
+    """Return the loops and the tests around the only statement of a nest, and what is in them."""
+    loops, tests = list[For](), list[Expr]()
+    while True:
+        if isinstance(node, For):
+            loops.append(node)
+        elif isinstance(node, If) and not node.orelse:
+            tests += _tests(node)
+        else:
+            return loops, tests, node
+        if len(node.body) != 1:
+            return loops, tests, node
+        (node,) = node.body
+
+
+def _tests(node: If) -> Sequence[Expr]:
+    return affine.operands("and", node.condition)
+
+
+def _multiple(test: Expr) -> tuple[Expr, int] | None:
+    """Return (dividend, step) of a test ``dividend % step == 0``."""
+    match test:
+        case Op(name="==", args=(Op(name="%", args=(dividend, Const(value=int(step)))), Const(value=0))):
+            return (dividend, step) if step > 1 and affine.linear(dividend) is not None else None
+    return None
+
+
+def _is_multiple(dividend: Expr, step: Expr) -> Expr:
+    return Op("==", (Op("%", (dividend, step), INT), Const(0, INT)), BOOL)
+
+
+def _simple(test: Expr) -> Expr:
+    """Return a comparison of a linear form with zero, without a common factor."""
+    found = affine.nonnegative(test)
+    if found is None:
+        return test
+    form, leaves = found
+    factors = {abs(c) for n, c in form.items() if n and c}
+    if len(factors) == 1 and form.get("", 0) % (factor := factors.pop()) == 0:
+        form = {n: c // factor for n, c in form.items()}
+    return affine.from_linear(form, leaves) >= 0
+
+
+def _bound(test: Expr, var: str) -> tuple[bool, Expr] | None:
+    """Return (whether it is a lower bound, the bound) of a variable, if a test tells one from sizes."""
+    found = affine.nonnegative(test)
+    if found is None:
+        return None
+    form, leaves = found
+    factor = form.pop(var, 0)
+    others = [leaf for name, leaf in leaves.items() if name in form and form[name] and isinstance(leaf, Var)]
+    if abs(factor) != 1 or others:
+        return None
+    rest: Mapping[str, int] = {n: -factor * c for n, c in form.items()}
+    bound = affine.from_linear(dict(rest), leaves)
+    return factor == 1, affine.simplified(bound if factor == 1 else bound + 1)
