@@ -37,6 +37,7 @@ from .passes.scalar_replacement import scalar_replacement
 from .passes.scatter_to_gather import scatter_to_gather
 from .passes.strip_gradient_marks import strip_gradient_marks, without_marks
 from .passes.tanh_by_exp import tanh_by_exp
+from .passes.triangular_blocks import triangular_blocks
 from .passes.unroll import unroll
 from .program import Program
 from .runner import Pass, Watch, run_passes, verify
@@ -64,6 +65,7 @@ PIPELINE: tuple[Pass[Program], ...] = (
     Pass(interchange_fuse, "Memory is walked in order, and neighbouring loops share what they load."),
     Pass(pack_transposed, "A tensor that is read across its rows is copied once, transposed."),
     Pass(loop_tiling, "A transposition goes tile by tile: rows and columns stay in the cache."),
+    Pass(triangular_blocks, "Lanes need one range: in a block of a triangle a sum has it, but at the edge."),
     Pass(array_privatisation, "Fusion makes further temporaries private to a loop.", needed=True),
     Pass(scalar_replacement, "A sum stays in a register while its loop runs."),
     Pass(reciprocals, "One division serves all iterations of a loop."),

@@ -468,3 +468,25 @@ def histogram(x, counts):
     for i in range(x.shape[0]):
         counts[x[i]] += 1
     return counts
+
+
+def of_triangles(a, b):
+    c = output_tensor((a.shape[0], a.shape[0]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(i, a.shape[0]):
+            total = 0
+            for k in range(i, j + 1):
+                total += a[i, k] * b[k, j]
+            c[i, j] = total
+    return c
+
+
+def in_a_band(a, b):
+    c = output_tensor((a.shape[0], a.shape[1]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            total = b[0, j]
+            for k in range(max(0, j - 2), min(a.shape[1], j + 40)):
+                total += a[i, k] * b[k, j]
+            c[i, j] = total
+    return c

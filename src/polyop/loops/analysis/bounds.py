@@ -145,18 +145,21 @@ def _decide(model: Model, leaf: Leaf, access: Access, axis: int, bounds: Bounds,
     if outside is None:
         bounds.dynamic.setdefault(key(node), set()).add(axis)
         return
-    failing = model.sizes_where(leaf, access, outside)
+    failing, place = model.sizes_where(leaf, access, outside), (node.buffer, axis)
+
+    def is_reported(sizes: Any) -> bool:
+        """Whether an earlier precondition fails for all these sizes, so that nothing runs."""
+        here = bounds.errors.get(place, [])
+        elsewhere = (s for at, sets in bounds.errors.items() if at != place for s in reversed(sets))
+        return any(subset(sizes, known) for known in itertools.chain(reversed(here), elsewhere))
+
     if access.guards or leaf.ranges != leaf.constraints:
-        failing_in_loops = model.sizes_where_in_loops(leaf, outside)
-        if failing_in_loops is not None and (failing is None or not subset(failing_in_loops, failing)):
+        unguarded = model.sizes_where_in_loops(leaf, outside)
+        same = unguarded is None or (failing is not None and subset(unguarded, failing))
+        if not same and not is_reported(unguarded):
             bounds.guarded.add(key(node))
-    if failing is None:
+    if failing is None or is_reported(failing):
         return
-    place = node.buffer, axis
-    reported_here = bounds.errors.get(place, [])
-    reported_elsewhere = (s for at, sets in bounds.errors.items() if at != place for s in reversed(sets))
-    if any(subset(failing, sizes) for sizes in itertools.chain(reversed(reported_here), reported_elsewhere)):
-        return  # an earlier precondition fails for all these sizes
     definite = leaf.definite if access.around is None else access.sure
     if not access.must or not definite:
         bounds.dynamic.setdefault(key(node), set()).add(axis)
