@@ -24,6 +24,16 @@ exp = polyop.operator(  # its rule reads the output
     infer="x",
     gradient=lambda x, out, dout: (out * dout,),
 )
+
+
+@polyop.kernel
+def exp_in_loops(x):
+    y = output_tensor(x.shape, x.dtype)  # noqa: F821 - a word of the loop language
+    for i in range(x.shape[0]):
+        y[i] = np.exp(x[i])
+    return y
+
+
 plain = polyop.operator("paddle_gradients::plain(Tensor x) -> Tensor", lambda x: x * x, infer="x")
 weighted = polyop.operator(
     "paddle_gradients::weighted(Tensor[] xs, Tensor? w, int power=1) -> Tensor",
@@ -124,6 +134,22 @@ def test_an_input_that_was_written_since():
     x.add_(paddle.ones_like(x))
     with pytest.raises(OSError, match="reads an input that was written in place after the call"):
         value.backward()
+
+
+@pytest.mark.parametrize("op", [exp, exp_in_loops], ids=["rule", "kernel"])
+def test_an_output_that_was_written_since_and_that_the_gradient_reads(op):
+    value = op(leaf(1.0))
+    value.add_(paddle.ones_like(value))
+    with pytest.raises(OSError, match="reads an output that was written in place after the call"):
+        value.backward()
+
+
+def test_an_output_that_no_gradient_reads_may_be_written():
+    x = leaf(1.0, 3.0)
+    value = square(x)
+    value.add_(paddle.ones_like(value))
+    value.sum().backward()
+    assert x.grad.tolist() == [2, 6]
 
 
 def test_writing_in_place_has_no_gradient():

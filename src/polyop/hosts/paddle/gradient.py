@@ -20,6 +20,7 @@ from ...call.foreign import flatten, text_values, unflatten
 from ...call.host import map_tensors
 from ...call.operator import Operator
 from ...call.rule import Rule, apply_rule, check_gradient, list_gradients, no_gradient
+from ...call.uses import used_by_rule
 from ...core.errors import ArgumentTypeError, GradientError
 from ...core.schema import Argument
 from ...rules.module.recorded import failed
@@ -62,7 +63,7 @@ class _Node(PyLayer):  # type: ignore[misc]
         if constant:
             ctx.mark_non_differentiable(*constant)
         ctx.save_for_backward(*flat)
-        ctx.call, ctx.versions = call, [x.inplace_version for x in flat]
+        ctx.call, ctx.versions = call, [x.inplace_version for x in (*flat, *call.outputs)]
         return outputs[0] if len(outputs) == 1 else outputs
 
     @staticmethod
@@ -70,8 +71,8 @@ class _Node(PyLayer):  # type: ignore[misc]
         """Return the input gradients."""
         call: _Call = ctx.call
         flat = ctx.saved_tensor()
-        _check_unchanged(call.bound.operator, flat, ctx.versions)
         arguments = call.arguments(flat)
+        _check_unchanged(call, arguments, flat, ctx.versions)
         if call.pull is not None:
             if paddle.is_grad_enabled():
                 raise _only_once(call.bound.operator)
@@ -164,10 +165,23 @@ def _any_needs(value: Any) -> bool:
     return any(map(tensors.needs_gradient, tensors.tensors_in((value,))))
 
 
-def _check_unchanged(operator: Operator, flat: Sequence[Any], versions: Sequence[int]) -> None:
-    if any(x.inplace_version != version for x, version in zip(flat, versions, strict=True)):
+def _check_unchanged(
+    call: _Call, arguments: tuple[Any, ...], flat: Sequence[Any], versions: Sequence[int]
+) -> None:
+    operator = call.bound.operator
+    changed = [x.inplace_version != v for x, v in zip((*flat, *call.outputs), versions, strict=True)]
+    if any(changed[: len(flat)]):
         rule = "its gradient reads an input that was written in place after the call"
         raise GradientError(operator.name, rule, where=operator.origin, hint="call it on a copy: x.clone()")
+    if any(changed):
+        rule_of = operator.gradient
+        by_call = rule_of.reads(arguments, len(call.outputs)) if isinstance(rule_of, Rule) else None
+        read = (by_call or used_by_rule(rule_of, len(arguments))).outputs
+        flags = read if isinstance(read, tuple) else (read,) * len(call.outputs)
+        if any(flag and new for flag, new in zip(flags, changed[len(flat) :], strict=True)):
+            rule = "its gradient reads an output that was written in place after the call"
+            hint = "write into a copy: y.clone()"
+            raise GradientError(operator.name, rule, where=operator.origin, hint=hint)
 
 
 def _only_once(operator: Operator) -> GradientError:
