@@ -235,6 +235,16 @@ REFUSED = [  # a call, its error, what the error says
         "(?s)is a tensor of torch, .*convert one of them",
     ),
     (
+        lambda: aten("add_")(1.0, jnp.ones(())),
+        HostError,
+        "add_.Tensor: writes self, which must be a tensor of jax, .* got a value of type float",
+    ),
+    (
+        lambda: aten("add_")(1.0, np.ones(())),
+        ArgumentTypeError,
+        "add_.Tensor: argument self: must be a tensor of numpy .* but got builtins.float",
+    ),
+    (
         lambda: aten("masked_select")(torch.ones(3), jnp.ones(3) > 0, size=2),
         HostError,
         "mask is a tensor of jax, and self one of torch",
@@ -271,6 +281,7 @@ REFUSED = [  # a call, its error, what the error says
             ("aten_calls.opaque.default", "aten_calls::opaque"),
         )
     ),
+    (lambda: aten("__contains__.int"), ArgumentValueError, "of this name\n  the nearest names are "),
     (lambda: aten("no.such.thing"), ArgumentValueError, "must be of the form name, name.overload"),
     (lambda: aten("leaky_relu")(X, np.array([0.5, 1])), ArgumentTypeError, "negative_slope: must be Scalar"),
 ]

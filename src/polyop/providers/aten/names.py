@@ -175,9 +175,8 @@ def _meant(name: str) -> str:
     namespace = parts.pop(0) if len(parts) > 1 and parts[0] in namespaces else "aten"
     short, overload = parts[0], ".".join(parts[1:]).removesuffix("default")
     packet = getattr(getattr(torch.ops, namespace), short, None) if short else None
-    if not isinstance(packet, torch._ops.OpOverloadPacket) or (
-        overload and overload not in packet.overloads()
-    ):
+    overloads = _overloads(packet) if isinstance(packet, torch._ops.OpOverloadPacket) else []
+    if overload not in overloads if overload else not overloads:
         return ""
     prefix = "" if namespace == "aten" else f"{namespace}::"
     return f"{prefix}{short}{'.' if overload else ''}{overload}"

@@ -18,12 +18,12 @@ _NUMBERS = (bool, int, float, complex)
 
 
 def numbers_for_tensors(schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[int]:
-    """Return the positions of Python's numbers in the places of tensors."""
+    """Return the positions of Python's numbers in the places of tensors, but for what the operator writes."""
     positions = []
     for i in schema.tensor_positions:
         argument = schema.arguments[i]
         value = args[i] if i < len(args) else kwargs.get(argument.name)
-        if isinstance(value, _NUMBERS) and not argument.type.is_list:
+        if isinstance(value, _NUMBERS) and not (argument.type.is_list or argument.type.writes):
             positions.append(i)
     return positions
 
