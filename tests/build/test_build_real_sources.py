@@ -30,9 +30,14 @@ def test_an_extension_of_pytorch_with_a_library_and_a_module(sources, tmp_path):
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the intrinsics are of x86-64")
-def test_vector_intrinsics_need_a_flag_and_the_error_says_which(sources):
-    with pytest.raises(BuildError, match=r"(?s)vector instructions .*--flag=-mavx2.*-march=native"):
+def test_vector_intrinsics_need_a_flag_and_the_error_says_which(sources, tmp_path):
+    with pytest.raises(BuildError, match=r"by -mavx \(polyop build --flag=-mavx, .* or by -march=native"):
         build([sources / "avx2.cpp"])
+    wider = tmp_path / "wider.c"
+    call = "_mm512_cvtss_f32(_mm512_add_ps(x, x)) + _mm_cvtss_f32(_mm_fmadd_ps(y, y, y))"
+    wider.write_text(f"#include <immintrin.h>\nfloat f(__m512 x, __m128 y) {{ return {call}; }}\n")
+    with pytest.raises(BuildError, match=r"by -mavx512f -mfma \(polyop build --flag=-mavx512f --flag=-mfma,"):
+        build([wider])
     kernel = polyop.source(sources / "avx2.cpp", function="add_wide", flags=["-mavx2"])
     op = polyop.operator("real_sources::add_wide(Tensor x, Tensor y) -> Tensor", kernel, infer="x")
     x = np.arange(19, dtype=np.float32)

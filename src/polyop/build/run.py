@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core import locks
@@ -26,7 +27,8 @@ _SECONDS, _QUESTION = 1800, 30
 """How long a compiler may take without that variable; which part of it, a question such as ``--version``."""
 _OUTPUT = 2**20
 """Bytes of a program's output that are kept."""
-_NEEDS_TARGET = "target specific option mismatch"  # gcc's message about an intrinsic
+_NEEDS_TARGET = r"(?m)^(.+?):(\d+):\d+: error: .*target specific option mismatch"  # gcc's, at an intrinsic
+_TARGET = re.compile(r'#pragma GCC target ?\("([^"+]+)"\)')
 _REFUSAL = r"(?<!fatal )\b[Ee]rror ?: *(.+)"  # not a missing header, nor a compiler that was killed
 _LOCATION = r"(?m)^(.+?)[:(](\d+)(?::\d+)?[:)]:? *(?:fatal )?error\b"
 
@@ -176,12 +178,12 @@ def failed(subject: str, rule: str, finished: Finished) -> BuildError:
         output = f"{finished.output}the compiler was killed by {name}; is there enough memory?"
     else:
         output = finished.output.rstrip() or f"the compiler ended with code {finished.code} and said nothing"
-    if _NEEDS_TARGET in output:
-        output += (
-            "\n  the source uses vector instructions that the compiler may not assume: allow them by a flag, "
-            "as -mavx2 -mfma (polyop build --flag=-mavx2 --flag=-mfma, or flags= in Python); "
-            "-march=native allows all of this machine's"
-        )
+    if refused := re.findall(_NEEDS_TARGET, output):
+        output += "\n  the source uses instructions that the compiler may not assume: allow them by "
+        if flags := _flags_of(refused):
+            by_verb = " ".join(f"--flag={flag}" for flag in flags)
+            output += f"{' '.join(flags)} (polyop build {by_verb}, or flags= in Python), or by "
+        output += "-march=native, which allows all of this machine's"
     location = re.search(_LOCATION, finished.output)
     output += "".join(f"\n  {note}" for note in (left_out(location[1]) if location else ()))
     where = f"{location[1]}:{location[2]}" if location else None
@@ -192,3 +194,14 @@ def failed(subject: str, rule: str, finished: Finished) -> BuildError:
     error = RefusedError(subject, rule, where=where, hint=hint)
     error.said, error.path = said[1].strip(), location[1] if location else ""
     return error
+
+
+def _flags_of(intrinsics: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the flags that allow intrinsics: ahead of each, its header says what it is compiled for."""
+    flags: dict[str, None] = {}
+    for path, line in intrinsics:
+        with contextlib.suppress(OSError):
+            before = Path(path).read_text(errors="replace").splitlines()[: int(line)]
+            targets = [found[1] for found in map(_TARGET.match, before) if found]
+            flags |= {f"-m{name}": None for name in (targets[-1].split(",") if targets else ())}
+    return sorted(flags)
