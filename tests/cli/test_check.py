@@ -97,6 +97,25 @@ def test_samples_of_the_file_are_used(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    ("samples", "words"),
+    [
+        ('["cli::pick"]', "polyop_samples: must be a dictionary, from the names of operators"),
+        (
+            '{"cli::pick": 3}',
+            "polyop_samples['cli::pick']: must be a tuple of sample inputs, or a dictionary",
+        ),
+        ('{"pick": ()}', "polyop_samples: has no operator 'pick'\n  did you mean 'pick'? it has cli::pick"),
+        ('{"cli::pack": ()}', "polyop_samples: has no operator 'cli::pack'\n  did you mean 'cli::pick'?"),
+    ],
+)
+def test_samples_of_another_form_or_of_no_operator_are_errors(samples, words, tmp_path):
+    (tmp_path / "sampled.py").write_text(f"{SAMPLED}polyop_samples = {samples}\n")
+    done = polyop_check(tmp_path, "sampled.py", "--host", "numpy")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert words in done.stderr
+
+
 def test_drawn_inputs_that_do_not_fit(tmp_path):
     (tmp_path / "volume.py").write_text(
         "import polyop\n\n\n@polyop.kernel\ndef copied(x):\n    y = output_tensor(x.shape, x.dtype)\n"

@@ -107,7 +107,7 @@ def _operators(target: str) -> Iterator[tuple[Any, Any]]:
     name, _, operator_name = target.partition(":")
     before = {bound.name for bound in registry.operators()}
     module = load(name)
-    samples = getattr(module, SAMPLES, {})
+    samples = _samples(module)
     defined = [
         bound for bound in operators(module) if bound.name not in before or bound in vars(module).values()
     ]
@@ -116,8 +116,24 @@ def _operators(target: str) -> Iterator[tuple[Any, Any]]:
         if operator_name:
             raise unknown_operator(operator_name, name, defined)
         raise ArgumentValueError(name, "must define an operator", "no operators")
+    names = {bound.name for bound in defined}
+    for sampled in samples:
+        if sampled not in names and registry.named(sampled) is None:
+            raise unknown_operator(sampled, f"{name}, {SAMPLES}", defined)
     for bound in chosen:
         yield bound, samples.get(bound.name, ())
+
+
+def _samples(module: Any) -> dict[str, Any]:
+    samples = getattr(module, SAMPLES, {})
+    if not isinstance(samples, dict):
+        rule = "must be a dictionary, from the names of operators to sample inputs"
+        raise ArgumentTypeError(SAMPLES, rule, type(samples).__name__)
+    for name, inputs in samples.items():
+        if not isinstance(inputs, (tuple, list, dict)):
+            rule = "must be a tuple of sample inputs, or a dictionary of them by argument"
+            raise ArgumentTypeError(f"{SAMPLES}[{name!r}]", rule, type(inputs).__name__)
+    return samples
 
 
 def _show(report: Report) -> None:
