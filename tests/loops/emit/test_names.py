@@ -3,8 +3,10 @@
 import functools
 import re
 
+import numpy as np
 import pytest
 
+import polyop
 from loop_samples import reference
 from loop_samples.programs import PROGRAMS
 from polyop.loops.derive.forms import derive
@@ -107,3 +109,17 @@ def test_a_wrong_name_is_found_with_its_printer(target, printer, who, monkeypatc
         AssertionError, match=f"channels__backward for {target} names .*gone_ in .*, printed by {who}"
     ):
         source(scheduled("channels"), target, "f")
+
+
+@polyop.kernel
+def named_as_in_headers(int64_t, uint8_t, cudaError_t: int = 1, INT64_MAX: float = 2.0):
+    y = output_tensor(int64_t.shape, int64_t.dtype)  # noqa: F821 - a word of the loop language
+    for i in range(int64_t.shape[0]):
+        y[i] = int64_t[i] * uint8_t[i] * INT64_MAX + cudaError_t
+    return y
+
+
+@pytest.mark.filterwarnings("error")
+def test_names_of_the_headers_can_be_those_of_arguments():
+    x = np.arange(3.0)
+    np.testing.assert_array_equal(named_as_in_headers(x, x + 1), x * (x + 1) * 2 + 1)

@@ -56,7 +56,8 @@ HEADERS = (
 )
 """Names of functions and macros of include/polyop/loops, and of the compiler."""
 _OURS = re.compile(
-    rf"{HEADERS}|(own_|at_).*|(q|part|[mb]\d+_)\d*(_\d+)*|found\d+|(row|next)\d+_\d+|.*_"
+    rf"{HEADERS}|u?int\d*_t|cuda[A-Z]\w*|INT\w+"
+    r"|(own_|at_).*|(q|part|[mb]\d+_)\d*(_\d+)*|found\d+|(row|next)\d+_\d+|.*_"
     r"|.*_(n|v|r|u|stream|row)\d+(_next)?|.*_(end|lo|hi|panel|part|check|rows|last|from|to|steps?|q|n)"
 )
 """Names that the printed text uses itself. A name that ends with "_" in addition is free."""
