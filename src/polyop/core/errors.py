@@ -159,7 +159,7 @@ class HostError(PolyopError, RuntimeError):
 
 
 class UnsupportedError(PolyopError, NotImplementedError):
-    """A feature that polyop recognises but does not support; the text says what to use instead."""
+    """A feature that polyop recognises but does not support; the text says what else to use, if anything."""
 
 
 class UninitialisedWarning(UserWarning):

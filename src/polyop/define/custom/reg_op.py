@@ -79,7 +79,8 @@ class CustomRegOp:
     def dtype_format(self, *args: tuple[str, ...]) -> CustomRegOp:
         """Add a row: a ``DataType`` for each input, then for each output, which must be added before it.
 
-        Raises ``ArgumentValueError`` for another number of cells, or a cell that is no ``DataType``.
+        Raises ``ArgumentValueError`` for another number of cells, or a cell that is no tuple of two or three
+        texts. Of a dtype that does not exist the operator says so.
         """
         count = len(self._inputs) + len(self._outputs)
         if len(args) != count:

@@ -165,7 +165,8 @@ class CustomOpBuilder:
         ``infer`` has infer rules, as :func:`polyop.operator` takes them, by the names of functions whose
         shapes depend on data. ``dims`` has the dimensions of functions, by their names: a text, or a mapping
         of the keywords ``dims``, ``parallel``, ``sum``, ``max``, ``min`` and ``halo`` of
-        :func:`polyop.operator`; ``infer`` then gives dtypes only.
+        :func:`polyop.operator`, and of ``infer``, which gives the dtypes there. A function has a rule in
+        ``infer`` or in ``dims``, not in both.
 
         The same library gives the same object; one that was built again, or that is loaded with other
         rules, replaces the operators. Raises as :meth:`build` does, ``LibraryError`` for a library that is
