@@ -31,7 +31,8 @@ class Call:
 class Package:
     """A package: its sources (globs), flags, and the places where its Python expects the library.
 
-    ``left_out`` are files of the archive that describe the build of its author.
+    ``left_out`` are files of the archive that describe the build of its author. ``schemas`` is C++ that registers
+    what the package binds with pybind11 alone, as docs/coming-from/torch.md says; ``calls`` tells PyTorch the rest.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Package:
     module: str = ""
     folder: str = "."
     left_out: Sequence[str] = ()
+    schemas: str = ""
 
 
 def _numbers(*shape: int, dtype: str = "float32") -> Any:
@@ -214,6 +216,235 @@ def _beam() -> Sequence[Call]:
     ]
 
 
+def _registered(operator: str, fake: Callable[..., Any], backward: Any = None, keep: Any = None) -> None:
+    import torch
+
+    torch.library.register_fake(operator, fake)
+    if backward is not None:
+        torch.library.register_autograd(operator, backward, setup_context=keep)
+
+
+def _discounted() -> Sequence[Call]:
+    import torch
+
+    def keep(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(output, inputs[1])
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        (output, gamma), ops = ctx.saved_tensors, torch.ops.discounted
+        return ops.left(grad, gamma), (ops.right(output, gamma)[:, 1:] * grad[:, :-1]).sum(1)
+
+    def summed(x: Any, gamma: Any) -> Any:
+        out = [x[:, -1]]
+        for t in range(x.shape[1] - 2, -1, -1):
+            out.append(x[:, t] + gamma * out[-1])
+        return torch.stack(out[::-1], 1)
+
+    _registered("discounted::left", lambda x, gamma: torch.empty_like(x))
+    _registered("discounted::right", lambda x, gamma: torch.empty_like(x), backward, keep)
+    return [
+        Call("right", [_numbers(3, 6), _numbers(3)], summed, gradient=True),
+        Call("left", [_numbers(3, 6), _numbers(3)], lambda x, gamma: summed(x.flip(1), gamma).flip(1),
+             NO_GRADIENT),
+    ]  # fmt: skip
+
+
+def _householder() -> Sequence[Call]:
+    import torch
+
+    def keep(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(output, *inputs)
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        return torch.ops.householder.orgqr_backward(grad, *ctx.saved_tensors)
+
+    def product(param: Any) -> Any:
+        out = torch.eye(*param.shape[1:], dtype=param.dtype).expand_as(param)
+        for j in reversed(range(param.shape[2])):
+            u = param[:, :, j : j + 1]
+            out = out - 2 * u @ (u.mT @ out)
+        return out
+
+    _registered("householder::orgqr", torch.empty_like, backward, keep)
+    _registered("householder::orgqr_backward", lambda grad, m, param: torch.empty_like(param))
+    param = _numbers(2, 4, 3, dtype="float64")
+    return [Call("orgqr", [param / np.linalg.norm(param, axis=1, keepdims=True)], product, gradient=True)]
+
+
+def _quads() -> Sequence[Call]:
+    import torch
+
+    def boxes(*places: Any) -> Any:
+        corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32)
+        return np.stack([corners * size + np.array(start, np.float32) for *start, size in places])
+
+    def of_boxes(a: Any, b: Any, _: bool) -> Any:
+        low, high = torch.maximum(a.amin(1)[:, None], b.amin(1)), torch.minimum(a.amax(1)[:, None], b.amax(1))
+        both = (high - low).clamp(min=0).prod(-1)
+        areas = [(x.amax(1) - x.amin(1)).prod(-1) for x in (a, b)]
+        return both / (areas[0][:, None] + areas[1] - both)
+
+    _registered("quad::iou", lambda a, b, sort=True: a.new_empty(a.shape[0], b.shape[0]))
+    a, b = boxes((0, 0, 3), (2, 1, 2)), boxes((1, 1, 2), (0, 0, 3.5), (7, 7, 1))
+    return [Call("iou", [a, b, True], of_boxes, NO_GRADIENT)]
+
+
+def _farthest() -> Sequence[Call]:
+    from torch_fps import _reference
+
+    mask, start = np.array([[True] * 7, [True] * 6 + [False]]), np.array([0, 3])
+    return [
+        Call("fps", [_numbers(2, 7, 3), mask, start, 3], _reference.fps_reference,
+             infer=lambda x, mask, start, k: _spec((x.shape[0], k), "int64")),
+        Call("fps_knn", [_numbers(2, 7, 3), mask, start, 3, 2], _reference.fps_knn_reference,
+             infer=lambda x, mask, start, k, near: (
+                 _spec((x.shape[0], k), "int64"), _spec((x.shape[0], k, near), "int64"))),
+    ]  # fmt: skip
+
+
+def _clusters() -> Sequence[Call]:
+    import dbscan_torch as package
+    import torch
+
+    _registered("dbscan::labels", lambda x, eps, least: x.new_empty(x.shape[0], dtype=torch.int32))
+    x = np.array([[0, 0], [0.1, 0], [0, 0.1], [5, 5], [5.1, 5], [9, 0]], np.float32)
+    known = torch.tensor([0, 0, 0, 1, 1, -1], dtype=torch.int32)
+    return [
+        Call("labels", [x, 0.3, 2], lambda *_: known),
+        Call("labels", [_numbers(40, 2), 0.1, 3], package.dbscan2d),
+    ]
+
+
+def _projectors() -> Sequence[Call]:
+    import torch_projectors as package
+
+    image = np.fft.rfft2(_numbers(1, 8, 8)).astype(np.complex64)
+    turn = np.array([[[[1, 0], [0, 1]], [[0.8, -0.6], [0.6, 0.8]]]], np.float32)
+    return [
+        Call("project_2d_forw", [image, turn, None, [8, 8], "linear", 1.0, None],
+             lambda image, turn, shifts, shape, *_: package.project_2d_forw(image, turn, shifts, shape),
+             infer=lambda x, turn, shifts, shape, *_: _spec(
+                 (x.shape[0], turn.shape[1], shape[0], shape[1] // 2 + 1), x.dtype)),
+    ]  # fmt: skip
+
+
+def _points() -> Sequence[Call]:
+    import torch
+
+    def keep(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs[1:])
+        ctx.m = inputs[0].shape[2]
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        return torch.ops.points.interpolated_back(grad.contiguous(), *ctx.saved_tensors, ctx.m), None, None
+
+    def farthest(x: Any, count: int) -> Any:
+        chosen = torch.zeros(x.shape[0], count, dtype=torch.int64)
+        least = torch.full(x.shape[:2], torch.inf)
+        for k in range(1, count):
+            last = x[torch.arange(x.shape[0]), chosen[:, k - 1]]
+            least = torch.minimum(least, (x - last[:, None]).norm(dim=2))
+            chosen[:, k] = least.argmax(1)
+        return chosen
+
+    def nearest(support: Any, query: Any, k: int) -> Any:
+        distances, index = torch.cdist(query, support).square().topk(k, largest=False)
+        return index, distances
+
+    def interpolated(
+        features: Any, index: Any, weight: Any
+    ) -> Any:  # no gradient of the weight, as the package
+        rows = zip(features, index, weight.detach(), strict=True)
+        return torch.stack([(x[:, i] * w).sum(-1) for x, i, w in rows])
+
+    _registered("points::interpolated", lambda x, index, weight: x.new_empty(*x.shape[:2], index.shape[1]),
+                backward, keep)  # fmt: skip
+    _registered("points::interpolated_back", lambda g, i, w, m: g.new_empty(*g.shape[:2], m))
+    support, query = _numbers(2, 7, 3), _numbers(2, 4, 3) + np.float32(0.02)
+    index = np.arange(12).reshape(2, 2, 3) % 5
+    return [
+        Call("farthest", [support, 3], farthest, infer=lambda x, n: _spec((x.shape[0], n), "int64")),
+        Call("nearest", [support, query, 2], nearest, infer=lambda x, query, k: (
+            _spec((*query.shape[:2], k), "int64"), _spec((*query.shape[:2], k), x.dtype))),
+        Call("interpolated", [_numbers(2, 4, 5), index, _numbers(2, 2, 3)], interpolated, gradient=True),
+    ]  # fmt: skip
+
+
+_DISCOUNTED = """
+torch::Tensor discounted_cumsum_left_cpu(torch::Tensor x, torch::Tensor gamma);
+torch::Tensor discounted_cumsum_right_cpu(torch::Tensor x, torch::Tensor gamma);
+TORCH_LIBRARY(discounted, m) {
+  m.def("left(Tensor x, Tensor gamma) -> Tensor");
+  m.def("right(Tensor x, Tensor gamma) -> Tensor");
+}
+TORCH_LIBRARY_IMPL(discounted, CPU, m) {
+  m.impl("left", &discounted_cumsum_left_cpu);
+  m.impl("right", &discounted_cumsum_right_cpu);
+}
+"""
+_HOUSEHOLDER = """
+at::Tensor orgqr_normalized_forward(torch::Tensor param);
+at::Tensor orgqr_normalized_backward(torch::Tensor grad_out, torch::Tensor m, torch::Tensor param);
+TORCH_LIBRARY(householder, m) {
+  m.def("orgqr(Tensor param) -> Tensor");
+  m.def("orgqr_backward(Tensor grad, Tensor m, Tensor param) -> Tensor");
+}
+TORCH_LIBRARY_IMPL(householder, CPU, m) {
+  m.impl("orgqr", &orgqr_normalized_forward);
+  m.impl("orgqr_backward", &orgqr_normalized_backward);
+}
+"""
+_QUADS = """
+torch::Tensor calculateIoUCPUTorch(torch::Tensor a, torch::Tensor b, bool sort);
+TORCH_LIBRARY(quad, m) { m.def("iou(Tensor a, Tensor b, bool sort=True) -> Tensor"); }
+TORCH_LIBRARY_IMPL(quad, CPU, m) { m.impl("iou", &calculateIoUCPUTorch); }
+"""
+_FARTHEST = """
+namespace torch_fps {
+at::Tensor fps_forward_cpu(const at::Tensor&, const at::Tensor&, const at::Tensor&, int64_t);
+std::tuple<at::Tensor, at::Tensor> fps_with_knn_forward_cpu(
+    const at::Tensor&, const at::Tensor&, const at::Tensor&, int64_t, int64_t);
+}
+TORCH_LIBRARY(torch_fps, m) {
+  m.def("fps(Tensor points, Tensor mask, Tensor start, int k) -> Tensor");
+  m.def("fps_knn(Tensor points, Tensor mask, Tensor start, int k, int near) -> (Tensor, Tensor)");
+}
+TORCH_LIBRARY_IMPL(torch_fps, CPU, m) {
+  m.impl("fps", &torch_fps::fps_forward_cpu);
+  m.impl("fps_knn", &torch_fps::fps_with_knn_forward_cpu);
+}
+"""
+_CLUSTERS = """
+torch::Tensor dbscan2d(torch::Tensor x, double eps, int64_t least);
+TORCH_LIBRARY(dbscan, m) { m.def("labels(Tensor x, float eps, int least) -> Tensor"); }
+TORCH_LIBRARY_IMPL(dbscan, CPU, m) { m.impl("labels", &dbscan2d); }
+"""
+_POINTS = """
+#include "fps.h"
+#include "interpolate.h"
+#include "knn.h"
+static at::Tensor farthest(const at::Tensor& points, int64_t n) { return fps(points, n, false); }
+static std::tuple<at::Tensor, at::Tensor> nearest(const at::Tensor& support, const at::Tensor& query, int64_t k) {
+  return dense_knn(support, query, k);
+}
+static at::Tensor back(const at::Tensor& grad, const at::Tensor& index, const at::Tensor& weight, int64_t m) {
+  return knn_interpolate_grad(grad, index, weight, m);
+}
+TORCH_LIBRARY(points, m) {
+  m.def("farthest(Tensor points, int n) -> Tensor");
+  m.def("nearest(Tensor support, Tensor query, int k) -> (Tensor, Tensor)");
+  m.def("interpolated(Tensor features, Tensor index, Tensor weight) -> Tensor");
+  m.def("interpolated_back(Tensor grad, Tensor index, Tensor weight, int m) -> Tensor");
+}
+TORCH_LIBRARY_IMPL(points, CPU, m) {
+  m.impl("farthest", &farthest);
+  m.impl("nearest", &nearest);
+  m.impl("interpolated", &knn_interpolate);
+  m.impl("interpolated_back", &back);
+}
+"""
+_OPENMP = ("-fopenmp", "-fopenmp")
+
 PACKAGES = (
     Package("torch-spline-conv", "1.2.2", ["csrc/*.cpp", "csrc/cpu/*.cpp"], _spline, ["csrc"], module="torch_spline_conv",
             links=[f"torch_spline_conv/_{one}_cpu.so" for one in ("version", "basis", "weighting")]),
@@ -232,4 +463,19 @@ PACKAGES = (
                 "version", "grid", "graclus", "fps", "rw", "sampler", "nearest", "knn", "radius")]),
     Package("torch-sparse", "0.6.18", ["csrc/*.cpp", "csrc/cpu/*.cpp"], _sparse,
             ["csrc", "third_party/parallel-hashmap"]),
+    Package("torch-projectors", "0.13.1", ["csrc/torch_projectors.cpp", "csrc/cpu/*/*.cpp"], _projectors, (), *_OPENMP,
+            module="torch_projectors", links=["torch_projectors/_C.so"]),
+    Package("torch-discounted-cumsum", "1.1.0", ["torch_discounted_cumsum/*_cpu.cpp"], _discounted,
+            schemas=_DISCOUNTED),
+    Package("torch-householder", "1.0.1", ["torch_householder/householder.cpp"], _householder, schemas=_HOUSEHOLDER),
+    Package("torch-fps", "0.6.0", ["torch_fps/csrc/*.cpp"], _farthest, (), *_OPENMP, module="torch_fps",
+            schemas=_FARTHEST),
+    Package("dbscan-torch", "0.2.0", ["csrc/extension.cpp", "csrc/cpu/*.cpp"], _clusters, (), *_OPENMP,
+            module="dbscan_torch", links=["dbscan_torch/_C.so"], left_out=["dbscan_torch/_build_info.py"],
+            schemas=_CLUSTERS),
+    Package("quad-iou", "0.2.0", ["src/core/quad_iou_tensors.cpp", "src/core/*_bind_cpu.cpp"], _quads, (), *_OPENMP,
+            schemas=_QUADS),
+    Package("torch-points-kernels", "0.7.0", [f"cpu/src/{one}.cpp" for one in (
+                "bindings", "ball_query", "fps", "interpolate", "knn")], _points, ["cpu/include"], "-DVERSION_GE_1_3",
+            schemas=_POINTS),
 )  # fmt: skip

@@ -33,6 +33,9 @@ def main():
     root = download(package, options.folder)
     result = {"package": package.name, "version": package.version}
     files = [str(file) for part in package.sources for file in sorted(root.glob(part))]
+    if package.schemas:
+        (root / "schemas.cpp").write_text(f"#include <torch/extension.h>\n{package.schemas}")
+        files.append(str(root / "schemas.cpp"))
     if options.peer:
         result["peer_s"] = by_cpp_extension(package, root, files)
     library, result["build_s"] = load(package, root, files)
