@@ -11,23 +11,11 @@
 #include "../locks.h"
 #include "../python_lock.h"
 #include "../target.h"
+#include "polyop/dtype_rows.h"
 
 namespace polyop::ort {
 
 namespace {
-
-int32_t row_of(int number) {
-  static const auto* table = [] {
-    auto* rows = new std::vector<int32_t>(kDtypes, -1);
-    for (size_t i = 0; i < kDtypes; ++i) {
-      for (size_t row = 0; kDtypeNames[i] != nullptr && row < dtypes().size(); ++row) {
-        if (dtypes()[row].name == kDtypeNames[i]) (*rows)[i] = static_cast<int32_t>(row);
-      }
-    }
-    return rows;
-  }();
-  return number < 0 || number >= kDtypes ? -1 : (*table)[static_cast<size_t>(number)];
-}
 
 struct Result {
   std::vector<int64_t> shape;
@@ -130,7 +118,7 @@ struct Node {
       const size_t first = sizes->size();
       for (size_t k = 0; k < ndim; ++k) sizes->push(0);
       if (Status* problem = api.shape(info, sizes->data() + first, ndim)) return problem;
-      view.dtype = row_of(dtype);
+      view.dtype = dtype_with(&DTypeRow::onnx, dtype);
       if (view.dtype < 0)
         return make_status(api,
                            "an input has ONNX's dtype " + std::to_string(dtype) + ", which no kernel takes");

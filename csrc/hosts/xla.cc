@@ -6,6 +6,7 @@
 
 #include "../host_memory.h"
 #include "../target.h"
+#include "polyop/dtype_rows.h"
 #include "polyop/export/xla_api.h"
 
 namespace polyop {
@@ -24,10 +25,8 @@ const int32_t* row_table() {
   static const auto* table = [] {
     auto* rows = new int32_t[kMaxDtypes];
     for (size_t i = 0; i < kMaxDtypes; ++i) rows[i] = -1;
-    for (const DtypeRow& dtype : kDtypeRows) {
-      for (size_t row = 0; row < dtypes().size(); ++row) {
-        if (dtypes()[row].name == dtype.name) rows[dtype.number] = static_cast<int32_t>(row);
-      }
+    for (int32_t i = 0; i < kDTypes; ++i) {
+      if (kDTypeRows[i].xla >= 0) rows[kDTypeRows[i].xla] = i;
     }
     return rows;
   }();
@@ -148,8 +147,8 @@ Error* handle_cuda(Frame* frame) { return handle(frame, kCuda); }
 }  // namespace
 
 int xla_dtype(const std::string& name) {
-  for (const DtypeRow& row : kDtypeRows) {
-    if (name == row.name) return row.number;
+  for (const DTypeRow& row : kDTypeRows) {
+    if (name == row.name) return row.xla;
   }
   return -1;
 }

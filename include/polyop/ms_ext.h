@@ -14,40 +14,14 @@
 #include <string>
 #include <vector>
 
+#include "dtype_rows.h"
+
 namespace polyop_ms_ext {
 
-struct DtypeName {
-  const char* name;
-  at::ScalarType type;
-};
-
-// The dtypes of the kernel contract (polyop/abi.h).
-inline constexpr DtypeName kDtypes[] = {
-    {"bool", at::kBool},
-    {"int8", at::kChar},
-    {"int16", at::kShort},
-    {"int32", at::kInt},
-    {"int64", at::kLong},
-    {"uint8", at::kByte},
-    {"uint16", at::kUInt16},
-    {"uint32", at::kUInt32},
-    {"uint64", at::kUInt64},
-    {"float16", at::kHalf},
-    {"bfloat16", at::kBFloat16},
-    {"float32", at::kFloat},
-    {"float64", at::kDouble},
-    {"complex64", at::kComplexFloat},
-    {"complex128", at::kComplexDouble},
-    {"float8_e4m3fn", at::kFloat8_e4m3fn},
-    {"float8_e5m2", at::kFloat8_e5m2},
-    {"float8_e4m3fnuz", at::kFloat8_e4m3fnuz},
-    {"float8_e5m2fnuz", at::kFloat8_e5m2fnuz},
-    {"float8_e8m0fnu", at::kFloat8_e8m0fnu},
-};
-
 inline at::ScalarType scalar_type(const char* name, int position) {
-  for (const DtypeName& dtype : kDtypes) {
-    if (std::strcmp(dtype.name, name) == 0) return dtype.type;
+  for (const polyop::DTypeRow& row : polyop::kDTypeRows) {
+    const bool known = row.torch >= 0 && row.torch < static_cast<int32_t>(at::ScalarType::NumOptions);
+    if (known && std::strcmp(row.name, name) == 0) return static_cast<at::ScalarType>(row.torch);
   }
   throw std::invalid_argument("get_torch_tensors: parameter " + std::to_string(position) +
                               " has the dtype '" + name + "', which PyTorch has no tensors of");

@@ -154,7 +154,7 @@ def test_a_native_operator_has_no_array_function(registered):
 
 def test_dtypes_that_c_has_no_type_for(registered):
     with pytest.raises(
-        NotImplementedError, match="aclnn: has no dtype float8_e4m3fnuz\n  it has float32, float16"
+        NotImplementedError, match="aclnn: has no dtype float8_e4m3fnuz\n  it has bool, int8, .*, float16, float32"
     ):
         launch("AddCustom", [X.astype(ml_dtypes.float8_e4m3fnuz)] * 2 + [np.zeros((2, 3), np.float32)])
 
@@ -343,8 +343,3 @@ def test_rehearsal_warns_once_and_runs_on_the_cpu():
         "[1.0, 4.0] [('FallbackWarning', 'POLYOP_ASCEND=rehearse: what is meant for Ascend runs on"
     )
     assert done.stdout.count("FallbackWarning") == 1
-
-
-def test_the_numbers_of_dtypes_are_different():
-    assert len(set(acl.DTYPES.values())) == len(acl.DTYPES)
-    assert {d.name for d in DTYPES} - set(acl.DTYPES) == {"float8_e4m3fnuz", "float8_e5m2fnuz"}

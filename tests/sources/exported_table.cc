@@ -59,7 +59,7 @@ int add(int, void** data, int* ndims, int64_t** sizes, const char**, void*, void
 int copy(int, void** data, int* ndims, int64_t** sizes, const char** dtypes, void*, void*) {
   size_t bytes = 0;
   for (int32_t i = 0; i < kDTypes; ++i) {
-    if (std::strcmp(kDTypeNames[i], dtypes[0]) == 0) bytes = static_cast<size_t>(kDTypeBytes[i]);
+    if (std::strcmp(kDTypeRows[i].name, dtypes[0]) == 0) bytes = static_cast<size_t>(kDTypeRows[i].bytes);
   }
   std::memcpy(data[1], data[0], bytes * static_cast<size_t>(elements(ndims[0], sizes[0])));
   return 0;

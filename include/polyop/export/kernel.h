@@ -23,7 +23,7 @@ namespace exported __attribute__((visibility("hidden"))) {
     for (int32_t i = 0; i < count; ++i) {
       int32_t dtype = POLYOP_DTYPE_ABSENT;
       for (int32_t d = 0; d < kDTypes; ++d) {
-        if (std::strcmp(kDTypeNames[d], dtypes[i]) == 0) dtype = d;
+        if (std::strcmp(kDTypeRows[d].name, dtypes[i]) == 0) dtype = d;
       }
       arrays.push_back({data == nullptr ? nullptr : data[i], sizes[i], ndims[i], dtype});
     }

@@ -98,15 +98,14 @@ namespace exported __attribute__((visibility("hidden"))) {
     require(api, api.ndim(info, &ndim));
     sizes.resize(ndim);
     require(api, api.shape(info, sizes.data(), ndim));
-    const bool known = number >= 0 && number < ort::kDtypes && ort::kDtypeNames[number] != nullptr;
-    for (int32_t dtype = 0; known && dtype < kDTypes; ++dtype) {
-      if (std::strcmp(kDTypeNames[dtype], ort::kDtypeNames[number]) != 0) continue;
-      void* data = nullptr;
-      require(api, api.data(const_cast<ort::Value*>(value), &data));
-      return {data, sizes.data(), static_cast<int32_t>(ndim), dtype};
+    const int32_t dtype = dtype_with(&DTypeRow::onnx, number);
+    if (dtype < 0) {
+      throw Error("the input " + std::string(input.name) + " has ONNX's dtype " + std::to_string(number) +
+                  ", which no kernel takes");
     }
-    throw Error("the input " + std::string(input.name) + " has ONNX's dtype " + std::to_string(number) +
-                ", which no kernel takes");
+    void* data = nullptr;
+    require(api, api.data(const_cast<ort::Value*>(value), &data));
+    return {data, sizes.data(), static_cast<int32_t>(ndim), dtype};
   }
 
   // Runs a node: outputs that the graph does not use go into memory of this call. Throws Error.
@@ -143,7 +142,7 @@ namespace exported __attribute__((visibility("hidden"))) {
       if (value != nullptr) {
         require(api, api.data(value, &data));
       } else {
-        size_t bytes = kDTypeBytes[shapes[i].dtype];
+        size_t bytes = static_cast<size_t>(kDTypeRows[shapes[i].dtype].bytes);
         for (const int64_t size : shape) bytes *= static_cast<size_t>(size);
         unused.emplace_back(std::aligned_alloc(64, (bytes / 64 + 1) * 64), std::free);
         if ((data = unused.back().get()) == nullptr) throw Error("there is no memory for an output");

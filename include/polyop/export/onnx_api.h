@@ -119,14 +119,6 @@ static_assert(slot(offsetof(Api, words)) == 2 && slot(offsetof(Api, run)) == 9 &
               slot(offsetof(Api, read_floats)) == 162 && slot(offsetof(Api, node_inputs)) == 230 &&
               slot(offsetof(Api, read_tensor)) == 236);
 
-constexpr int32_t kDtypes = 24;
-// polyop's names of dtypes, by ONNX's number of the dtype.
-constexpr const char* kDtypeNames[kDtypes] = {
-    nullptr,           "float32",     "uint8",           "int8",       "uint16",   "int16",
-    "int32",           "int64",       nullptr,           "bool",       "float16",  "float64",
-    "uint32",          "uint64",      "complex64",       "complex128", "bfloat16", "float8_e4m3fn",
-    "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", nullptr,      nullptr,    nullptr};
-
 struct Base {  // what ONNX Runtime passes to a library of operators
   const Api* (*api)(uint32_t version);
   const char* (*version)();

@@ -12,22 +12,15 @@
 #include <vector>
 
 #include "polyop/abi.h"
+#include "polyop/dtype_rows.h"
 #include "polyop/export/array.h"
 
 namespace polyop {
 namespace exported __attribute__((visibility("hidden"))) {
 
-  // Names and sizes in bytes, by polyop_dtype.
-  constexpr const char* kDTypeNames[] = {
-      "bool",          "int8",        "int16",           "int32",           "int64",
-      "uint8",         "uint16",      "uint32",          "uint64",          "float16",
-      "float32",       "float64",     "bfloat16",        "complex64",       "complex128",
-      "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"};
-  constexpr int32_t kDTypeBytes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 2, 8, 16, 1, 1, 1, 1, 1};
-  constexpr int32_t kDTypes = sizeof kDTypeBytes / sizeof *kDTypeBytes;
-
   // A set of dtypes: bit d stands for the polyop_dtype d.
-  using DTypes = uint32_t;
+  using DTypes = uint64_t;
+  static_assert(kDTypes < 64, "DTypes has a bit for each dtype");
   constexpr DTypes kAnyDType = (DTypes{1} << kDTypes) - 1;
 
   struct Error : std::runtime_error {

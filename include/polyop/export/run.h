@@ -15,7 +15,7 @@ namespace exported __attribute__((visibility("hidden"))) {
   // Returns "float32[3, 4]".
   inline std::string text_of(const polyop_array& array) {
     if (array.dtype < 0 || array.dtype >= kDTypes) return "no array";
-    std::string text = std::string(kDTypeNames[array.dtype]) + "[";
+    std::string text = std::string(kDTypeRows[array.dtype].name) + "[";
     for (int32_t i = 0; i < array.ndim; ++i) {
       text += (i == 0 ? "" : ", ") + std::to_string(array.sizes[i]);
     }
@@ -39,7 +39,7 @@ namespace exported __attribute__((visibility("hidden"))) {
       std::string dtypes;
       for (int32_t d = 0; d < kDTypes && kernel.dtypes[i] != kAnyDType; ++d) {
         if ((kernel.dtypes[i] >> d & 1) != 0)
-          dtypes += (dtypes.empty() ? " " : " or ") + std::string(kDTypeNames[d]);
+          dtypes += (dtypes.empty() ? " " : " or ") + std::string(kDTypeRows[d].name);
       }
       text += dtypes;
       if (kernel.ranks[i] < 0) continue;
@@ -225,7 +225,7 @@ namespace exported __attribute__((visibility("hidden"))) {
       data.push_back(absent || array.data != nullptr ? array.data : nothing);
       ndims.push_back(absent ? 0 : array.ndim);
       sizes.push_back(absent || array.ndim == 0 ? none : array.sizes);
-      dtypes.push_back(absent ? "" : kDTypeNames[array.dtype]);
+      dtypes.push_back(absent ? "" : kDTypeRows[array.dtype].name);
     }
   };
 

@@ -85,7 +85,7 @@ namespace exported __attribute__((visibility("hidden"))) {
   // Copies between dense memory and memory with strides, which count elements.
   inline void copy_strided(char* dense, char* strided, const polyop_array& array, const int64_t* strides,
                            bool back) {
-    const size_t bytes = static_cast<size_t>(kDTypeBytes[array.dtype]);
+    const size_t bytes = static_cast<size_t>(kDTypeRows[array.dtype].bytes);
     std::vector<int64_t> index(static_cast<size_t>(array.ndim), 0);
     int64_t count = 1, at = 0;
     for (int32_t d = 0; d < array.ndim; ++d) count *= array.sizes[d];
@@ -150,7 +150,7 @@ namespace exported __attribute__((visibility("hidden"))) {
     }
 
     void make_dense() {
-      size_t bytes = static_cast<size_t>(kDTypeBytes[array_.dtype]);
+      size_t bytes = static_cast<size_t>(kDTypeRows[array_.dtype].bytes);
       for (int32_t d = 0; d < array_.ndim; ++d) {
         bytes *= static_cast<size_t>(array_.sizes[d]);
         if (input_.written && strides_[d] == 0 && array_.sizes[d] > 1) {
@@ -179,7 +179,7 @@ namespace exported __attribute__((visibility("hidden"))) {
       step *= shape.sizes[d] > 1 ? shape.sizes[d] : 1;
     }
     const int32_t dtype = torch.dtypes[shape.dtype];
-    if (dtype < 0) throw Error("this PyTorch has no dtype " + std::string(kDTypeNames[shape.dtype]));
+    if (dtype < 0) throw Error("this PyTorch has no dtype " + std::string(kDTypeRows[shape.dtype].name));
     void* handle = nullptr;
     const int code =
         torch.empty_strided(static_cast<int64_t>(strides.size()), shape.sizes.data(), strides.data(), dtype,

@@ -79,7 +79,7 @@ namespace exported __attribute__((visibility("hidden"))) {
       bind(text, "torch_string_c_str");
       bind(delete_text, "torch_delete_string");
       bind(delete_value, "torch_delete_stable_ivalue", false);
-      for (int32_t i = 0; all && i < kDTypes; ++i) dtypes[i] = number_of(library, kDTypeNames[i]);
+      for (int32_t i = 0; all && i < kDTypes; ++i) dtypes[i] = number_of(library, kDTypeRows[i].name);
       return all;
     }
 

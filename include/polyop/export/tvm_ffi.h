@@ -19,15 +19,9 @@ extern "C" __attribute__((weak)) decltype(dlsym) dlsym;
 namespace polyop {
 namespace exported __attribute__((visibility("hidden"))) {
 
-  // DLPack's type codes and bits, by polyop_dtype.
-  constexpr uint8_t kDlpackDTypes[][2] = {{6, 8},   {0, 8},  {0, 16}, {0, 32}, {0, 64}, {1, 8},  {1, 16},
-                                          {1, 32},  {1, 64}, {2, 16}, {2, 32}, {2, 64}, {4, 16}, {5, 64},
-                                          {5, 128}, {10, 8}, {12, 8}, {11, 8}, {13, 8}, {14, 8}};
-  static_assert(sizeof kDlpackDTypes / sizeof *kDlpackDTypes == kDTypes, "a row for each dtype");
-
   inline int32_t dtype_of(const dlpack::DataType& type) {
-    for (int32_t i = 0; i < kDTypes; ++i) {
-      if (type.lanes == 1 && type.code == kDlpackDTypes[i][0] && type.bits == kDlpackDTypes[i][1]) return i;
+    for (int32_t i = 0; i < kDTypes && type.lanes == 1; ++i) {
+      if (type.code == kDTypeRows[i].dlpack_code && type.bits == kDTypeRows[i].dlpack_bits) return i;
     }
     return POLYOP_DTYPE_ABSENT;
   }

@@ -17,10 +17,8 @@ namespace exported __attribute__((visibility("hidden"))) {
 
   // The name of one of XLA's dtypes, or its number as a text.
   inline std::string xla_dtype_name(int number) {
-    for (const xla::DtypeRow& row : xla::kDtypeRows) {
-      if (row.number == number) return row.name;
-    }
-    return "XLA's dtype " + std::to_string(number);
+    const int32_t dtype = dtype_with(&DTypeRow::xla, number);
+    return dtype < 0 ? "XLA's dtype " + std::to_string(number) : kDTypeRows[dtype].name;
   }
 
   inline polyop_array array_of(const xla::Buffers& buffers, int64_t position, const char* name) {
@@ -28,13 +26,12 @@ namespace exported __attribute__((visibility("hidden"))) {
       throw Error("the argument " + std::string(name) + " is no buffer");
     }
     const xla::Buffer& buffer = *buffers.items[position];
-    const std::string dtype = xla_dtype_name(buffer.dtype);
-    for (int32_t i = 0; i < kDTypes; ++i) {
-      if (dtype == kDTypeNames[i]) {
-        return {buffer.data, buffer.shape, static_cast<int32_t>(buffer.rank), i};
-      }
+    const int32_t dtype = dtype_with(&DTypeRow::xla, buffer.dtype);
+    if (dtype < 0) {
+      throw Error("the array " + std::string(name) +
+                  " has a dtype that polyop does not know: " + xla_dtype_name(buffer.dtype));
     }
-    throw Error("the array " + std::string(name) + " has a dtype that polyop does not know: " + dtype);
+    return {buffer.data, buffer.shape, static_cast<int32_t>(buffer.rank), dtype};
   }
 
   template <typename T>

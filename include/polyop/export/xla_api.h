@@ -125,33 +125,6 @@ struct Api {
   Error* (*get_ordinal)(GetOrdinal*);
 };
 
-struct DtypeRow {
-  int number;
-  const char* name;  // polyop's
-};
-constexpr DtypeRow kDtypeRows[] = {
-    {1, "bool"},
-    {2, "int8"},
-    {3, "int16"},
-    {4, "int32"},
-    {5, "int64"},
-    {6, "uint8"},
-    {7, "uint16"},
-    {8, "uint32"},
-    {9, "uint64"},
-    {10, "float16"},
-    {11, "float32"},
-    {12, "float64"},
-    {15, "complex64"},
-    {16, "bfloat16"},
-    {18, "complex128"},
-    {19, "float8_e5m2"},
-    {20, "float8_e4m3fn"},
-    {24, "float8_e5m2fnuz"},
-    {25, "float8_e4m3fnuz"},
-    {33, "float8_e8m0fnu"},
-};
-
 struct Buffer {
   Header header;
   int dtype;

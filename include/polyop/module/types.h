@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "../dtypes.h"
+
 using ShapeVector = std::vector<int64_t>;
 
 namespace mindspore {
@@ -14,56 +16,19 @@ namespace mindspore {
 enum TypeId : int {
   kTypeUnknown = 0,
   kMetaTypeNone = 7,
-  kNumberTypeBool = 30,
-  kNumberTypeInt8 = 32,
-  kNumberTypeInt16 = 33,
-  kNumberTypeInt32 = 34,
-  kNumberTypeInt64 = 35,
-  kNumberTypeUInt8 = 37,
-  kNumberTypeUInt16 = 38,
-  kNumberTypeUInt32 = 39,
-  kNumberTypeUInt64 = 40,
-  kNumberTypeFloat16 = 42,
-  kNumberTypeFloat32 = 43,
-  kNumberTypeFloat64 = 44,
-  kNumberTypeBFloat16 = 45,
-  kNumberTypeComplex64 = 47,
-  kNumberTypeComplex128 = 48
+#define POLYOP_ROW(name, number) kNumberType##name = number,
+  POLYOP_MINDSPORE_DTYPES(POLYOP_ROW)
+#undef POLYOP_ROW
 };
 
 // MindSpore's name of a dtype: "Float32".
 inline std::string TypeIdToString(TypeId id) {
   switch (id) {
-    case kNumberTypeBool:
-      return "Bool";
-    case kNumberTypeInt8:
-      return "Int8";
-    case kNumberTypeInt16:
-      return "Int16";
-    case kNumberTypeInt32:
-      return "Int32";
-    case kNumberTypeInt64:
-      return "Int64";
-    case kNumberTypeUInt8:
-      return "UInt8";
-    case kNumberTypeUInt16:
-      return "UInt16";
-    case kNumberTypeUInt32:
-      return "UInt32";
-    case kNumberTypeUInt64:
-      return "UInt64";
-    case kNumberTypeFloat16:
-      return "Float16";
-    case kNumberTypeFloat32:
-      return "Float32";
-    case kNumberTypeFloat64:
-      return "Float64";
-    case kNumberTypeBFloat16:
-      return "BFloat16";
-    case kNumberTypeComplex64:
-      return "Complex64";
-    case kNumberTypeComplex128:
-      return "Complex128";
+#define POLYOP_ROW(name, number) \
+  case kNumberType##name:        \
+    return #name;
+    POLYOP_MINDSPORE_DTYPES(POLYOP_ROW)
+#undef POLYOP_ROW
     case kMetaTypeNone:
       return "None";
     default:
@@ -79,21 +44,9 @@ using ShapeArray = std::vector<ShapeVector>;
 namespace ms {
 
 using ::ShapeVector;
-using mindspore::kNumberTypeBFloat16;
-using mindspore::kNumberTypeBool;
-using mindspore::kNumberTypeComplex128;
-using mindspore::kNumberTypeComplex64;
-using mindspore::kNumberTypeFloat16;
-using mindspore::kNumberTypeFloat32;
-using mindspore::kNumberTypeFloat64;
-using mindspore::kNumberTypeInt16;
-using mindspore::kNumberTypeInt32;
-using mindspore::kNumberTypeInt64;
-using mindspore::kNumberTypeInt8;
-using mindspore::kNumberTypeUInt16;
-using mindspore::kNumberTypeUInt32;
-using mindspore::kNumberTypeUInt64;
-using mindspore::kNumberTypeUInt8;
+#define POLYOP_ROW(name, number) using mindspore::kNumberType##name;
+POLYOP_MINDSPORE_DTYPES(POLYOP_ROW)
+#undef POLYOP_ROW
 using mindspore::TypeId;
 
 }  // namespace ms

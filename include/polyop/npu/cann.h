@@ -130,34 +130,10 @@ class Cann {
 };
 
 inline int acl_dtype(const char* name, at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kFloat:
-      return 0;
-    case at::kHalf:
-      return 1;
-    case at::kChar:
-      return 2;
-    case at::kInt:
-      return 3;
-    case at::kByte:
-      return 4;
-    case at::kShort:
-      return 6;
-    case at::kLong:
-      return 9;
-    case at::kDouble:
-      return 11;
-    case at::kBool:
-      return 12;
-    case at::kComplexFloat:
-      return 16;
-    case at::kComplexDouble:
-      return 17;
-    case at::kBFloat16:
-      return 27;
-    default:
-      refuse(name, std::string("CANN has no dtype ") + c10::toString(dtype));
-  }
+  const int32_t row = dtype_with(&DTypeRow::torch, static_cast<int32_t>(dtype));
+  const int32_t number = row < 0 ? -1 : kDTypeRows[row].cann;
+  if (number < 0) refuse(name, std::string("CANN has no dtype ") + c10::toString(dtype));
+  return number;
 }
 
 // CANN's objects for the arguments of one call. The destructor destroys them.

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "../dtype_rows.h"
+
 namespace polyop::npu {
 
 enum class Kind { NONE, TENSOR, LIST, WHOLE, REAL, TRUTH, TEXT, DTYPE, COMPLEX, SCALAR, MAYBE, OTHER };

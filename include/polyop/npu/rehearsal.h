@@ -27,8 +27,13 @@ struct Value {
   int64_t count = 0;           // a tensor's dimensions, a text's bytes, a list's values
   const int64_t* sizes = nullptr;
   const int64_t* strides = nullptr;  // in elements
-  const char* dtype = nullptr;       // PyTorch's C++ name: Float
+  const char* dtype = nullptr;       // polyop's name; PyTorch's in C++ for one that polyop lacks
 };
+
+inline const char* dtype_name(at::ScalarType dtype) {
+  const int32_t row = dtype_with(&DTypeRow::torch, static_cast<int32_t>(dtype));
+  return row < 0 ? c10::toString(dtype) : kDTypeRows[row].name;
+}
 
 // The arguments of one call. It owns the items of lists; tensors and texts belong to the caller.
 class Record {
@@ -61,7 +66,7 @@ class Record {
     } else if constexpr (kind == Kind::REAL) {
       value.number = argument;
     } else if constexpr (kind == Kind::DTYPE) {
-      value.dtype = c10::toString(argument);
+      value.dtype = dtype_name(argument);
     } else if constexpr (kind == Kind::TEXT) {
       const std::string_view text(argument);
       value.data = text.data();
@@ -85,7 +90,7 @@ class Record {
     value.count = tensor.dim();
     value.sizes = tensor.sizes().data();
     value.strides = tensor.strides().data();
-    value.dtype = c10::toString(tensor.scalar_type());
+    value.dtype = dtype_name(tensor.scalar_type());
     return value;
   }
 

@@ -1,8 +1,7 @@
 """The dtypes of tensors, one row each.
 
-The order of ``DTYPES`` is fixed: the native core identifies a dtype by its position, so new rows go at the
-end. ``type_id`` is the dtype's number in MindSpore's ``TypeId`` (0: it has none), which C++ ``InferType``
-functions receive and return.
+The order of ``DTYPES`` is fixed: the native core and exported libraries identify a dtype by its position, so
+new rows go at the end. ``make golden`` writes the rows into include/polyop/dtypes.h.
 """
 
 from __future__ import annotations
@@ -23,16 +22,30 @@ DTypeLike: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class DType:
-    """An element type. ``str()`` is its name, ``.numpy`` the NumPy dtype.
+    """An element type. ``str()`` is its name, ``.numpy`` the NumPy dtype. Two are equal if their names are.
 
-    ``dlpack`` is DLPack's (type code, bits). Two dtypes are equal if their names are.
+    ``dlpack`` is DLPack's (type code, bits). ``c`` is the C type of an element in the memory of loop kernels,
+    "" for those that :mod:`polyop.loops` lacks or takes apart. ``tolerance`` is the relative difference that
+    another order of the same additions can make. Then the numbers that others have for it: MindSpore's
+    ``TypeId`` (0: none), PyTorch's ``ScalarType``, CANN's ``aclDataType``, which is the graph engine's
+    ``DataType`` too, ONNX's ``TensorProto.DataType``, XLA's ``PrimitiveType`` (-1: none).
     """
 
     name: str
-    numpy: np.dtype[Any] = field(compare=False)
     dlpack: tuple[int, int] = field(compare=False)
-    type_id: int = field(compare=False)
     kind: str = field(compare=False)
+    c: str = field(compare=False)
+    tolerance: float = field(compare=False)
+    type_id: int = field(compare=False)
+    torch: int = field(compare=False)
+    cann: int = field(compare=False)
+    onnx: int = field(compare=False)
+    xla: int = field(compare=False)
+    numpy: np.dtype[Any] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Find the NumPy dtype, which has the same name."""
+        object.__setattr__(self, "numpy", np.dtype(getattr(ml_dtypes, self.name, self.name)))
 
     def __str__(self) -> str:
         """Return the name, as kernels get it in their ``dtypes`` argument."""
@@ -52,27 +65,27 @@ class DType:
 INT, UINT, FLOAT, BFLOAT, COMPLEX, BOOL = 0, 1, 2, 4, 5, 6  # DLPack type codes
 
 DTYPES: tuple[DType, ...] = (
-    #     name                numpy                              DLPack         TypeId  kind
-    DType("bool",            np.dtype(np.bool_),                (BOOL, 8),       30, "bool"),
-    DType("int8",            np.dtype(np.int8),                 (INT, 8),        32, "int"),
-    DType("int16",           np.dtype(np.int16),                (INT, 16),       33, "int"),
-    DType("int32",           np.dtype(np.int32),                (INT, 32),       34, "int"),
-    DType("int64",           np.dtype(np.int64),                (INT, 64),       35, "int"),
-    DType("uint8",           np.dtype(np.uint8),                (UINT, 8),       37, "int"),
-    DType("uint16",          np.dtype(np.uint16),               (UINT, 16),      38, "int"),
-    DType("uint32",          np.dtype(np.uint32),               (UINT, 32),      39, "int"),
-    DType("uint64",          np.dtype(np.uint64),               (UINT, 64),      40, "int"),
-    DType("float16",         np.dtype(np.float16),              (FLOAT, 16),     42, "float"),
-    DType("float32",         np.dtype(np.float32),              (FLOAT, 32),     43, "float"),
-    DType("float64",         np.dtype(np.float64),              (FLOAT, 64),     44, "float"),
-    DType("bfloat16",        np.dtype(ml_dtypes.bfloat16),      (BFLOAT, 16),    45, "float"),
-    DType("complex64",       np.dtype(np.complex64),            (COMPLEX, 64),   47, "complex"),
-    DType("complex128",      np.dtype(np.complex128),           (COMPLEX, 128),  48, "complex"),
-    DType("float8_e4m3fn",   np.dtype(ml_dtypes.float8_e4m3fn), (10, 8),          0, "float"),
-    DType("float8_e5m2",     np.dtype(ml_dtypes.float8_e5m2),   (12, 8),          0, "float"),
-    DType("float8_e4m3fnuz", np.dtype(ml_dtypes.float8_e4m3fnuz), (11, 8),        0, "float"),
-    DType("float8_e5m2fnuz", np.dtype(ml_dtypes.float8_e5m2fnuz), (13, 8),        0, "float"),
-    DType("float8_e8m0fnu",  np.dtype(ml_dtypes.float8_e8m0fnu), (14, 8),         0, "float"),
+    #     name               DLPack          kind       C         tolerance  TypeId  torch  CANN  ONNX  XLA
+    DType("bool",            (BOOL, 8),      "bool",    "u8",     0.0,          30,    11,   12,    9,   1),
+    DType("int8",            (INT, 8),       "int",     "i8",     0.0,          32,     1,    2,    3,   2),
+    DType("int16",           (INT, 16),      "int",     "i16",    0.0,          33,     2,    6,    5,   3),
+    DType("int32",           (INT, 32),      "int",     "i32",    0.0,          34,     3,    3,    6,   4),
+    DType("int64",           (INT, 64),      "int",     "i64",    0.0,          35,     4,    9,    7,   5),
+    DType("uint8",           (UINT, 8),      "int",     "u8",     0.0,          37,     0,    4,    2,   6),
+    DType("uint16",          (UINT, 16),     "int",     "u16",    0.0,          38,    27,    7,    4,   7),
+    DType("uint32",          (UINT, 32),     "int",     "u32",    0.0,          39,    28,    8,   12,   8),
+    DType("uint64",          (UINT, 64),     "int",     "u64",    0.0,          40,    29,   10,   13,   9),
+    DType("float16",         (FLOAT, 16),    "float",   "f16",    1e-2,         42,     5,    1,   10,  10),
+    DType("float32",         (FLOAT, 32),    "float",   "f32",    1e-4,         43,     6,    0,    1,  11),
+    DType("float64",         (FLOAT, 64),    "float",   "f64",    1e-8,         44,     7,   11,   11,  12),
+    DType("bfloat16",        (BFLOAT, 16),   "float",   "bf16",   5e-2,         45,    15,   27,   16,  16),
+    DType("complex64",       (COMPLEX, 64),  "complex", "",       1e-4,         47,     9,   16,   14,  15),
+    DType("complex128",      (COMPLEX, 128), "complex", "",       1e-8,         48,    10,   17,   15,  18),
+    DType("float8_e4m3fn",   (10, 8),        "float",   "f8e4m3", 0.2,           0,    24,   36,   17,  20),
+    DType("float8_e5m2",     (12, 8),        "float",   "f8e5m2", 0.4,           0,    23,   35,   19,  19),
+    DType("float8_e4m3fnuz", (11, 8),        "float",   "",       0.2,           0,    26,   -1,   18,  25),
+    DType("float8_e5m2fnuz", (13, 8),        "float",   "",       0.4,           0,    25,   -1,   20,  24),
+    DType("float8_e8m0fnu",  (14, 8),        "float",   "",       1.0,           0,    44,   37,   -1,  33),
 )  # fmt: skip
 
 ALIASES = {  # another spelling, in lower case -> the name of a row

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..build.paths import include_dir
+from ..core.dtypes import DTYPES
 from ..core.schema import Argument
 from .c_names import CNames, c_names
 from .literal import comment
@@ -14,6 +15,7 @@ from .operator import ExportedOperator
 
 _TYPES = {"int": "int64_t", "SymInt": "int64_t", "bool": "int", "float": "double", "str": "const char*"}
 _SPACE = "::polyop::exported::"
+_NUMBERS = "/* The numbers are those of polyop's table of dtypes, which only grows. */"
 _SOURCE = """\
 // The C functions of an exported library. polyop export has written this file.
 #include <cstddef>
@@ -83,6 +85,14 @@ def prefix_of(library: str) -> str:
     return re.sub(r"\W|^(?=\d)", "_", name) or "polyop"
 
 
+def enumeration() -> str:
+    """Return the C enumeration of the dtypes."""
+    rows = ["ABSENT = -1, /* no array is given for an optional argument */"]
+    rows += [f"{row.name.upper()} = {number}," for number, row in enumerate(DTYPES)]
+    lines = "\n".join(f"  POLYOP_DTYPE_{row}" for row in rows).removesuffix(",")
+    return f"{_NUMBERS}\nenum polyop_dtype {{\n{lines}\n}};"
+
+
 def header(operators: Sequence[ExportedOperator], library: str) -> str:
     """Return the text of the header, which needs no other file of polyop."""
     prefix = prefix_of(library)
@@ -94,6 +104,7 @@ def header(operators: Sequence[ExportedOperator], library: str) -> str:
             lines += [f"int {one.c_name}_shapes({', '.join(_parameters(one))});"]
         blocks.append("\n".join(lines))
     array = (include_dir() / "polyop" / "export" / "array.h").read_text(encoding="utf-8").strip()
+    array = array.replace('#include "polyop/dtypes.h"', enumeration())
     return _HEADER.format(
         library=Path(library).name,
         prefix=prefix,

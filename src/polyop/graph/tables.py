@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from ..core.dtypes import DTYPES
+
 TENSOR_MACROS: Final[dict[str, tuple[str, str]]] = {  # macro -> direction, kind
     "INPUT":           ("input", "required"),
     "OPTIONAL_INPUT":  ("input", "optional"),
@@ -32,13 +34,8 @@ DTYPE_ALIASES: Final = {  # spellings that headers use, and that the enumeration
     "DT_FLOAT32": "DT_FLOAT", "DT_FLOAT64": "DT_DOUBLE", "DT_BFLOAT16": "DT_BF16",
 }  # fmt: skip
 
-DTYPE_OF_GE: Final[dict[str, str]] = {  # polyop's name -> GE's; GE has no other dtypes of polyop's
-    "bool": "DT_BOOL", "int8": "DT_INT8", "int16": "DT_INT16", "int32": "DT_INT32", "int64": "DT_INT64",
-    "uint8": "DT_UINT8", "uint16": "DT_UINT16", "uint32": "DT_UINT32", "uint64": "DT_UINT64",
-    "float16": "DT_FLOAT16", "float32": "DT_FLOAT", "float64": "DT_DOUBLE", "bfloat16": "DT_BF16",
-    "complex64": "DT_COMPLEX64", "complex128": "DT_COMPLEX128", "float8_e5m2": "DT_FLOAT8_E5M2",
-    "float8_e4m3fn": "DT_FLOAT8_E4M3FN", "float8_e8m0fnu": "DT_FLOAT8_E8M0",
-}  # fmt: skip
+DTYPE_OF_GE: Final = {row.name: _NUMBERED[row.cann] for row in DTYPES if row.cann >= 0}
+"""polyop's name -> GE's; GE has no other dtypes of polyop's."""
 
 NAMED_SETS: Final[dict[str, str]] = {  # TensorType::<name>() -> torchair's TensorType
     "QuantifiedType": "TT_QUANTIFIED",

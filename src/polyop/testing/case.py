@@ -189,20 +189,13 @@ class Case:
 
     def tolerance(self, kind: Any) -> tuple[float, float]:
         """Return (rtol, atol) for values of a dtype."""
-        default = TOLERANCES.get(dtype(kind).name, 0.0)
+        default = dtype(kind).tolerance
         rtol, atol = self.user_tolerance
         return (default if rtol is None else rtol, default if atol is None else atol)
 
     def __str__(self) -> str:
         """Return the specs of the tensors, by name."""
         return ", ".join(f"{name} {spec_of(value)}" for name, value in self.tensors())
-
-
-TOLERANCES = {  # the relative difference that another order of the same additions can make
-    "float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-8, "complex64": 1e-4,
-    "complex128": 1e-8, "float8_e4m3fn": 0.2, "float8_e5m2": 0.4, "float8_e4m3fnuz": 0.2,
-    "float8_e5m2fnuz": 0.4, "float8_e8m0fnu": 1.0,
-}  # fmt: skip
 
 
 def as_list(returned: Any) -> list[Any]:

@@ -20,7 +20,7 @@ TAKEN = tuple(
     if row.name not in _LACKING and isinstance(getattr(paddle, row.name, None), paddle.dtype)
 )
 """The dtypes that Paddle's tensors share with polyop."""
-_AS_INTEGERS = {"bfloat16": "int16", "float8_e4m3fn": "int8", "float8_e5m2": "int8"}
+_AS_INTEGERS = {row.name: f"int{8 * row.itemsize}" for row in TAKEN if row.numpy.isbuiltin != 1}
 """Dtypes that DLPack does not pass between Paddle and NumPy: an integer of the same size stands for them."""
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core import dtypes
 from ..ir.grammar import BOOL, FLOAT, INT, PARTS, Expr, Type
 from ..ir.operators import OPERATORS
 from ..ir.types import FLOAT8
@@ -22,10 +23,7 @@ from . import composed, meanings
 from .dtype_limits import finfo, iinfo
 from .random_numbers import MOST, random, random_normal
 
-NUMBERS = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "bfloat16", "float32", "float64",
-)  # fmt: skip
+NUMBERS = tuple(row.name for row in dtypes.DTYPES if row.c and row.name not in FLOAT8)
 """The dtypes that real numbers of a loop kernel can have."""
 DTYPES = (*NUMBERS, *FLOAT8, *PARTS)
 """The dtypes that its tensors can have."""

@@ -9,7 +9,7 @@ import functools
 
 import numpy as np
 
-from ...core.dtypes import dtype
+from ...core.dtypes import DTYPES, dtype
 from .grammar import BOOL, COMPLEX, FLOAT, INT, PARTS, Const, Expr, Kernel, Op, Type
 
 
@@ -21,11 +21,12 @@ class Refusal(Exception):  # noqa: N818 - the parser makes it an error with a li
         self.rule, self.seen, self.hint = rule, seen, hint
 
 
-FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
+_FLOATS = [row for row in DTYPES if row.kind == "float" and row.c]
+FLOAT8 = tuple(row.name for row in _FLOATS if row.itemsize == 1)
 """Dtypes of tensors alone: a number that is read from one is a float32."""
-WIDE = ("float32", "float64")
+WIDE = tuple(row.name for row in _FLOATS if row.itemsize >= 4)
 """Floats that compiled code computes in their own type."""
-NARROW = ("float16", "bfloat16", *FLOAT8)
+NARROW = tuple(row.name for row in _FLOATS if row.itemsize < 4)
 """Floats that compiled code computes in float32; sums of their gradients are float32."""
 
 

@@ -10,15 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...core.dtypes import DType, dtype
+from ...core.dtypes import DTYPES, DType, dtype
 from ...core.errors import LibraryError, UnsupportedError
 from ...core.schema import Argument
-
-DTYPES: dict[str, int] = {  # dtype: aclDataType
-    "float32": 0, "float16": 1, "int8": 2, "int32": 3, "uint8": 4, "int16": 6, "uint16": 7, "uint32": 8,
-    "int64": 9, "uint64": 10, "float64": 11, "bool": 12, "complex64": 16, "complex128": 17, "bfloat16": 27,
-    "float8_e5m2": 35, "float8_e4m3fn": 36, "float8_e8m0fnu": 37,
-}  # fmt: skip
 
 FORMAT_ND = 2
 
@@ -208,15 +202,16 @@ class Objects:
         number, name = next(
             (c_type(value), name) for kind, c_type, name in _SCALARS if isinstance(value, kind)
         )
-        address = self._create("Scalar", ctypes.byref(self._keep(number)), ctypes.c_int32(DTYPES[name]))
+        address = self._create("Scalar", ctypes.byref(self._keep(number)), ctypes.c_int32(dtype(name).cann))
         return ctypes.c_void_p(self._own("Scalar", address))
 
 
 def acl_dtype(row: DType) -> int:
     """Return the number of a dtype in CANN's enumeration; raises ``UnsupportedError``."""
-    if row.name not in DTYPES:
-        raise UnsupportedError("aclnn", f"has no dtype {row}", hint=f"it has {', '.join(DTYPES)}")
-    return DTYPES[row.name]
+    if row.cann < 0:
+        taken = ", ".join(one.name for one in DTYPES if one.cann >= 0)
+        raise UnsupportedError("aclnn", f"has no dtype {row}", hint=f"it has {taken}")
+    return row.cann
 
 
 def recent_error(symbols: Symbols) -> str | None:

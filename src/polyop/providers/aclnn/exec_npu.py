@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...call.host import load
-from ...core.dtypes import DType, dtype
+from ...core.dtypes import DTYPES, DType
 from ...core.errors import UnsupportedError
 from ...core.untraced import untraced
 from . import registry
@@ -29,14 +29,7 @@ SAMPLES = {
 }
 """Operators of CANN's tutorials, which its library lacks. An author's operator of the same name wins."""
 
-_DTYPES: dict[str, str] = {  # PyTorch's name in C++: polyop's name
-    "Bool": "bool", "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64",
-    "Byte": "uint8", "UInt16": "uint16", "UInt32": "uint32", "UInt64": "uint64",
-    "Half": "float16", "BFloat16": "bfloat16", "Float": "float32", "Double": "float64",
-    "ComplexFloat": "complex64", "ComplexDouble": "complex128",
-    "Float8_e4m3fn": "float8_e4m3fn", "Float8_e5m2": "float8_e5m2", "Float8_e4m3fnuz": "float8_e4m3fnuz",
-    "Float8_e5m2fnuz": "float8_e5m2fnuz", "Float8_e8m0fnu": "float8_e8m0fnu",
-}  # fmt: skip
+_DTYPES = {row.name: row for row in DTYPES}
 
 
 class _Value(ctypes.Structure):
@@ -79,7 +72,7 @@ def _dtype(value: Any) -> DType:
     name = value.dtype.decode()
     if name not in _DTYPES:
         raise UnsupportedError(f"dtype {name}", "has no counterpart in rehearsal")
-    return dtype(_DTYPES[name])
+    return _DTYPES[name]
 
 
 _KINDS = (  # in the order of polyop::npu::Kind

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...core.dtypes import DTYPES
 from ...core.errors import SchemaError, UnsupportedError
 from ...core.parse import parse
 from ...core.schema import MISSING, Argument, Return, Schema, Type, alias_names
@@ -24,11 +25,10 @@ _VIEW = re.compile(r"(?<=Tensor)\([a-z](?:\|[a-z])*(?: -> [a-z*|]+)?\)")
 _ARGUMENT_NAME = re.compile(r" ([a-z]\w*)(?=[,=]|$)")
 
 _ENUMERATORS: Mapping[str, Mapping[int, str]] = {  # defaults in PyTorch's schemas are numbers
-    "ScalarType": {0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32",
-                   7: "float64", 9: "complex64", 10: "complex128", 11: "bool", 15: "bfloat16"},
+    "ScalarType": {row.torch: row.name for row in DTYPES if row.torch >= 0},
     "MemoryFormat": {0: "contiguous_format", 1: "preserve_format", 2: "channels_last"},
     "Layout": {0: "strided"},
-}  # fmt: skip
+}
 
 
 SCALAR_TYPES = _ENUMERATORS["ScalarType"]

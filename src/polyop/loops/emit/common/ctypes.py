@@ -4,37 +4,14 @@ from __future__ import annotations
 
 import re
 
+from ....core.dtypes import DTYPES
+from ...ir import types
 from ...ir.grammar import Buffer, Type
 
-# dtype: the element in memory, the element it is computed in
-_ROWS: dict[str, tuple[str, str]] = {
-    "bool": ("u8", "bool"),
-    "int8": ("i8", "i8"),
-    "int16": ("i16", "i16"),
-    "int32": ("i32", "i32"),
-    "int64": ("i64", "i64"),
-    "uint8": ("u8", "u8"),
-    "uint16": ("u16", "u16"),
-    "uint32": ("u32", "u32"),
-    "uint64": ("u64", "u64"),
-    "float16": ("f16", "f32"),
-    "bfloat16": ("bf16", "f32"),
-    "float8_e4m3fn": ("f8e4m3", "f32"),
-    "float8_e5m2": ("f8e5m2", "f32"),
-    "float32": ("f32", "f32"),
-    "float64": ("f64", "f64"),
-}
-SIZES = (
-    {"bool": 1, "f16": 2, "bf16": 2, "f8e4m3": 1, "f8e5m2": 1}
-    | {f"{k}{n}": n // 8 for k in "iu" for n in (8, 16, 32, 64)}
-    | {
-        "f32": 4,
-        "f64": 8,
-    }
-)
-NARROW = {dtype: memory for dtype, (memory, computed) in _ROWS.items() if computed == "f32" != memory}
+_ROWS = {row.name: row for row in DTYPES if row.c}
+SIZES = {"bool": 1} | {row.c: row.itemsize for row in _ROWS.values()}
+NARROW = {name: _ROWS[name].c for name in types.NARROW}
 """The C name of each float that is narrower than float32: a word in memory, computed in float32."""
-DTYPES = tuple(_ROWS)
 
 _WORDS = """
 r auto break case char const continue default do double else enum extern float for goto if inline int
@@ -69,7 +46,7 @@ def memory(dtype: str) -> str:
     >>> memory("bool"), memory("bfloat16"), memory("float32")
     ('u8', 'bf16', 'f32')
     """
-    return _ROWS[dtype][0]
+    return _ROWS[dtype].c
 
 
 def word(dtype: str) -> str:
@@ -83,7 +60,7 @@ def word(dtype: str) -> str:
 
 def computed(kind: Type) -> str:
     """Return the C type that values of a type are computed in; "bool" is an int of 0 or 1."""
-    return _ROWS[kind.dtype][1]
+    return "bool" if kind.dtype == "bool" else "f32" if kind.dtype in NARROW else memory(kind.dtype)
 
 
 def signed(elem: str) -> str:
