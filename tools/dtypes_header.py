@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import bisect
+import pathlib
 from collections.abc import Iterable
 
-from polyop.core.dtypes import DTYPES
+import ml_dtypes
+import numpy as np
+
+from polyop.core.dtypes import DTYPES, DType
 from polyop.export.header import enumeration
 
+INFINITY = 0x7F800000  # of float32; the next word is a NaN
 HEADER = """\
 /* The dtypes of tensors: the rows of src/polyop/core/dtypes.py. `make golden` writes this file. */
 #ifndef POLYOP_DTYPES_H
@@ -22,6 +28,9 @@ HEADER = """\
 
 /* Those that MindSpore has: X(its name, TypeId). */
 #define POLYOP_MINDSPORE_DTYPES(X) {mindspore}
+
+/* Floats of one byte in loop kernels: X(C type, conversions in loops/byte_floats.h, their arguments). */
+#define POLYOP_BYTE_FLOATS(X) {byte_floats}
 
 /* clang-format on */
 
@@ -42,8 +51,36 @@ def text() -> str:
             for row in DTYPES
             if row.type_id
         ),
+        byte_floats=_table(
+            (row.c, *_conversions(row))
+            for row in DTYPES
+            if row.c and row.kind == "float" and row.itemsize == 1
+        ),
     )
+
+
+def _conversions(row: DType) -> tuple[object, ...]:
+    """Return which macros convert a float of one byte, and their arguments, as ml_dtypes converts it."""
+    info = ml_dtypes.finfo(row.numpy)
+    if float(info.min) > 0:
+        return "SCALE", 0
+
+    def word(bits: int) -> int:
+        with np.errstate(invalid="ignore"):
+            return int(np.uint32(bits).view(np.float32).astype(row.numpy).view(np.uint8))
+
+    sign = 1 << (info.bits - 1)
+    values = np.arange(sign, dtype=np.uint8).view(row.numpy).astype(np.float32)
+    top, none = word(INFINITY), word(INFINITY + 1)
+    over = bisect.bisect_left(range(INFINITY), top, key=word)
+    special = int(np.isfinite(values).sum())
+    words = (f"0x{number:x}u" for number in (sign, special, top, none, over))
+    return "FLOAT", info.nmant, 1 - int(info.minexp), *words
 
 
 def _table(rows: Iterable[tuple[object, ...]]) -> str:
     return "".join(f"\\\n  X({', '.join(map(str, row))}) " for row in rows).rstrip()
+
+
+if __name__ == "__main__":
+    pathlib.Path(__file__).parents[1].joinpath("include", "polyop", "dtypes.h").write_text(text())

@@ -56,16 +56,16 @@ KeySets* key_sets() {
 }
 
 int32_t row_of(dlpack::DataType type) {
-  static int32_t rows[16][256];
+  static int32_t rows[32][256];
   static bool filled = [] {
     for (auto& code : rows)
       for (int32_t& row : code) row = -1;
     for (size_t i = 0; i < dtypes().size(); ++i)
-      rows[dtypes()[i].dlpack_code & 15][dtypes()[i].dlpack_bits] = static_cast<int32_t>(i);
+      rows[dtypes()[i].dlpack_code & 31][dtypes()[i].dlpack_bits] = static_cast<int32_t>(i);
     return true;
   }();
   (void)filled;
-  return type.lanes == 1 && type.code < 16 ? rows[type.code][type.bits] : -1;
+  return type.lanes == 1 && type.code < 32 ? rows[type.code][type.bits] : -1;
 }
 
 bool is_dense(const View& view) {
@@ -166,6 +166,10 @@ bool empty(const Spec& spec, const View& device, NewTensor* result) {
   result->exchanged = result->handle == nullptr;
   if (!result->exchanged) return true;
   const DType& dtype = dtypes()[static_cast<size_t>(spec.dtype)];
+  if (torch_tensors::lacks(spec.dtype)) {
+    PyErr_Format(PyExc_TypeError, "output: this PyTorch has no dtype %s", dtype.name.c_str());
+    return false;
+  }
   dlpack::Tensor prototype = {nullptr,
                               {device.device, device.device_id},
                               spec.ndim,

@@ -64,6 +64,8 @@ void find(void* libtorch, void* libtorch_python) {
   if (ready && scalar_of_row.size() == 0) find_dtypes(libtorch);
 }
 
+bool lacks(int32_t dtype) { return ready && scalar_of_row[static_cast<size_t>(dtype)] < 0; }
+
 void* empty(const Spec& spec, View* view) {
   constexpr int32_t kMaxDims = 8;
   constexpr int64_t kMaxElements = int64_t{1} << 26;

@@ -12,6 +12,9 @@ namespace polyop::torch_tensors {
 // Looks up the functions in the two libraries.
 void find(void* libtorch, void* libtorch_python);
 
+// Whether PyTorch is known to have no tensors of a row of dtypes().
+bool lacks(int32_t dtype);
+
 // Allocates a dense tensor on the CPU and fills in its view. Returns a handle for finish() or drop(), or null
 // when the exchange table must do it. That includes large tensors: when memory is short, the exchange table
 // fails without printing.

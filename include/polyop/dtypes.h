@@ -24,7 +24,8 @@ enum polyop_dtype {
   POLYOP_DTYPE_FLOAT8_E5M2 = 16,
   POLYOP_DTYPE_FLOAT8_E4M3FNUZ = 17,
   POLYOP_DTYPE_FLOAT8_E5M2FNUZ = 18,
-  POLYOP_DTYPE_FLOAT8_E8M0FNU = 19
+  POLYOP_DTYPE_FLOAT8_E8M0FNU = 19,
+  POLYOP_DTYPE_FLOAT4_E2M1FN = 20
 };
 
 /* clang-format off */
@@ -51,7 +52,8 @@ enum polyop_dtype {
   X("float8_e5m2", 1, 12, 8, 23, 35, 19, 19) \
   X("float8_e4m3fnuz", 1, 11, 8, 26, -1, 18, 25) \
   X("float8_e5m2fnuz", 1, 13, 8, 25, -1, 20, 24) \
-  X("float8_e8m0fnu", 1, 14, 8, 44, 37, -1, 33)
+  X("float8_e8m0fnu", 1, 14, 8, 44, 37, -1, 33) \
+  X("float4_e2m1fn", 1, 17, 8, -1, -1, -1, -1)
 
 /* Those that MindSpore has: X(its name, TypeId). */
 #define POLYOP_MINDSPORE_DTYPES(X) \
@@ -70,6 +72,13 @@ enum polyop_dtype {
   X(BFloat16, 45) \
   X(Complex64, 47) \
   X(Complex128, 48)
+
+/* Floats of one byte in loop kernels: X(C type, conversions in loops/byte_floats.h, their arguments). */
+#define POLYOP_BYTE_FLOATS(X) \
+  X(f8e4m3, FLOAT, 3, 7, 0x80u, 0x7fu, 0x7fu, 0x7fu, 0x43e80001u) \
+  X(f8e5m2, FLOAT, 2, 15, 0x80u, 0x7cu, 0x7cu, 0x7eu, 0x47700000u) \
+  X(f8e8m0, SCALE, 0) \
+  X(f4e2m1, FLOAT, 1, 1, 0x8u, 0x8u, 0x7u, 0x8u, 0x40a00001u)
 
 /* clang-format on */
 

@@ -95,7 +95,9 @@ def short(name):
 def test_numbers_of_xla():
     jaxlib = pytest.importorskip("jaxlib.xla_client", reason="JAX is not installed")
     numbers = {row.name: int(getattr(jaxlib.PrimitiveType, short(row.name))) for row in DTYPES}
-    assert numbers == {row.name: row.xla for row in DTYPES}
+    assert numbers.items() - {row.name: row.xla for row in DTYPES}.items() == {
+        ("float4_e2m1fn", 32)
+    }  # packed
 
 
 def test_numbers_of_onnx():
@@ -110,7 +112,7 @@ def test_numbers_of_cann_are_those_of_its_graph_engine():
     names["float8_e8m0fnu"] = "DT_FLOAT8_E8M0"
     rows = [row.name for row in DTYPES if row.cann >= 0]
     assert {name: names.get(name, f"DT_{name.upper()}") for name in rows} == DTYPE_OF_GE
-    assert {row.name for row in DTYPES} - set(rows) == {"float8_e4m3fnuz", "float8_e5m2fnuz"}
+    assert {row.name for row in DTYPES} - set(rows) == {"float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn"}
 
 
 def test_sizes_agree_with_dlpack_bits():
@@ -144,9 +146,13 @@ def test_python_types_and_aliases(spelling, name):
     [
         ("float33", "must be a known name, but got 'float33'\n  did you mean 'float32'"),
         ("flaot32", "must be a known name, but got 'flaot32'\n  did you mean 'float32'"),
-        ("quad", "must be one of bool, int8, .*float8_e8m0fnu, but got 'quad'$"),
-        (object(), "must be one that kernels take: bool, integers, float8 to float64, .*but got <object"),
+        ("quad", "must be one of bool, int8, .*float4_e2m1fn, but got 'quad'$"),
+        (object(), "must be one that kernels take: bool, integers, float4 to float64, .*but got <object"),
         (np.dtype("U3"), "must be one that kernels take: .*but got dtype"),
+        (
+            "torch.float4_e2m1fn_x2",
+            "must have an element of its own in each item, and float4_e2m1fn_x2 packs two",
+        ),
         (None, "must be one that kernels take: .*but got None"),
         (3, "must be one that kernels take: .*but got 3"),
     ],

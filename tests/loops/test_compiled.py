@@ -14,7 +14,7 @@ from polyop.core.errors import KernelError
 from polyop.kernels.loop.kernel import LoopKernel
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
-from polyop.loops.ir.types import FLOAT8
+from polyop.loops.ir.types import BYTE_FLOATS
 from polyop.loops.targets import isa
 
 BEST = isa.available()[0]  # the others: emit/test_targets.py
@@ -70,7 +70,7 @@ def test_under_pytorch(program, compiled):
     run = compiled(program, BEST)
     for index in (3, len(program.sizes()) - 1):
         arrays = program.arrays(program.sizes()[index])
-        if any(a.dtype.name in ("bfloat16", "uint32", "uint64", *FLOAT8) for a in arrays):
+        if any(a.dtype.name in ("bfloat16", "uint32", "uint64", *BYTE_FLOATS) for a in arrays):
             continue  # torch.from_numpy takes none of these
         reference = expected(program, index)
         results = run(*(torch.from_numpy(a.copy()) for a in arrays))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from polyop.loops.frontend.language import FLOAT8, NUMBERS
+from polyop.loops.frontend.language import BYTE_FLOATS, NUMBERS
 from polyop.loops.frontend.parse import parse
 from polyop.loops.frontend.plain import plain
 from polyop.loops.ir.interpret import interpret
@@ -52,7 +52,7 @@ EXPRESSIONS = st.recursive(
 )
 
 
-REAL = (*NUMBERS, *FLOAT8)
+REAL = (*NUMBERS, *BYTE_FLOATS)
 
 
 @pytest.mark.slow

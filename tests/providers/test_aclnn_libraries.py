@@ -154,7 +154,8 @@ def test_a_native_operator_has_no_array_function(registered):
 
 def test_dtypes_that_c_has_no_type_for(registered):
     with pytest.raises(
-        NotImplementedError, match="aclnn: has no dtype float8_e4m3fnuz\n  it has bool, int8, .*, float16, float32"
+        NotImplementedError,
+        match="aclnn: has no dtype float8_e4m3fnuz\n  it has bool, int8, .*, float16, float32",
     ):
         launch("AddCustom", [X.astype(ml_dtypes.float8_e4m3fnuz)] * 2 + [np.zeros((2, 3), np.float32)])
 

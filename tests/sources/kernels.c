@@ -59,6 +59,7 @@ KERNEL(copy) { /* any dtype of one byte count: the bytes of x */
   if (strstr(dtypes[0], "16")) size = 2;
   if (!strcmp(dtypes[0], "complex128")) size = 16;
   if (!strcmp(dtypes[0], "bool") || strstr(dtypes[0], "int8") || strstr(dtypes[0], "float8")) size = 1;
+  if (!strcmp(dtypes[0], "float4_e2m1fn")) size = 1;
   memcpy(params[1], params[0], size * (size_t)count(ndims[0], shapes[0]));
   return 0;
 }

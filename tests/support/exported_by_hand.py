@@ -3,7 +3,6 @@
 import pathlib
 import subprocess
 
-from polyop.core.dtypes import DTYPES
 from polyop.core.parse import parse
 from polyop.export.operator import ExportedOperator
 
@@ -18,7 +17,6 @@ SCHEMAS = (
     "toy::add_(Tensor(a!) x, Tensor y) -> ()",
     "toy::copy(Tensor x) -> Tensor",
 )
-NUMPY = {dtype.name: dtype.numpy for dtype in DTYPES}
 
 
 def operator(schema):

@@ -1,4 +1,5 @@
-/* Conversions of float16 and bfloat16, stored as uint16 words; included by vector.h. float8.h adds float8.
+/* Conversions of float16 and bfloat16, stored as uint16 words; included by vector.h. byte_floats.h adds
+ * float8.
  *
  *   cvt_f16_f32(word) cvt_bf16_f32(word)           word to float, exact
  *   cvt_f32_f16(x) cvt_f32_bf16(x)                 to nearest, ties to even; overflow to inf; NaN stays NaN

@@ -2,13 +2,13 @@
  * the emitted text in an emulation of blocks and threads. POLYOP_DEVICE_EMULATION names the emulation's
  * header, which is included in place of CUDA's.
  *
- *   types       i8 .. u64, f32, f64; f16, bf16, f8e4m3 and f8e5m2 are words, computed with as f32
+ *   types       i8 .. u64, f32, f64; f16, bf16 and byte floats (f8e4m3 ...) are words, computed with as f32
  *   integers    floordiv_T mod_T as NumPy's (0 for division by 0); max_T min_T; wrap_add_T wrap_sub_T
  *               wrap_mul_T wrap_neg_T
  *   floats      max_T min_T: a NaN on either side is the result; pl_exp_f32 ...: CUDA's own functions
  *   halves      cvt_f16_f32 cvt_f32_f16 cvt_bf16_f32 cvt_f32_bf16: to nearest, ties to even; NaN stays NaN
  *   integers    whole_i32_f32 ...: of floats, as whole.h says
- *   float8      cvt_f8e4m3_f32 cvt_f32_f8e4m3 cvt_f8e5m2_f32 cvt_f32_f8e5m2: float8.h
+ *   byte floats cvt_f8e4m3_f32 cvt_f32_f8e4m3 ...: byte_floats.h
  *   groups      polyop_sync polyop_combine polyop_broadcast: for the threads that share a row, a warp or a
  *               block
  *   memory      polyop_taken: device memory in the order of a stream, freed at the end of its block
@@ -31,6 +31,7 @@
 #define POLYOP_UNROLL _Pragma("unroll")
 #endif
 
+#include "../dtypes.h"
 #include "run.h"
 #undef polyop_inside
 
@@ -41,16 +42,19 @@ typedef int8_t i8;
 typedef int16_t i16;
 typedef int32_t i32;
 typedef int64_t i64;
-typedef uint8_t u8, f8e4m3, f8e5m2;
+typedef uint8_t u8;
 typedef uint16_t u16, f16, bf16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef float f32;
 typedef double f64;
+#define POLYOP_ROW(NAME, ...) typedef u8 NAME;
+POLYOP_BYTE_FLOATS(POLYOP_ROW)
+#undef POLYOP_ROW
 
+#include "byte_floats.h"
 #include "device_group.h"
 #include "device_math.h"
-#include "float8.h"
 #include "philox.h"
 #include "whole.h"
 

@@ -1,4 +1,6 @@
 /* Scalars of loop kernels on a GPU; included by device.h. Compiled, but not run on hardware. */
+#ifndef POLYOP_LOOPS_DEVICE_MATH_H
+#define POLYOP_LOOPS_DEVICE_MATH_H
 
 /* Integers: as in integer.h. wrap_*: arithmetic that wraps around; signed overflow would be undefined. */
 #define POLYOP_SIGNED_ROW(E, U)                                                                        \
@@ -158,3 +160,5 @@ POLYOP_FN bf16 cvt_f32_bf16(f32 x) {
   if ((bits & 0x7fffffffu) > 0x7f800000u) return (bf16)(bits >> 16 | 0x40u);
   return (bf16)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
+
+#endif

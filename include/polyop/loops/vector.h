@@ -8,18 +8,20 @@
  *   masks       signed integers of the same w and element size, 0 or -1: the result of a comparison
  *   booleans    u8, 0 or 1; tobool_T(mask) and frombool_T(u8 vector) convert
  *   float16     f16 and bf16 name uint16 words; load them as u16vW, compute in f32 (convert.h)
- *   float8      f8e4m3 and f8e5m2 name uint8 words; load them as u8vW, compute in f32 (float8.h)
+ *   byte floats f8e4m3, f8e5m2 ... name uint8 words; load them as u8vW, compute in f32 (byte_floats.h)
  *   conversion  polyop_cvt(T, v) between types of the same w; of floats to integers whole_i32v4_f32v4(v)
  *
  * Choose the target before including this, by flags or #pragma GCC target. Define POLYOP_WANT_W1, _W2, _W4 or
  * _W8 for the widths that are used: then the others are not compiled.
  *
  * memory.h: load, store, gather, scatter. lanes.h: bcast, iota, sel, max, min, reductions.
- * integer.h: floordiv, mod of integers. convert.h: float16, bfloat16. float8.h: float8. whole.h: floats to
- * integers. math.h (apart): functions of floats. */
+ * integer.h: floordiv, mod of integers. convert.h: float16, bfloat16. byte_floats.h: float8, float4.
+ * whole.h: floats to integers. math.h (apart): functions of floats. */
 #ifndef POLYOP_LOOPS_VECTOR_H
 #define POLYOP_LOOPS_VECTOR_H
 #include <stdint.h>
+
+#include "../dtypes.h"
 
 #if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
 #define POLYOP_AVX512 1
@@ -48,12 +50,15 @@ typedef int8_t i8;
 typedef int16_t i16;
 typedef int32_t i32;
 typedef int64_t i64;
-typedef uint8_t u8, f8e4m3, f8e5m2;
+typedef uint8_t u8;
 typedef uint16_t u16, f16, bf16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef float f32;
 typedef double f64;
+#define POLYOP_ROW(NAME, ...) typedef u8 NAME;
+POLYOP_BYTE_FLOATS(POLYOP_ROW)
+#undef POLYOP_ROW
 
 /* One row per type: X(element, width, signed element of its size, unsigned element of its size). */
 #define POLYOP_SIGNED_1(X, W) X(i8, W, i8, u8)
@@ -105,8 +110,8 @@ POLYOP_TYPES(POLYOP_ROW)
 #define POLYOP_LANES(W) (POLYOP_VB / (W))
 #define polyop_cvt(T, v) __builtin_convertvector(v, T)
 
+#include "byte_floats.h"
 #include "convert.h"
-#include "float8.h"
 #include "integer.h"
 #include "lanes.h"
 #include "memory.h"

@@ -28,7 +28,8 @@ class DType:
     "" for those that :mod:`polyop.loops` lacks or takes apart. ``tolerance`` is the relative difference that
     another order of the same additions can make. Then the numbers that others have for it: MindSpore's
     ``TypeId`` (0: none), PyTorch's ``ScalarType``, CANN's ``aclDataType``, which is the graph engine's
-    ``DataType`` too, ONNX's ``TensorProto.DataType``, XLA's ``PrimitiveType`` (-1: none).
+    ``DataType`` too, ONNX's ``TensorProto.DataType``, XLA's ``PrimitiveType`` (-1: none, or one with
+    another layout in memory).
     """
 
     name: str
@@ -85,7 +86,9 @@ DTYPES: tuple[DType, ...] = (
     DType("float8_e5m2",     (12, 8),        "float",   "f8e5m2", 0.4,           0,    23,   35,   19,  19),
     DType("float8_e4m3fnuz", (11, 8),        "float",   "",       0.2,           0,    26,   -1,   18,  25),
     DType("float8_e5m2fnuz", (13, 8),        "float",   "",       0.4,           0,    25,   -1,   20,  24),
-    DType("float8_e8m0fnu",  (14, 8),        "float",   "",       1.0,           0,    44,   37,   -1,  33),
+    DType("float8_e8m0fnu",  (14, 8),        "float",   "f8e8m0", 1.0,           0,    44,   37,   -1,  33),
+    # of a byte each: DLPack's own has 4 bits, and XLA, ONNX and PyTorch pack two into a byte
+    DType("float4_e2m1fn",   (17, 8),        "float",   "f4e2m1", 1.0,           0,    -1,   -1,   -1,  -1),
 )  # fmt: skip
 
 ALIASES = {  # another spelling, in lower case -> the name of a row
@@ -94,8 +97,11 @@ ALIASES = {  # another spelling, in lower case -> the name of a row
     "byte": "uint8", "char": "int8", "bool_": "bool", "cfloat": "complex64", "cdouble": "complex128",
 }  # fmt: skip
 
-TAKEN = "bool, integers, float8 to float64, bfloat16, complex64, complex128"
+TAKEN = "bool, integers, float4 to float64, bfloat16, complex64, complex128"
 """The dtypes in few words."""
+
+PACKED = "_x2"
+"""How PyTorch's names end of dtypes that pack two elements into an item."""
 
 _BY_NAME = {row.name: row for row in DTYPES}
 _BY_NUMPY = {row.numpy: row for row in DTYPES}
@@ -134,6 +140,10 @@ def dtype(value: DTypeLike) -> DType:
 
 def _unknown(value: Any, name: str) -> ArgumentTypeError:
     """Return the error for a value that names no dtype of kernels."""
+    if name.endswith(PACKED):
+        rule = f"must have an element of its own in each item, and {name} packs two into a byte"
+        hint = "pass the bytes: x.view(torch.uint8); b & 15 and b >> 4 are the words of the two in a byte b"
+        return ArgumentTypeError("dtype", rule, shown(value), hint=hint)
     if not isinstance(value, str):
         return ArgumentTypeError("dtype", f"must be one that kernels take: {TAKEN}", shown(value))
     near = did_you_mean(name, [*_BY_NAME, *ALIASES], cutoff=0.7)

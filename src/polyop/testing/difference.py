@@ -62,7 +62,7 @@ def precise(case: Case) -> tuple[Case, Precision]:
         except Exception:  # noqa: BLE001, S110 - refused in any way: the sample's own dtype then
             pass
     precision = next((PRECISIONS[name] for name in PRECISIONS if name in kinds), None)
-    if precision is None or any(name.startswith("float8") for name in kinds):
+    if precision is None or any(dtype(name).itemsize == 1 for name in kinds):
         raise NotRunError(f"{', '.join(sorted(kinds))} is too coarse for difference quotients")
     return case, precision
 

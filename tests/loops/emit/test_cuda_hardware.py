@@ -8,13 +8,13 @@ import pytest
 
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
-from polyop.loops.ir.types import FLOAT8
+from polyop.loops.ir.types import BYTE_FLOATS
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytestmark = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="PyTorch has no CUDA device: compiled and emulated, not run"
 )
-UNKNOWN = {"bfloat16", "uint16", "uint32", "uint64", *FLOAT8}
+UNKNOWN = {"bfloat16", "uint16", "uint32", "uint64", *BYTE_FLOATS}
 
 
 @functools.cache

@@ -11,7 +11,7 @@ import pytest
 
 from loop_samples import everyday
 from polyop.core.errors import ArgumentValueError
-from polyop.loops.frontend.language import FLOAT8, NUMBERS, WORDS
+from polyop.loops.frontend.language import BYTE_FLOATS, NUMBERS, WORDS
 from polyop.loops.frontend.parse import outline, parse
 from polyop.loops.frontend.plain import plain
 from polyop.loops.ir.grammar import INT, Buffer, Const, Kernel, Store, Type
@@ -311,14 +311,14 @@ PROGRAMS = [
     (outside, {}), (siblings, {}), (moving_bound, {}), (ignored, {}), (typed, {}), (rounded, {}),
     (functions, {}), (rows, {}), (sums_of_rows, {}), (everyday.words, {}), (everyday.words_of_rows, {}),
 ]  # fmt: skip
-DTYPES = (*NUMBERS, *FLOAT8)
+DTYPES = (*NUMBERS, *BYTE_FLOATS)
 NUMERIC = [name for name in DTYPES if name != "bool"]
 
 
 def values(name, shape, seed=0):
     """Small numbers, negative ones too where the dtype has them."""
     random = np.random.default_rng(seed)
-    low = 0 if name.startswith(("u", "bool")) else -4
+    low = 1 if name == "float8_e8m0fnu" else 0 if name.startswith(("u", "bool")) else -4
     return random.integers(low, 5, shape).astype(np.dtype(getattr(ml_dtypes, name, name)))
 
 

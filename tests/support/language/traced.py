@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from polyop.loops.frontend import plain as plain_module
-from polyop.loops.frontend.float8 import as_array, as_float8
+from polyop.loops.frontend.byte_floats import as_array, as_byte_floats
 from polyop.loops.frontend.language import WORDS, Word
 
 ULPS = 4
@@ -276,7 +276,7 @@ TRACED = {
 def run(function, arrays, attributes):
     """Return the outputs of the plain function and the bounds of their errors, and whether an integer wrapped."""
     Traced.wraps = Traced.count = 0
-    inputs = [None if a is None else Traced(as_float8(a.copy()), np.zeros(a.shape)) for a in arrays]
+    inputs = [None if a is None else Traced(as_byte_floats(a.copy()), np.zeros(a.shape)) for a in arrays]
     with mock.patch.object(plain_module, "WORDS", TRACED):
         results = plain_module.plain(function)(*inputs, **attributes)
     results = results if isinstance(results, tuple) else (results,)

@@ -34,10 +34,10 @@ def spec(tensor: torch.Tensor) -> Spec:
         rule = "must be a strided tensor"
         raise ArgumentTypeError("tensor", rule, tensor.layout, hint="convert it: .to_dense()")
     row = _ROWS.get(tensor.dtype)
-    if row is None:
-        hint = "convert it: .dequantize()" if tensor.is_quantized else None
-        raise ArgumentTypeError("dtype", f"must be one that kernels take: {TAKEN}", tensor.dtype, hint=hint)
-    return Spec(tuple(tensor.shape), row, tensor.device.type)
+    if row is None and tensor.is_quantized:
+        rule = f"must be one that kernels take: {TAKEN}"
+        raise ArgumentTypeError("dtype", rule, tensor.dtype, hint="convert it: .dequantize()")
+    return Spec(tuple(tensor.shape), row or dtype(tensor.dtype), tensor.device.type)
 
 
 def empty(spec: Spec, device: torch.device) -> torch.Tensor:

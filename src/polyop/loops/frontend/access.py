@@ -15,7 +15,7 @@ from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError
 from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Const, Demand, Expr, Load, Stmt, Type
 from ..ir.operate import as_index
-from ..ir.types import FLOAT8, Refusal, cast, complex_constant, kind, number_of
+from ..ir.types import BYTE_FLOATS, Refusal, cast, complex_constant, kind, number_of
 from .language import DTYPES, WORDS
 from .names import Scopes
 from .rows import Row, Value
@@ -76,7 +76,7 @@ class Access(ABC):
         if not isinstance(value, (numbers.Complex, np.generic)):
             self.fail("only numbers can be read from outside the function", node, type(value).__name__)
         constant = number(value)
-        allowed = [name for name in DTYPES if name not in FLOAT8]
+        allowed = [name for name in DTYPES if name not in BYTE_FLOATS]
         if constant.type.dtype not in allowed:
             rule = f"a number from outside the function must have one of the dtypes {', '.join(allowed)}"
             self.fail(rule, node, repr(value))
@@ -232,7 +232,7 @@ class Access(ABC):
 
 
 def load(buffer: Buffer, index: tuple[Expr, ...], line: int) -> Expr:
-    """Return an element of a tensor as a number: that of a float8 tensor is a float32."""
+    """Return an element of a tensor as a number: that of a float of one byte is a float32."""
     element = Load(buffer.name, index, Type(buffer.dtype), line)
     return cast(element, number_of(element.type))
 

@@ -8,21 +8,21 @@ import ml_dtypes
 import numpy as np
 
 from ...core.dtypes import dtype
-from ..ir.types import FLOAT8
+from ..ir.types import BYTE_FLOATS
 
 
 def finfo(of: Any) -> Any:
-    """Return NumPy's ``finfo`` of a dtype of a kernel, also of bfloat16 and float8.
+    """Return NumPy's ``finfo`` of a dtype of a kernel, also of bfloat16 and floats of one byte.
 
     >>> float(finfo("bfloat16").eps)
     0.0078125
     """
     of = dtype(of)
-    return _InFloat32(ml_dtypes.finfo(of.numpy)) if of.name in FLOAT8 else ml_dtypes.finfo(of.numpy)
+    return _InFloat32(ml_dtypes.finfo(of.numpy)) if of.name in BYTE_FLOATS else ml_dtypes.finfo(of.numpy)
 
 
 class _InFloat32:
-    """The ``finfo`` of a float8, whose numbers are float32, as elements of float8 are."""
+    """The ``finfo`` of a float of one byte, whose numbers are float32, as elements of tensors are."""
 
     def __init__(self, info: Any) -> None:
         self._info = info

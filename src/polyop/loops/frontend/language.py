@@ -18,14 +18,14 @@ import numpy as np
 from ...core import dtypes
 from ..ir.grammar import BOOL, FLOAT, INT, PARTS, Expr, Type
 from ..ir.operators import OPERATORS
-from ..ir.types import FLOAT8
+from ..ir.types import BYTE_FLOATS
 from . import composed, meanings
 from .dtype_limits import finfo, iinfo
 from .random_numbers import MOST, random, random_normal
 
-NUMBERS = tuple(row.name for row in dtypes.DTYPES if row.c and row.name not in FLOAT8)
+NUMBERS = tuple(row.name for row in dtypes.DTYPES if row.c and row.name not in BYTE_FLOATS)
 """The dtypes that real numbers of a loop kernel can have."""
-DTYPES = (*NUMBERS, *FLOAT8, *PARTS)
+DTYPES = (*NUMBERS, *BYTE_FLOATS, *PARTS)
 """The dtypes that its tensors can have."""
 
 

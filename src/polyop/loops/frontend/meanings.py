@@ -14,8 +14,8 @@ from ...core.dtypes import dtype
 from ..ir.grammar import Type
 from ..ir.operators import OPERATORS
 from ..ir.scalars import as_type, is_python, without_bool
-from ..ir.types import FLOAT8, number_of
-from .float8 import as_float8, numbers
+from ..ir.types import BYTE_FLOATS, number_of
+from .byte_floats import as_byte_floats, numbers
 
 
 def of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -75,7 +75,7 @@ def cast(name: str) -> Callable[[Any], Any]:
 
     def convert(x: Any) -> Any:
         value = as_type(x, numbers_dtype)  # an integer wraps and a float is cut off; x_type(x) would raise
-        return value.astype(dtype(name).numpy).astype(numbers_dtype)[()] if name in FLOAT8 else value
+        return value.astype(dtype(name).numpy).astype(numbers_dtype)[()] if name in BYTE_FLOATS else value
 
     convert.__name__ = name  # also a dtype, by its name: output_tensor(x.shape, float32)
     convert.dtype = dtype(name).numpy  # type: ignore[attr-defined]  # NumPy reads it: x.dtype == float32
@@ -86,7 +86,7 @@ def zeros(shape: Sequence[int] | int, dtype_like: Any, scope: str = "global") ->
     """Return a tensor of the kernel's own."""
     del scope
     sizes = tuple(shape) if isinstance(shape, Sequence) else (shape,)
-    return as_float8(np.zeros(sizes, dtype(dtype_like).numpy))
+    return as_byte_floats(np.zeros(sizes, dtype(dtype_like).numpy))
 
 
 def grid(extents: Sequence[int]) -> Iterator[tuple[int, ...]]:

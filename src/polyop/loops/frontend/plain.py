@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import ArgumentTypeError
+from .byte_floats import as_array, as_byte_floats
 from .desugar.makers import MAKERS, made
 from .desugar.spellings import is_module_of_words, word_of
-from .float8 import as_array, as_float8
 from .language import WORDS
 from .records import with_records
 from .wrapped import unwrapped
@@ -46,8 +46,10 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*arguments: Any, **named: Any) -> Any:
         copy = _with_words(original, {})  # at each call: names of the module may have new values
         with np.errstate(all="ignore"):
-            named = {n: as_float8(one) for n, one in with_records(original, len(arguments), named).items()}
-            results = copy(*map(as_float8, arguments), **named)
+            named = {
+                n: as_byte_floats(one) for n, one in with_records(original, len(arguments), named).items()
+            }
+            results = copy(*map(as_byte_floats, arguments), **named)
         return tuple(map(as_array, results)) if isinstance(results, tuple) else as_array(results)
 
     return run
@@ -91,7 +93,7 @@ def _seen(value: Any, copies: dict[FunctionType, FunctionType]) -> Any:
     """Return what a kernel sees of a value from outside: helpers and modules have the words' meaning."""
     if isinstance(value, FunctionType) and not hasattr(value, "__wrapped__"):
         return _with_words(value, copies)
-    return _Module(value) if is_module_of_words(value) else as_float8(value)
+    return _Module(value) if is_module_of_words(value) else as_byte_floats(value)
 
 
 class _Module:

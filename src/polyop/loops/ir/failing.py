@@ -25,7 +25,7 @@ from .grammar import (
     walk,
 )
 from .rewriter import map_body
-from .types import FLOAT8, cast
+from .types import BYTE_FLOATS, cast
 
 _FIRST = 2**60
 NEGATIVE_POWER, OTHER_SIZE, EMPTY_ROW, OTHER_NUMBER = range(_FIRST, _FIRST + 4)
@@ -62,7 +62,7 @@ def failing_load(
     """
     names = [e.buffer for value in values for e in walk(value) if isinstance(e, Load)]
     rows = [buffers[name] for name in names] + [b for b in buffers.values() if b.role in ("input", "inplace")]
-    usable = [b for b in rows if b.shape and (b.dtype not in (*PARTS, *FLOAT8) or b.dtype == to.dtype)]
+    usable = [b for b in rows if b.shape and (b.dtype not in (*PARTS, *BYTE_FLOATS) or b.dtype == to.dtype)]
     place = next((b for b in usable if b.role == "input"), usable[0] if usable else None)
     if place is None:
         return None

@@ -22,8 +22,8 @@ class Refusal(Exception):  # noqa: N818 - the parser makes it an error with a li
 
 
 _FLOATS = [row for row in DTYPES if row.kind == "float" and row.c]
-FLOAT8 = tuple(row.name for row in _FLOATS if row.itemsize == 1)
-"""Dtypes of tensors alone: a number that is read from one is a float32."""
+BYTE_FLOATS = tuple(row.name for row in _FLOATS if row.itemsize == 1)
+"""Floats of one byte, dtypes of tensors alone: a number that is read from one is a float32."""
 WIDE = tuple(row.name for row in _FLOATS if row.itemsize >= 4)
 """Floats that compiled code computes in their own type."""
 NARROW = tuple(row.name for row in _FLOATS if row.itemsize < 4)
@@ -41,7 +41,7 @@ def number_of(of: Type) -> Type:
     >>> str(number_of(Type("float8_e5m2"))), str(number_of(Type("float16")))
     ('float32', 'float16')
     """
-    return Type("float32") if of.dtype in FLOAT8 else of
+    return Type("float32") if of.dtype in BYTE_FLOATS else of
 
 
 def counted(of: Type) -> Type:
@@ -125,11 +125,16 @@ def cast(expression: Expr, to: Type) -> Expr:
     if isinstance(expression, Const) and expression.type == INT and not _is_held(int(expression.value), to):
         hint = "write a float: 2.0**64" if kind(to) == "f" else "numbers of compiled kernels have 64 bits"
         raise Refusal("an integer must fit into 64 bits", expression.value, hint)
-    if to.dtype in FLOAT8 and expression.type.dtype not in (to.dtype, "float32"):
+    if to.dtype in BYTE_FLOATS and expression.type.dtype not in (to.dtype, "float32"):
         expression = cast(expression, Type("float32"))  # so that all hosts round alike
     is_read = isinstance(expression, Op) and expression.name == "cast" and expression.args[0].type == to
-    if to.dtype in FLOAT8 and is_read and isinstance(expression, Op) and expression.type.dtype == "float32":
-        return expression.args[0]  # read from float8, so it is exact
+    if (
+        to.dtype in BYTE_FLOATS
+        and is_read
+        and isinstance(expression, Op)
+        and expression.type.dtype == "float32"
+    ):
+        return expression.args[0]  # read from a byte, so it is exact
     if expression.type.dtype == to.dtype:
         return Const(expression.value, to) if isinstance(expression, Const) else expression
     if isinstance(expression, Const):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..float8 import as_float8
+from ..byte_floats import as_byte_floats
 from ..syntax_tree import walk
 from .nodes import at, call, load
 
@@ -55,7 +55,7 @@ def made(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def make(*inputs: Any, **named: Any) -> Any:
-        return as_float8(of_zeros(*inputs, **named))
+        return as_byte_floats(of_zeros(*inputs, **named))
 
     return make
 

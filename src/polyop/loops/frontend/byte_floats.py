@@ -1,7 +1,8 @@
-"""What an element of a float8 tensor means in Python: a number of float32.
+"""What an element of a float8 or float4 tensor means in Python: a number of float32.
 
-The scalars of ml_dtypes round each product and each sum to float8. Nobody computes in this way: float8 is for
-memory. So plain Python sees float8 arrays as :class:`Float8`, and compiled code reads their elements alike.
+The scalars of ml_dtypes round each product and each sum to their dtype. Nobody computes in this way: floats
+of one byte are for memory. So plain Python sees arrays of them as :class:`ByteFloats`, and compiled code
+reads their elements alike.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.types import FLOAT8
+from ..ir.types import BYTE_FLOATS
 
 
-class Float8(np.ndarray[Any, Any]):
-    """A view of a float8 array: its elements, and what is computed from it, are float32.
+class ByteFloats(np.ndarray[Any, Any]):
+    """A view of an array of such floats: its elements, and what is computed from it, are float32.
 
     >>> import ml_dtypes
-    >>> x = as_float8(np.array([300, 0.1], ml_dtypes.float8_e4m3fn))
+    >>> x = as_byte_floats(np.array([300, 0.1], ml_dtypes.float8_e4m3fn))
     >>> float(x[0] * x[0]), (x + x).dtype
     (82944.0, dtype('float32'))
     >>> x[1] = 0.3
@@ -32,7 +33,7 @@ class Float8(np.ndarray[Any, Any]):
         return part if isinstance(part, np.ndarray) and part.ndim else np.float32(part)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Round a number, or a row, to float32 and then to float8."""
+        """Round a number, or a row, to float32 and then to the dtype."""
         super().__setitem__(index, np.asarray(value).astype(np.float32).astype(self.dtype))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
@@ -51,17 +52,17 @@ class Float8(np.ndarray[Any, Any]):
         return function(*map(numbers, inputs), **named)
 
 
-def as_float8(value: Any) -> Any:
-    """Return a float8 array as :class:`Float8`, and any other value as it is."""
-    is_float8 = isinstance(value, np.ndarray) and value.dtype.name in FLOAT8
-    return value.view(Float8) if is_float8 else value
+def as_byte_floats(value: Any) -> Any:
+    """Return an array of floats of one byte as :class:`ByteFloats`, and any other value as it is."""
+    is_byte_float = isinstance(value, np.ndarray) and value.dtype.name in BYTE_FLOATS
+    return value.view(ByteFloats) if is_byte_float else value
 
 
 def as_array(value: Any) -> Any:
-    """Return a :class:`Float8` as an array of NumPy, and any other value as it is."""
-    return value.view(np.ndarray) if isinstance(value, Float8) else value
+    """Return a :class:`ByteFloats` as an array of NumPy, and any other value as it is."""
+    return value.view(np.ndarray) if isinstance(value, ByteFloats) else value
 
 
 def numbers(value: Any) -> Any:
-    """Return a :class:`Float8` in float32, and any other value as it is."""
-    return value.view(np.ndarray).astype(np.float32) if isinstance(value, Float8) else value
+    """Return a :class:`ByteFloats` in float32, and any other value as it is."""
+    return value.view(np.ndarray).astype(np.float32) if isinstance(value, ByteFloats) else value

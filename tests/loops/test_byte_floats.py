@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""float8 tensors: bit for bit as ml_dtypes on each instruction set, in float32 in between, in each host."""
+"""Floats of one byte: bit for bit as ml_dtypes on each instruction set, in float32 in between, in each host."""
 
 import functools
 
@@ -14,7 +14,9 @@ from polyop.loops.frontend.parse import parse
 from polyop.loops.targets import isa
 
 E4M3, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
-DTYPES = (E4M3, E5M2)
+E8M0, E2M1 = ml_dtypes.float8_e8m0fnu, ml_dtypes.float4_e2m1fn
+FLOAT8 = (E4M3, E5M2)
+DTYPES = (*FLOAT8, E8M0, E2M1)
 
 
 def decoded(x):
@@ -38,18 +40,37 @@ def encoded_e5m2(x):
     return y
 
 
+def encoded_e8m0(x):
+    y = output_tensor(x.shape, "float8_e8m0fnu")
+    for i in range(x.shape[0]):
+        y[i] = x[i]
+    return y
+
+
+def encoded_e2m1(x):
+    y = output_tensor(x.shape, "float4_e2m1fn")
+    for i in range(x.shape[0]):
+        y[i] = x[i]
+    return y
+
+
+ENCODED = dict(zip(DTYPES, (encoded_e4m3, encoded_e5m2, encoded_e8m0, encoded_e2m1), strict=True))
+
+
 def rounded(x):
-    y = output_tensor((x.shape[0], 2), "float32")
+    y = output_tensor((x.shape[0], 4), "float32")
     for i in range(x.shape[0]):
         y[i, 0] = float8_e4m3fn(x[i])
         y[i, 1] = float8_e5m2(x[i])
+        y[i, 2] = float8_e8m0fnu(x[i])
+        y[i, 3] = float4_e2m1fn(x[i])
     return y
 
 
 WORDS = np.arange(256, dtype=np.uint8)
 ROWS = (
     *((decoded, t.__name__) for t in DTYPES),
-    *((f, t) for f in (encoded_e4m3, encoded_e5m2, rounded) for t in ("float32", "float64")),
+    *((f, t) for f in (*ENCODED.values(), rounded) for t in ("float32", "float64")),
 )
 
 
@@ -60,7 +81,8 @@ def numbers():
     for of in DTYPES:
         own = np.unique(WORDS.view(of).astype(np.float32))
         own = own[np.isfinite(own)]
-        middle = np.concatenate([(own[1:] + own[:-1]) / 2, [464, -464, 61440, -61440]]).astype(np.float32)
+        middle = np.concatenate([(own[1:] + own[:-1]) / 2, [464, -464, 61440, -61440, 3 * 2.0**126]])
+        middle = middle.astype(np.float32)
         up, down = (np.nextafter(middle, np.float32(to)) for to in (np.inf, -np.inf))
         found += [own, middle, up, down]
     random = np.random.default_rng(0).integers(0, 2**32, 100_003, np.uint32)
@@ -115,7 +137,7 @@ def test_every_word_is_decoded(of, run):
 @pytest.mark.parametrize("of", DTYPES)
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 def test_numbers_are_rounded_as_ml_dtypes_rounds(of, run):
-    function = encoded_e4m3 if of is E4M3 else encoded_e5m2
+    function = ENCODED[of]
     expected = bits(NUMBERS.astype(of))
     np.testing.assert_array_equal(bits(run(function, NUMBERS)), expected)
     each = NUMBERS[::997]
@@ -126,13 +148,13 @@ def test_numbers_are_rounded_as_ml_dtypes_rounds(of, run):
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 def test_the_words_round_a_number(run):
     expected = np.stack([NUMBERS.astype(of).astype(np.float32) for of in DTYPES], 1)
-    np.testing.assert_array_equal(run(rounded, NUMBERS, 2), expected)
+    np.testing.assert_array_equal(run(rounded, NUMBERS, 4), expected)
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast", "ignore:invalid value encountered in cast")
 def test_a_float64_is_rounded_to_float32_first(run):
     wide = np.array([1.0625 + 2.0**-40, -1.125 - 2.0**-40, 1e300, 3.0e-7])
-    for function, of in ((encoded_e4m3, E4M3), (encoded_e5m2, E5M2)):
+    for of, function in ENCODED.items():
         expected = bits(wide.astype(np.float32).astype(of))
         np.testing.assert_array_equal(bits(run(function, wide)), expected)
         with np.errstate(all="ignore"):
@@ -198,7 +220,7 @@ def expected_gradient(a, b, scale):
     return np.broadcast_to(scale[:, None] * b.astype(np.float32).sum(1), (5, 33))
 
 
-@pytest.mark.parametrize("of", DTYPES)
+@pytest.mark.parametrize("of", FLOAT8)
 def test_under_pytorch(of):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     a, b, scale = operands(of)
@@ -212,6 +234,74 @@ def test_under_pytorch(of):
     assert tensors[0].grad.dtype == kind
     wanted = expected_gradient(a, b, scale).astype(of)  # summed in float32, rounded once
     np.testing.assert_array_equal(tensors[0].grad.float().numpy(), wanted.astype(np.float32))
+
+
+WORDS_AND_NUMBERS = np.concatenate([np.arange(512, dtype=np.float32) / 8 - 32, [np.nan, np.inf, 2.0**-127]])
+
+
+def test_scales_under_pytorch_and_jax():
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    decode, encode = polyop.kernel(decoded), polyop.kernel(encoded_e8m0)
+    scales, x = WORDS.view(E8M0), WORDS_AND_NUMBERS.astype(np.float32)
+    expected = scales.astype(np.float32), encode.python(x)
+    tensor = torch.from_numpy(WORDS).view(torch.float8_e8m0fnu)
+    np.testing.assert_array_equal(decode(tensor).numpy(), expected[0])
+    given = encode(torch.from_numpy(x))
+    assert given.dtype == torch.float8_e8m0fnu
+    np.testing.assert_array_equal(bits(given.view(torch.uint8).numpy()), bits(expected[1]))
+    np.testing.assert_array_equal(jax.jit(decode)(scales), expected[0])
+    assert np.asarray(jax.jit(encode)(x)).tobytes() == expected[1].tobytes()
+
+
+@polyop.kernel
+def scaled(x, scale):
+    y = output_tensor(x.shape, "float32")
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * scale[i, j // 32]
+    return y
+
+
+def test_a_row_of_float4_with_a_scale_for_each_32():
+    random = np.random.default_rng(3)
+    x = WORDS[random.integers(0, 16, (5, 64))].view(E2M1)
+    scale = random.integers(120, 134, (5, 2), np.uint8).view(E8M0)
+    expected = x.astype(np.float32) * np.repeat(scale.astype(np.float32), 32, 1)
+    np.testing.assert_array_equal(scaled(x, scale), expected)
+    np.testing.assert_array_equal(scaled.python(x, scale), expected)
+
+
+def test_packed_float4_is_refused_by_name():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    packed = torch.from_numpy(WORDS).view(torch.float4_e2m1fn_x2)
+    rule = "must have an element of its own in each item, and float4_e2m1fn_x2 packs two into a byte"
+    with pytest.raises(
+        ArgumentTypeError, match=rf"decoded: argument x: dtype: {rule}.*\n.*\n  pass the bytes"
+    ):
+        polyop.kernel(decoded)(packed)
+    nibbles = polyop.kernel(unpacked)(packed.view(torch.uint8))
+    np.testing.assert_array_equal(bits(nibbles.numpy()), np.stack([WORDS & 15, WORDS >> 4], 1).view(np.uint8))
+
+
+def unpacked(x):
+    y = output_tensor((x.shape[0], 2), "uint8")
+    for i in range(x.shape[0]):
+        y[i, 0] = x[i] & 15
+        y[i, 1] = x[i] >> 4
+    return y
+
+
+def test_float4_is_refused_where_a_framework_has_it_packed_alone():
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    decode, encode = polyop.kernel(decoded), polyop.kernel(encoded_e2m1)
+    with pytest.raises(TypeError, match="output: this PyTorch has no dtype float4_e2m1fn"):
+        encode(torch.ones(3))
+    rule = "must be one whose elements XLA leaves in bytes of their own, but got float4_e2m1fn"
+    for call in (decode, jax.jit(decode)):
+        with pytest.raises(ArgumentTypeError, match=f"argument x: dtype: {rule}.*\n.*\n.*float8_e4m3fn"):
+            call(jax.numpy.asarray(WORDS.view(E2M1)))
+    with pytest.raises(ArgumentTypeError, match=f"the dtype of an output: {rule}"):
+        encode(jax.numpy.ones(3))
 
 
 @pytest.mark.slow
