@@ -281,6 +281,16 @@ def test_shapes_and_words_of_errors_are_those_of_dims(path, x, y, z):
         assert tuple(out.sizes[: out.ndim]) == expected[0]
 
 
+def test_a_dtype_that_is_newer_than_the_library(path):
+    library = ctypes.CDLL(str(path))
+    library.exported_error.restype = ctypes.c_char_p
+    x, y, out = Array.of((3,)), Array.of((3,)), Array.of(())
+    x.dtype = len(DTYPES)
+    arguments = (ctypes.byref(x), ctypes.byref(y), None, None, ctypes.c_size_t(0), None, ctypes.byref(out))
+    assert library.exported_add_shapes(*arguments) == 1
+    assert f"takes x the unknown dtype {len(DTYPES)}, y float32[3]" in library.exported_error().decode()
+
+
 def python(x):
     return x
 

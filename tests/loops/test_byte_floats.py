@@ -293,9 +293,13 @@ def unpacked(x):
 
 def test_float4_is_refused_where_a_framework_has_it_packed_alone():
     torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    from polyop.hosts.torch import tensors
+
     decode, encode = polyop.kernel(decoded), polyop.kernel(encoded_e2m1)
     with pytest.raises(TypeError, match="output: this PyTorch has no dtype float4_e2m1fn"):
         encode(torch.ones(3))
+    with pytest.raises(ArgumentTypeError, match="array: PyTorch .* has no dtype float4_e2m1fn"):
+        tensors.from_numpy(WORDS.view(E2M1), torch.device("cpu"))
     rule = "must be one whose elements XLA leaves in bytes of their own, but got float4_e2m1fn"
     for call in (decode, jax.jit(decode)):
         with pytest.raises(ArgumentTypeError, match=f"argument x: dtype: {rule}.*\n.*\n.*float8_e4m3fn"):

@@ -14,7 +14,8 @@ namespace exported __attribute__((visibility("hidden"))) {
 
   // Returns "float32[3, 4]".
   inline std::string text_of(const polyop_array& array) {
-    if (array.dtype < 0 || array.dtype >= kDTypes) return "no array";
+    if (array.dtype < 0) return "no array";
+    if (array.dtype >= kDTypes) return "the unknown dtype " + std::to_string(array.dtype);
     std::string text = std::string(kDTypeRows[array.dtype].name) + "[";
     for (int32_t i = 0; i < array.ndim; ++i) {
       text += (i == 0 ? "" : ", ") + std::to_string(array.sizes[i]);

@@ -139,3 +139,21 @@ def test_a_program_without_pytorch_calls_operators():
         [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.split("\n")[-2] == "[1.0, 1.0]"
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_an_output_of_a_dtype_that_paddle_lacks(traced):
+    def encode(x):
+        return x.astype(ml_dtypes.float8_e8m0fnu)
+
+    def infer(x):
+        return polyop.Spec(x.shape, polyop.dtype("float8_e8m0fnu"))
+
+    op = polyop.operator(f"paddle_tensors::encode{traced}(Tensor x) -> Tensor", encode, infer=infer)
+
+    def program(x):
+        return op(x)
+
+    call = paddle.jit.to_static(program, full_graph=True) if traced else program
+    with pytest.raises(TypeError, match=r"gives a dtype that Paddle's tensors do not have.*float8_e8m0fnu"):
+        call(paddle.ones([3]))

@@ -74,6 +74,14 @@ def array(operator: Operator, name: str, tensor: Any) -> Any:
     return np.from_dlpack(plain.view(integer)).view(known.dtype.numpy)
 
 
+def held(row: DType, name: str) -> DType:
+    """Return the row; raise ``ArgumentTypeError`` for the operator ``name`` if Paddle has no such dtype."""
+    if row not in TAKEN:
+        rule = f"gives a dtype that Paddle's tensors do not have: {', '.join(row.name for row in TAKEN)}"
+        raise ArgumentTypeError(name, rule, row.name)
+    return row
+
+
 def tensor(array: Any, name: str) -> Any:
     """Return a tensor with the values of an array, in Paddle's own memory.
 
@@ -83,10 +91,7 @@ def tensor(array: Any, name: str) -> Any:
     ``name`` is the operator's, for the ``ArgumentTypeError`` if Paddle has no such dtype.
     """
     array = np.asarray(array)
-    row = dtype(array.dtype)
-    if row not in TAKEN:
-        rule = f"gives a dtype that Paddle's tensors do not have: {', '.join(row.name for row in TAKEN)}"
-        raise ArgumentTypeError(name, rule, row.name)
+    row = held(dtype(array.dtype), name)
     dense = np.require(array, row.numpy, ["C", "A", "W"])
     integer = _AS_INTEGERS.get(row.name)
     if integer is None:

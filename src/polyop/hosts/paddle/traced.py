@@ -57,7 +57,8 @@ def call(bound: Any, arguments: tuple[Any, ...], run: gradient.Run) -> tuple[Any
     """Put a call into the program that is being traced; return the values of its outputs.
 
     Raises ``UnsupportedError`` for an operator that writes an argument, ``HostError`` for a tensor with data,
-    and what ``prepare`` raises for these specs.
+    ``ArgumentTypeError`` for an output of a dtype that Paddle lacks, and what ``prepare`` raises for these
+    specs.
     """
     if bound.schema.mutates:
         rule = "writes an argument in place, which a program that Paddle traces cannot express"
@@ -70,6 +71,8 @@ def call(bound: Any, arguments: tuple[Any, ...], run: gradient.Run) -> tuple[Any
             hint = "pass the tensor to the traced function, or make it a parameter of the layer"
             raise HostError(bound.name, rule, where=bound.operator.origin, hint=hint)
     outputs = _infer(bound, arguments)
+    for spec in outputs:  # Paddle ends the process for an error in the program
+        tensors.held(spec.dtype, bound.name)
     text = call_text(bound, arguments)
     forward = functools.partial(_run, text, run)
     if not outputs or not any(map(tensors.needs_gradient, inputs)):

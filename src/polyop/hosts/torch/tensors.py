@@ -42,10 +42,15 @@ def spec(tensor: torch.Tensor) -> Spec:
 
 def empty(spec: Spec, device: torch.device) -> torch.Tensor:
     """Return an uninitialised dense tensor of a spec; raises ``ArgumentTypeError``."""
-    kind = TORCH_DTYPES.get(spec.dtype.name)
+    return torch.empty(spec.shape, dtype=_kind(spec.dtype, "output"), device=device)
+
+
+def _kind(row: DType, subject: str) -> torch.dtype:
+    """Return PyTorch's dtype; raise ``ArgumentTypeError`` if this version has none."""
+    kind = TORCH_DTYPES.get(row.name)
     if kind is None:
-        raise ArgumentTypeError("output", f"PyTorch {torch.__version__} has no dtype {spec.dtype}")
-    return torch.empty(spec.shape, dtype=kind, device=device)
+        raise ArgumentTypeError(subject, f"PyTorch {torch.__version__} has no dtype {row}")
+    return kind
 
 
 def dense(tensor: torch.Tensor) -> torch.Tensor:
@@ -128,12 +133,13 @@ class Loan:
 
 
 def from_numpy(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
-    """Return a tensor on ``device`` that shares or copies the array's data."""
+    """Return a tensor on ``device`` that shares or copies the data; raises ``ArgumentTypeError``."""
     row = dtype(array.dtype)
     if row.numpy.isbuiltin == 1:
         return torch.from_numpy(array).to(device)
+    kind = _kind(row, "array")
     raw = torch.from_numpy(array.view(np.dtype(f"u{row.itemsize}")))
-    return raw.view(TORCH_DTYPES[row.name]).to(device)
+    return raw.view(kind).to(device)
 
 
 def copied(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
