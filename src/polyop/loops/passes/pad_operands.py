@@ -45,7 +45,7 @@ from ..ir.grammar import (
 )
 from ..ir.note import Note
 from ..ir.rewriter import placed, rewrite, with_bodies, with_statements
-from ..ir.types import FLOAT8, kind
+from ..ir.types import BYTE_FLOATS, kind
 from ..ir.uses import loads_of, stored_by, variables_of
 from ..program import Program
 from .index_set_splitting import renamed_copy
@@ -140,7 +140,7 @@ def _paddings(kernel: Kernel, nest: For, owners: Mapping[str, tuple[str, ...]]) 
         variables = {*kernel.attributes, *(loop.var for loop in found.loops)}
         if any(not isinstance(e, (Load, Const)) or variables_of(e) - variables for e in factors):
             continue
-        if any(e.buffer in changing or e.type.dtype in FLOAT8 or loads_of(*e.index) for e in fixed):
+        if any(e.buffer in changing or e.type.dtype in BYTE_FLOATS or loads_of(*e.index) for e in fixed):
             continue
         for load in fixed:
             axes = _axes(found, load)
