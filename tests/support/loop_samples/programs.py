@@ -235,7 +235,10 @@ PROGRAMS = (
     Program(convolutions.mirrored, "float32 c n, float32 o c p", largest=200),
     *(Program(convolutions.looked_for, f"{d} c n, {d} o c p", largest=200) for d in ("float32", "int16")),
     Program(convolutions.looked_for_in_an_image, "float64 c n m, float64 o c p q", largest=120),
-    *(Program(dense.of_triangles, f"{d} n n, {d} n n", largest=10000) for d in ("float32", "float64", "int8")),
+    *(
+        Program(dense.of_triangles, f"{d} n n, {d} n n", largest=10000)
+        for d in ("float32", "float64", "int8")
+    ),
     Program(dense.in_a_band, "float32 n m, float32 m m", largest=10000, least=1),
     # for passes that change none of those above
     Program(dense.log_sum_exp, "float32 n m", rough=1e-5, least=1),

@@ -157,7 +157,8 @@ def _guarded_sums(nest: For) -> Iterator[GuardedSum]:
     for top, place in placed((nest,)):
         if id(top) in inside or not isinstance(top, (If, For)):
             continue
-        loops, inner, tests, node = place.loops, list[For](), list[Expr](), top
+        loops, inner, tests = place.loops, list[For](), list[Expr]()
+        node: Stmt = top
         while isinstance(node, (If, For)):
             if isinstance(node, If):
                 tests += affine.operands("and", node.condition)

@@ -137,26 +137,35 @@ def _sum(kernel: Kernel, node: Stmt) -> Sum | None:
     """Return the sum that a nest is, if a test for multiples is about one of its elements."""
     if not isinstance(node, For):
         return None
-    outer = perfect(node)
-    start: Expr | None = None
-    body = outer[-1].body
-    if len(body) == 3 and isinstance(body[0], Assign) and isinstance(body[2], Store):
-        first, nest, target = body
-        if first.op or target.op or target.value != Var(first.name, first.type):
-            return None
-        start, total = first.value, first.name
-        if kernel.buffers[target.buffer].dtype != first.type.dtype or not isinstance(nest, For):
-            return None
-        inner, tests, leaf = _chain(nest)
-        if not isinstance(leaf, Assign) or leaf.op != "+" or leaf.name != total:
-            return None
-    else:
-        outer, tests, target = _chain(node)
-        if not isinstance(target, Store) or target.op != "+":
-            return None
-        leaf, inner = target, []
-    loops = tuple(outer), tuple(inner)
-    return _checked(Sum(*loops, tuple(tests), target, start, leaf.value, "", Const(0, INT), 0))
+    found = _scalar_sum(kernel, perfect(node)) or _additions(node)
+    return _checked(found) if found is not None else None
+
+
+def _scalar_sum(kernel: Kernel, outer: list[For]) -> Sum | None:
+    """Return the sum of a nest whose body starts a scalar, adds to it in loops, and stores it."""
+    match outer[-1].body:
+        case (Assign(op="") as first, For() as nest, Store(op="") as target):
+            inner, tests, leaf = _chain(nest)
+            is_stored = target.value == Var(first.name, first.type)
+            is_whole = kernel.buffers[target.buffer].dtype == first.type.dtype
+            if (
+                isinstance(leaf, Assign)
+                and leaf.op == "+"
+                and leaf.name == first.name
+                and is_stored
+                and is_whole
+            ):
+                loops = tuple(outer), tuple(inner)
+                return Sum(*loops, tuple(tests), target, first.value, leaf.value, "", Const(0, INT), 0)
+    return None
+
+
+def _additions(node: For) -> Sum | None:
+    """Return the sum of a nest around one addition to a tensor."""
+    loops, tests, target = _chain(node)
+    if isinstance(target, Store) and target.op == "+":
+        return Sum(tuple(loops), (), tuple(tests), target, None, target.value, "", Const(0, INT), 0)
+    return None
 
 
 def _checked(found: Sum) -> Sum | None:
@@ -193,7 +202,7 @@ def _chain(node: Stmt) -> tuple[list[For], list[Expr], Stmt]:
             return loops, tests, node
         if len(node.body) != 1:
             return loops, tests, node
-        (node,) = node.body
+        node = node.body[0]
 
 
 def _tests(node: If) -> Sequence[Expr]:

@@ -187,8 +187,8 @@ class _Nest:
     def _phases(self) -> dict[str, Phase]:
         """Return the phases by the variable of the loop that they divide."""
         found: dict[str, Phase] = {}
-        for axis in self.axes:
-            for var, factor in () if axis is None or axis.step == 1 else axis.inner[0].items():
+        for axis in (a for a in self.axes if a is not None and a.step > 1):
+            for var, factor in axis.inner[0].items():
                 count = axis.step // math.gcd(axis.step, factor)
                 if count > 1:
                     found[var] = Phase(unused(f"{var}_phase", self.names), count)
@@ -281,7 +281,7 @@ class _Nest:
         return var not in variables_of(*kept)
 
     def _limits(
-        self, owner: str, inner: Mapping[str, int], known: Expr, bounds: dict[str, tuple[Expr, Expr]]
+        self, owner: str, inner: affine.Linear, known: Expr, bounds: dict[str, tuple[Expr, Expr]]
     ) -> list[Expr]:
         """Limit an addition to its original iterations: by the range of a sum, or by returned tests.
 

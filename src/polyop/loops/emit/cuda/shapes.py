@@ -99,8 +99,8 @@ class Mapper:
     def _piece(self, node: Stmt, known: frozenset[str], depth: int) -> Piece:
         changing = variables_of(node) & assigned_by((node,))
         if isinstance(node, If) and not loads_of(node) and not changing:
-            kind = Branch if self.evaluable(node.condition, known) else Guard
-            inner = kind(node, self.pieces(node.body, known, depth), self.pieces(node.orelse, known, depth))
+            form = Branch if self.evaluable(node.condition, known) else Guard
+            inner = form(node, self.pieces(node.body, known, depth), self.pieces(node.orelse, known, depth))
             return inner if _launches((*inner.pieces, *inner.orelse)) else Alone((node,))
         if not isinstance(node, For) or not self._bounded(node, known):
             return Alone((node,))
