@@ -17,6 +17,7 @@
 #include <cstring>
 #include <utility>
 
+#include "openmp.h"
 #include "thread_count.h"
 
 namespace polyop {
@@ -161,6 +162,22 @@ void* work(void* argument) {
   }
 }
 
+std::atomic<int> finished{0};  // threads of OpenMP that have run their shares of the loop
+
+// Runs the shares of one thread of OpenMP's team. The thread of the call waits for the others, and polls.
+void run_shares(void*, int thread, int threads) {
+  const Interruptible* before = std::exchange(served_call, loop.call);
+  for (int share = thread; share < loop.team; share += threads) run_share(loop, share);
+  served_call = before;
+  if (thread != 0) {
+    finished.fetch_add(1, std::memory_order_release);
+    return;
+  }
+  if (own_call == nullptr) return;  // OpenMP waits
+  const auto done = [&] { return finished.load(std::memory_order_acquire) == threads - 1; };
+  while (!spin_until(done)) own_call->poll();
+}
+
 bool start_worker(int share) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -239,6 +256,7 @@ void after_fork() {
   serial_loops.store(0, std::memory_order_relaxed);
   busy.store(false, std::memory_order_relaxed);
   forget_cpus();
+  forget_openmp();
 }
 
 [[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, after_fork);
@@ -268,10 +286,15 @@ int parallel(polyop_body body, void* context, int64_t begin, int64_t end, int64_
     serial_loops.fetch_sub(1, std::memory_order_relaxed);
     return used;
   }
-  request.team = start_workers(request.team);
   loop = request;
   for (int share = 0; share < loop.team; ++share)
     slots[share].pieces_begun.store(0, std::memory_order_relaxed);
+  finished.store(0, std::memory_order_relaxed);
+  if (run_on_openmp(&run_shares, nullptr, request.team)) {
+    busy.store(false, std::memory_order_release);
+    return chunk > 0 ? request.team : request.parts;
+  }
+  loop.team = request.team = start_workers(request.team);
   const bool crowded = request.team + serial_loops.load(std::memory_order_relaxed) > cpus();
   spin_time.store(crowded ? 0 : kSpinTime, std::memory_order_relaxed);
   offer_shares();

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string>
 
+#include "../openmp.h"
 #include "host.h"
 #include "polyop/export/dlpack.h"
 #include "torch_tensors.h"
@@ -347,6 +348,7 @@ bool start_torch(PyObject* torch, const char* c10, const char* libtorch, const c
   c10_library = dlopen(c10, RTLD_LAZY | RTLD_NOLOAD);
   void* library = dlopen(libtorch, RTLD_LAZY | RTLD_NOLOAD);
   if (!find_guards(library, &names)) return false;
+  take_openmp(library);
   torch_tensors::find(library, dlopen(libtorch_python, RTLD_LAZY | RTLD_NOLOAD));
   exchange = table;
   PyObject* nn = PyImport_ImportModule("torch.nn");

@@ -175,7 +175,7 @@ SCALAR_TYPES = {
 
 @pytest.mark.slow
 def test_every_dtype_is_a_view(conversions):
-    names = [row.name for row in DTYPES]
+    names = [row.name for row in DTYPES if row.torch >= 0]
     code, text, _ = call(conversions, "Describe", names, [[2, 2]] * len(names))
     assert code == 0
     assert text.rstrip(";").split(";") == [f"{SCALAR_TYPES[name]} 2 4" for name in names]
