@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import uuid
@@ -316,7 +317,11 @@ def test_one_of_two_sources_gets_all_headers(tmp_path):
         "light": f'{include}extern "C" int light() {{ return one(); }}\n',
     }
     path = os.pathsep.join(filter(None, [str(tmp_path), *sys.path[1:]]))
-    variables = {"PYTHONPATH": path, "CXX": str(compiler), "POLYOP_CACHE_DIR": str(tmp_path / "cache")}
+    variables = {
+        "PYTHONPATH": path,
+        "CXX": shlex.quote(str(compiler)),
+        "POLYOP_CACHE_DIR": str(tmp_path / "cache"),
+    }
 
     def compiled(name, old, new):
         texts[name] = texts[name].replace(old, new)
