@@ -105,7 +105,7 @@ def _with_leaves(expr: Expr, leaves: dict[str, Expr]) -> Expr:
     """Return an expression with a variable for each nonlinear expression of sizes; fill ``leaves``."""
     if isinstance(expr, (Var, Size)):
         leaves[name_of(expr)] = expr
-    if not isinstance(expr, Op) or expr.type != INT:
+    if not isinstance(expr, Op) or expr.type.dtype != WHOLE:
         return expr
     is_sum = expr.name in ("+", "-", "neg")  # what is not linear is one of its operands
     if not is_sum and _linear(expr) is None and all(isinstance(e, (Size, Const, Op)) for e in walk(expr)):

@@ -28,6 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis import affine
+from ..analysis.bounds import is_inside, is_inside_once_checked
 from ..analysis.polyhedra import Model
 from ..ir.derivatives import number
 from ..ir.grammar import (
@@ -52,6 +53,7 @@ from ..ir.grammar import (
 )
 from ..ir.note import Note
 from ..ir.rewriter import Place, substitute, with_statements
+from ..ir.types import kind
 from ..ir.uses import loads_of, tensors_of, variables_of
 from ..program import AnyProgram
 
@@ -88,23 +90,42 @@ def scatter_to_gather(program: AnyProgram) -> AnyProgram:
         return program
 
     @functools.cache
-    def affine_stores() -> set[int]:
-        """Return the stores that never count from the end of an axis."""
-        leaves = Model(kernel, program.session).leaves
-        return {id(x.node) for x in leaves if all(None not in a.index for a in x.accesses if a.write)}
+    def model() -> Model:
+        return Model(kernel, program.session)
 
     def change(node: Stmt, _: Place) -> list[Stmt] | None:
         nest = _Nest.of(kernel, node, names) if isinstance(node, For) else None
-        if nest is None or (
-            nest.is_guarded and any(id(a.store) not in affine_stores() for a in nest.additions)
-        ):
+        limit = _limit_of(model(), nest) if nest is not None else None
+        if nest is None or limit is None:
             return None
         text = f"{nest.target}: each element collects what is added to it"
         notes.append(Note(nest.additions[0].store.line, text, "scatter_to_gather"))
-        return [nest.gathered()]
+        return [nest.gathered(limit=limit)]
 
     body = with_statements(kernel.body, change)
     return program.with_(*notes, kernel=replace(kernel, body=body)) if notes else program
+
+
+def _limit_of(model: Model, nest: _Nest) -> bool | None:
+    """Return whether the elements must be limited to the tensor; None if the nest has to stay as it is.
+
+    A limit drops additions beyond the tensor. So each must be inside, or be refused before anything runs; the
+    call of a derived kernel is refused by the forward. Without a limit, elements beyond the tensor would be
+    reached where an inner loop has no iterations.
+    """
+    stores = {id(a.store) for a in nest.additions}
+    writes = [(x, a) for x in model.leaves if id(x.node) in stores for a in x.accesses if a.write]
+    if all(is_inside(model, leaf, access) for leaf, access in writes):
+        return nest.is_guarded
+    if model.kernel.derived:
+        is_affine = all(None not in access.index for _, access in writes)
+        return nest.is_guarded if is_affine or not nest.is_guarded else None
+    known = (
+        is_inside_once_checked(model, leaf, access, axis)
+        for leaf, access in writes
+        for axis in range(len(access.index))
+    )
+    return True if all(known) else None
 
 
 class _Nest:
@@ -147,8 +168,8 @@ class _Nest:
         """Whether conditions keep additions inside the tensor."""
         return any(a.tests for a in self.additions)
 
-    def gathered(self) -> Stmt:
-        """Return the loops over elements."""
+    def gathered(self, *, limit: bool) -> Stmt:
+        """Return the loops over elements; ``limit``: over those of the tensor alone."""
         first = self.additions[0].store
         of = Type(first.value.type.dtype)
         total = Var(unused(f"{first.buffer}_all", self.names), of)
@@ -159,25 +180,23 @@ class _Nest:
         )
         copies = [self._added(number, total, phases, index) for number in range(len(self.additions))]
         body: tuple[Stmt, ...] = (
-            Assign(
-                total.name, number(0.0, of) if of.dtype.startswith("float") else Const(0, of), "", first.line
-            ),
+            Assign(total.name, number(0.0, of) if kind(of) == "f" else Const(0, of), "", first.line),
             *copies,
             Store(first.buffer, index, total, "+", first.line),
         )
-        for loop in reversed(self._around(phases, index)):
+        for loop in reversed(self._around(phases, index, limit=limit)):
             body = (replace(loop, body=body),)
         (nest,) = body
         return nest
 
     # the loops
 
-    def _around(self, phases: Mapping[str, Phase], index: Sequence[Expr]) -> list[For]:
+    def _around(self, phases: Mapping[str, Phase], index: Sequence[Expr], *, limit: bool) -> list[For]:
         """Return the loops over phases, and those over elements in the order of the axes."""
         loops = [For(p.var, Const(0, INT), Const(p.count, INT), ()) for p in phases.values()]
         for place, (at, axis) in enumerate(zip(self.additions[0].store.index, self.axes, strict=True)):
             if axis is not None:
-                lo, hi = self._range(place, axis, phases, index[place])
+                lo, hi = self._range(place, axis, phases, index[place], limit=limit)
                 loops.append(replace(self.loops[axis.owner], lo=lo, hi=hi))
                 continue
             used = variables_of(at)
@@ -206,7 +225,7 @@ class _Nest:
         return affine.simplified(here)
 
     def _range(
-        self, place: int, axis: Shift, phases: Mapping[str, Phase], element: Expr
+        self, place: int, axis: Shift, phases: Mapping[str, Phase], element: Expr, *, limit: bool
     ) -> tuple[Expr, Expr]:
         """Return the elements that any addition reaches along an axis."""
         loop = self.loops[axis.owner]
@@ -225,7 +244,7 @@ class _Nest:
             lows.append(affine.simplified(low + known))
             highs.append(affine.simplified(high + known))
         low, high = affine.extreme("min", lows), affine.extreme("max", highs)
-        if not self.is_guarded:
+        if not limit:
             return low, high
         size = self.kernel.buffers[self.target].shape[place]
         if axis.step == 1:

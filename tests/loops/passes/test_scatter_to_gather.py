@@ -1,0 +1,89 @@
+"""Additions that become loops over elements: errors stay errors, and what is not reached is not touched."""
+
+import numpy as np
+import pytest
+
+from polyop.core.errors import KernelError
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.verify import violations
+from polyop.loops.pipeline import schedule
+from polyop.loops.targets import isa
+
+SCATTER = """
+def f(x, w, y):
+    s = int64(w[0]) if w.shape[0] > 0 else int64(0)
+    for i in range(x.shape[0]):
+        for p in range(w.shape[0]):
+            {}
+    return y
+"""
+PLAIN, STRIDED = "y[i + p] += x[i] * w[p]", "y[2 * i + p] += x[i] * w[p]"
+STENCIL = SCATTER.split("    for i", maxsplit=1)[0] + (
+    "    for i in range(1, x.shape[0] - 1):\n        y[i - 1] += x[i]\n        y[i] += x[i] * 2\n"
+    "        y[i + 1] += 3\n    return y\n"
+)
+INSIDE = {  # sizes of x, w and y
+    "plain": (SCATTER.format(PLAIN), (5, 3, 7)),
+    "no taps": (SCATTER.format(PLAIN), (5, 0, 2)),
+    "no taps, no elements": (SCATTER.format(PLAIN), (5, 0, 0)),
+    "no image": (SCATTER.format(PLAIN), (0, 5, 1)),
+    "strided, no taps": (SCATTER.format(STRIDED), (5, 0, 2)),
+    "strided, one tap": (SCATTER.format(STRIDED), (5, 1, 9)),
+    "from data, nothing added": (SCATTER.format(f"if x[i] > 5: {PLAIN}"), (5, 3, 6)),
+    "from the end": (SCATTER.format("y[i + p - 2] += x[i] * w[p]"), (5, 3, 5)),
+    "shift from data": (SCATTER.format("y[i + p + s] += x[i] * w[p]"), (5, 3, 20)),
+    "backwards": (SCATTER.format("y[i + w.shape[0] - 1 - p] += x[i] * w[p]"), (5, 3, 7)),
+    "stencil, empty": (STENCIL, (1, 1, 0)),
+    "stencil": (STENCIL, (6, 1, 6)),
+}
+OUTSIDE = {
+    "from data": (SCATTER.format(f"if x[i] > 0: {PLAIN}"), (5, 3, 6)),
+    "from data, strided": (SCATTER.format(f"if x[i] > 0: {STRIDED}"), (5, 3, 10)),
+    "plain": (SCATTER.format(PLAIN), (5, 3, 6)),
+    "condition wider than the tensor": (
+        SCATTER.format("if 0 <= i + p - 1 < y.shape[0] + 1: y[i + p - 1] += x[i] * w[p]"),
+        (5, 3, 5),
+    ),
+}
+
+
+def typed(source, generate, dtype="float32"):
+    return parse(generate.function_of(source), [(dtype, 1)] * 3, {})
+
+
+def numbers(sizes):
+    draw = np.random.default_rng(5)
+    return [draw.integers(1, 4, size).astype("float32") for size in sizes]
+
+
+@pytest.mark.parametrize("case", INSIDE)
+def test_elements_are_those_of_the_loops(case, generate):
+    source, sizes = INSIDE[case]
+    kernel, arrays = typed(source, generate), numbers(sizes)
+    (expected,), (result,) = interpret(kernel, arrays), interpret(schedule(kernel).kernel, arrays)
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64", "int8", "uint32"])
+def test_sums_have_the_dtype_of_what_is_added(dtype, generate):
+    program = schedule(typed(SCATTER.format(PLAIN), generate, dtype))
+    assert [note for note in program.notes if note.kind == "scatter_to_gather"]
+    assert violations(program.kernel) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", isa.available())
+def test_compiled(target, generate, batch):
+    every = [*INSIDE.values(), *OUTSIDE.values()]
+    path = batch.build(batch.text([typed(s, generate) for s, _ in every], target), "-DPOLYOP_GRAIN=1")
+    for place, (source, sizes) in enumerate(every):
+        run = batch.bound(generate.function_of(source), [("float32", 1)] * 3, {}, path, place)
+        for threads in (1, 3):
+            with batch.threads(threads):
+                if place >= len(INSIDE):
+                    with pytest.raises(KernelError, match=f"of y, which has size {sizes[2]}"):
+                        run(*numbers(sizes))
+                    continue
+                expected = interpret(typed(source, generate), numbers(sizes))
+                np.testing.assert_array_equal(run(*numbers(sizes))[0], expected[0])
