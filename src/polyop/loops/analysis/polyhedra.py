@@ -71,7 +71,7 @@ class Leaf:
     """A Store or Assign. ``vars`` are its loops, outermost first; their order never changes.
 
     ``constraints`` say when it runs, and ``definite`` whether they say all of it. ``ranges`` are the
-    constraints from loops alone, without conditions.
+    constraints from loops alone, without conditions but those around all loops.
     """
 
     id: str
@@ -86,7 +86,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class _Context:
-    """The surroundings of a statement: loops, all constraints, the constraints of the loops alone."""
+    """The surroundings of a statement: loops, all constraints, those without conditions in loops."""
 
     loops: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
@@ -141,6 +141,11 @@ class Model:
         """Return the sizes and attributes for which an instance of an access fulfils a condition, if any."""
         around = leaf.constraints if access.around is None else access.around
         return self._sizes_where(leaf, around, (*access.guards, condition))
+
+    def holds(self, test: Expr) -> bool:
+        """Whether a condition is proved for all sizes and attributes that the session assumes."""
+        violated, _ = affine.condition(test, self.affine_names(()), holds=False)
+        return violated is not None and self._is_impossible(self.parameter_set([violated]))
 
     def sizes_where_in_loops(self, leaf: Leaf, condition: str) -> Any | None:
         """Return the sizes and attributes for which an iteration of loops fulfils a condition, if any."""
@@ -281,6 +286,7 @@ class Model:
                     text, exact = affine.condition(node.condition, self.affine_names(context.loops), holds)
                     added = (*context.constraints, text) if text else context.constraints
                     inner = replace(context, constraints=added, definite=context.definite and exact)
+                    inner = inner if context.loops else replace(inner, ranges=added)
                     self._collect(part, inner, more)
             else:
                 accesses = (*reads, *self._own_accesses(node, context))

@@ -11,17 +11,20 @@
 
 Register tiles take no conditions. Zero times a number is zero, but zero times an infinity is not, so the
 other factors are looked through first: if one of them has an infinity or a NaN, the loops run as they were.
+They also do where a factor has no element for an iteration that the condition excludes, and where the zeros
+would be most of the copy: of a band around a diagonal, say.
 The copy is made where a loop reads it again, as ``o`` does here. Elsewhere it costs more than the condition,
 which ``index_set_splitting`` takes from the inside of loops.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis import affine, ranges
-from ..analysis.bounds import is_inside_once_checked
+from ..analysis.bounds import is_inside
 from ..analysis.polyhedra import Model
 from ..ir.grammar import (
     BOOL,
@@ -45,13 +48,17 @@ from ..ir.grammar import (
 )
 from ..ir.note import Note
 from ..ir.rewriter import placed, rewrite, with_bodies, with_statements
-from ..ir.types import BYTE_FLOATS, kind
+from ..ir.types import BYTE_FLOATS, NARROW, kind
 from ..ir.uses import loads_of, stored_by, variables_of
 from ..program import Program
 from .index_set_splitting import renamed_copy
 
 MIN_LOOPS = 3
 """The fewest loops of a contraction: with fewer, no operand is used several times."""
+MOST = 4
+"""A padded axis has at most so many times the elements of the operand's axis."""
+LARGEST = 65504
+"""The largest constant that is finite in every dtype."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +81,14 @@ class GuardedSum:
 class Axis:
     """An index of an operand: from ``low`` to ``high``, of which the sum takes ``first`` to ``last``.
 
-    All four are inclusive, and follow from sizes.
+    All four are inclusive, and follow from sizes. ``padded``: a condition limits the index.
     """
 
     low: Expr
     high: Expr
     first: Expr
     last: Expr
+    padded: bool
 
 
 @dataclass(frozen=True)
@@ -92,10 +100,12 @@ class Padding:
     axes: tuple[Axis | None, ...]
     """None for an axis without a condition whose index does not follow from loops: it is copied whole."""
     factors: tuple[str, ...]
+    tests: tuple[Expr, ...]
+    """What must hold of sizes: all reads are inside without the conditions, and the copy is not too large."""
 
 
-Copies = dict[tuple[str, tuple[Axis | None, ...]], str]
-"""The copies of inputs, by input and axes: another nest reads the same."""
+Copies = dict[tuple[str, tuple[Axis | None, ...], tuple[Expr, ...]], str]
+"""The copies of inputs, by input, axes and the tests around them: another nest reads the same."""
 
 
 def pad_operands(program: Program) -> Program:
@@ -103,7 +113,7 @@ def pad_operands(program: Program) -> Program:
     kernel, notes, names, copies = program.kernel, list[Note](), names_of(program.kernel), Copies()
     body: list[Stmt] = []
     for node in kernel.body:
-        found = list(_paddings(kernel, node, program.owners)) if isinstance(node, For) else []
+        found = list(_paddings(program, node)) if isinstance(node, For) else []
         made = _with_copies(kernel, node, found, names, copies) if found and isinstance(node, For) else None
         if made is None or not _are_inside(made, program):
             body.append(node)
@@ -116,24 +126,19 @@ def pad_operands(program: Program) -> Program:
 
 
 def _are_inside(made: _Made, program: Program) -> bool:
-    """Whether no access to a copy needs a check: its error would name what the author has not written."""
-    kernel = replace(program.kernel, body=made.body, buffers=made.buffers)
-    return all(
-        is_inside_once_checked(model, leaf, access, axis)
-        for model in [Model(kernel, program.session)]
-        for leaf in model.leaves
-        for access in leaf.accesses
-        if access.target in made.buffers.keys() - program.kernel.buffers.keys()
-        for axis in range(len(access.index))
-    )
+    """Whether no new access needs a check: its error would be about what the author has not written."""
+    model = Model(replace(program.kernel, body=made.body, buffers=made.buffers), program.session)
+    new = made.buffers.keys() - program.kernel.buffers.keys()
+    leaves = (leaf for leaf in model.leaves if any(a.target in new for a in leaf.accesses))
+    return all(is_inside(model, leaf, a) for leaf in leaves for a in leaf.accesses if a.index)
 
 
 # what can be padded
 
 
-def _paddings(kernel: Kernel, nest: For, owners: Mapping[str, tuple[str, ...]]) -> Iterator[Padding]:
+def _paddings(program: Program, nest: For) -> Iterator[Padding]:
     """Yield the sums of a nest that can lose their conditions."""
-    changing = {*stored_by((nest,)), *owners}
+    kernel, changing = program.kernel, {*stored_by((nest,)), *program.owners}
     for found in _guarded_sums(nest):
         factors = _factors(found.node.value)
         fixed = [e for e in factors if isinstance(e, Load)]
@@ -143,11 +148,14 @@ def _paddings(kernel: Kernel, nest: For, owners: Mapping[str, tuple[str, ...]]) 
         if any(e.buffer in changing or e.type.dtype in BYTE_FLOATS or loads_of(*e.index) for e in fixed):
             continue
         for load in fixed:
-            axes = _axes(found, load)
+            axes = _axes(kernel, found, load)
             others = [e for e in fixed if e is not load]
-            if axes is not None and _is_reused(load, others, found.loops):
+            if axes is None or not _is_reused(load, others, found.loops):
+                continue
+            if kind(load.type) != "f" or _vanishes(found.node.value, load):
                 checked = (e.buffer for e in others if kind(e.type) == "f")
-                yield Padding(found, load, axes, tuple(dict.fromkeys(checked)))
+                tests = _tests(program, found, load, axes)
+                yield Padding(found, load, axes, tuple(dict.fromkeys(checked)), tests)
                 break
 
 
@@ -213,10 +221,56 @@ def _is_reused(load: Load, others: Sequence[Load], loops: Sequence[For]) -> bool
     return len(loops) >= MIN_LOOPS and again[0] and any(again[1:])
 
 
-def _axes(found: GuardedSum, load: Load) -> tuple[Axis | None, ...] | None:
+def _vanishes(value: Expr, load: Load) -> bool:
+    """Whether a product is zero where an operand is, if the other factors are finite in memory.
+
+    A product of two of these may be infinite, and so may one that is cast to a narrower type.
+    """
+    match value:
+        case Load():
+            return value == load
+        case Op(name="neg" | "cast", args=(a,)):
+            return _vanishes(a, load)
+        case Op(name="*", args=(a, b)):
+            first, second = _vanishes(a, load), _vanishes(b, load)
+            return (first or _stays_finite(a)) and (second or _stays_finite(b)) and (first or second)
+    return False
+
+
+def _stays_finite(factor: Expr) -> bool:
+    match factor:
+        case Const(value=value):
+            return abs(value) <= LARGEST
+        case Op(name="neg", args=(a,)):
+            return _stays_finite(a)
+        case Op(name="cast", args=(a,)):
+            wider = {a.type.dtype, "float64"} | ({"float32"} if a.type.dtype in NARROW else set())
+            return factor.type.dtype in wider and _stays_finite(a)
+    return isinstance(factor, Load)
+
+
+def _tests(program: Program, found: GuardedSum, load: Load, axes: Sequence[Axis | None]) -> tuple[Expr, ...]:
+    """Return what must hold of sizes so that a sum can lose its conditions."""
+    tests, kernel, bounds = list[Expr](), program.kernel, _bounds(found)
+    for axis, size in zip(axes, kernel.sizes_of(load.buffer), strict=True):
+        if axis is not None:
+            tests += (axis.first >= 0, axis.last < size)
+            tests += (
+                [affine.simplified(axis.high - axis.low) < Const(MOST, INT) * size] if axis.padded else []
+            )
+    others: list[Load | Store] = [e for e in loads_of(found.node) if e != load]
+    others += [found.node] if isinstance(found.node, Store) else []
+    for access in others:
+        for index, size in zip(access.index, kernel.sizes_of(access.buffer), strict=True):
+            low, high = (ranges.extreme(index, bounds, up=up) for up in (False, True))
+            if low is not None and high is not None:
+                tests += (affine.simplified(low) >= 0, affine.simplified(high) < size)
+    return tuple(test for test in dict.fromkeys(tests) if not program.model.holds(test))
+
+
+def _axes(kernel: Kernel, found: GuardedSum, load: Load) -> tuple[Axis | None, ...] | None:
     """Return the conditions of a sum by axes of an operand; None if one is about something else."""
     variables = {loop.var for loop in found.loops}
-    bounds = {loop.var: (_simple("max", loop.lo), _simple("min", loop.hi)) for loop in found.loops}
     limits: dict[int, tuple[list[Expr], list[Expr]]] = {}
     indices = [affine.linear_with_terms(index) for index in load.index]
     for form in found.forms:
@@ -229,8 +283,16 @@ def _axes(found: GuardedSum, load: Load) -> tuple[Axis | None, ...] | None:
                 break
         else:
             return None
-    axes = [_axis(index, bounds, limits.get(axis, ([], []))) for axis, index in enumerate(load.index)]
-    return None if any(axes[axis] is None for axis in limits) else tuple(axes)
+    bounds = _bounds(found)
+    axes = [_axis(index, bounds, limits.get(axis)) for axis, index in enumerate(load.index)]
+    known = [e for axis in axes if axis is not None for e in (axis.first, axis.last)]
+    if any(axes[axis] is None for axis in limits) or variables_of(*known) - {*kernel.attributes}:
+        return None
+    return tuple(axes)
+
+
+def _bounds(found: GuardedSum) -> ranges.Ranges:
+    return {loop.var: (_simple("max", loop.lo), _simple("min", loop.hi)) for loop in found.loops}
 
 
 def _simple(clamp: str, bound: Expr) -> Expr:
@@ -239,14 +301,15 @@ def _simple(clamp: str, bound: Expr) -> Expr:
     return next((e for e in ends if affine.linear(e) is not None), bound)
 
 
-def _axis(index: Expr, bounds: ranges.Ranges, limits: tuple[list[Expr], list[Expr]]) -> Axis | None:
+def _axis(index: Expr, bounds: ranges.Ranges, limits: tuple[list[Expr], list[Expr]] | None) -> Axis | None:
     """Return the range of an index; None where that does not follow from sizes."""
     low, high = ranges.extreme(index, bounds, up=False), ranges.extreme(index, bounds, up=True)
     if low is None or high is None or variables_of(low, high) & bounds.keys() or loads_of(low, high):
         return None
     low, high = affine.simplified(low), affine.simplified(high)
-    first, last = affine.extreme("max", (low, *limits[0])), affine.extreme("min", (high, *limits[1]))
-    return Axis(low, high, affine.simplified(first), affine.simplified(last))
+    lower, upper = limits or ([], [])
+    first, last = affine.extreme("max", (low, *lower)), affine.extreme("min", (high, *upper))
+    return Axis(low, high, affine.simplified(first), affine.simplified(last), padded=limits is not None)
 
 
 def _limit(
@@ -276,8 +339,9 @@ def _with_copies(
     """Return what comes instead of a nest: copies, the nest that reads them, the old one for infinities."""
     buffers, body, copies = dict(kernel.buffers), list[Stmt](), dict(known)
     changed: Stmt = nest
+    tests = tuple(dict.fromkeys(test for padding in found for test in padding.tests))
     for padding in found:
-        load, key = padding.load, (padding.load.buffer, padding.axes)
+        load, key = padding.load, (padding.load.buffer, padding.axes, tests)
         name = copies.get(key)
         if name is None:
             name = unused(f"{load.buffer}_padded", names)
@@ -291,13 +355,23 @@ def _with_copies(
         )
         changed = _without_conditions(changed, padding, replace(load, buffer=name, index=index))
     checked = list(dict.fromkeys(name for padding in found for name in padding.factors))
-    if not checked:
-        return _Made((*body, changed), buffers, copies)
-    flag = Var(unused("is_finite", names), BOOL)
-    body.append(Assign(flag.name, Const(value=True, type=BOOL), "", nest.line))
-    body += (_check(kernel, name, flag, names, nest.line) for name in checked)
-    exact = renamed_copy(replace(nest, body=_in_order(nest.body)), "_exact", names)
-    return _Made((*body, If(flag, (changed,), (exact,), nest.line)), buffers, copies)
+    before: list[Stmt] = []
+    conditions = list(tests)
+    if checked:
+        flag = Var(unused("is_finite", names), BOOL)
+        before = [Assign(flag.name, Const(value=True, type=BOOL), "", nest.line)]
+        body += (_check(kernel, name, flag, names, nest.line) for name in checked)
+        conditions.append(flag)
+    if tests and body:
+        body = [If(_all(tests), tuple(body), (), nest.line)]
+    if conditions:
+        exact = renamed_copy(replace(nest, body=_in_order(nest.body)), "_exact", names)
+        changed = If(_all(conditions), (changed,), (exact,), nest.line)
+    return _Made((*before, *body, changed), buffers, copies)
+
+
+def _all(tests: Sequence[Expr]) -> Expr:
+    return functools.reduce(lambda a, b: Op("and", (a, b), BOOL), tests)
 
 
 def _copy(kernel: Kernel, padding: Padding, name: str, names: set[str]) -> tuple[tuple[Expr, ...], Stmt]:
@@ -313,7 +387,9 @@ def _copy(kernel: Kernel, padding: Padding, name: str, names: set[str]) -> tuple
             target.append(here)
             bounds.append((var, Const(0, INT), size))
         else:
-            shape.append(ranges.length(axis.low, axis.high + 1))
+            length = ranges.length(axis.low, axis.high + 1)
+            most = [Const(MOST, INT) * size if axis.padded else size] if padding.tests else []
+            shape.append(affine.extreme("min", (length, *most)))  # no memory for a copy that is not made
             target.append(affine.simplified(here - axis.low))
             bounds.append((var, axis.first, affine.simplified(axis.last + 1)))
     node: Stmt = Store(name, tuple(target), replace(load, index=tuple(source)), "", load.line)
