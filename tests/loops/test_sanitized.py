@@ -14,6 +14,7 @@ import pytest
 
 from loop_samples import driver
 from loop_samples.reference import gradient, gradient_arrays, typed
+from loop_samples.windows import Windows
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.targets import isa
@@ -120,6 +121,26 @@ def test_random_programs_stay_inside(generate, batch, tmp_path):
             calls.append(driver.Call(number, arrays, outputs, refused=refused))
         kernels.append(kernel)
     sanitized(batch, tmp_path, "asan", kernels, calls)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["asan", "tsan"])
+@pytest.mark.parametrize("form", ["gather", "scatter"])
+def test_random_windows_stay_inside(form, kind, batch, generate, tmp_path):
+    every = [Windows(form, seed) for seed in range(24)]
+    every = [one for one in every if one.axes + 2 <= driver.AXES]
+    kernels, calls = [], []
+    for windows in every:
+        kernel = parse(generate.function_of(windows.text), windows.types, windows.attributes)
+        for number in range(8):
+            arrays = windows.arrays(number, special=number == 3)
+            try:
+                outputs, refused = interpret(kernel, arrays, windows.attributes), False
+            except IndexError:
+                outputs, refused = interpret(replace(kernel, body=()), arrays, windows.attributes), True
+            calls.append(driver.Call(len(kernels), arrays, outputs, windows.attributes, refused))
+        kernels.append(kernel)
+    sanitized(batch, tmp_path, kind, kernels, calls)
 
 
 @pytest.mark.slow
