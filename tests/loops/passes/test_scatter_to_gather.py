@@ -6,6 +6,7 @@ import pytest
 from polyop.core.errors import KernelError
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.schedule import Schedule
 from polyop.loops.ir.verify import violations
 from polyop.loops.pipeline import schedule
 from polyop.loops.targets import isa
@@ -70,6 +71,11 @@ def test_sums_have_the_dtype_of_what_is_added(dtype, generate):
     program = schedule(typed(SCATTER.format(PLAIN), generate, dtype))
     assert [note for note in program.notes if note.kind == "scatter_to_gather"]
     assert violations(program.kernel) == []
+
+
+def test_loops_that_a_schedule_names_stay(generate):
+    program = schedule(typed(SCATTER.format(STRIDED), generate), steps=Schedule().interchange("p", "i"))
+    assert [str(step) for step in program.applied] == ['interchange("p", "i")']
 
 
 @pytest.mark.slow

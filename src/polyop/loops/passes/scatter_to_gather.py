@@ -83,11 +83,14 @@ class Shift:
 def scatter_to_gather(program: AnyProgram) -> AnyProgram:
     """Return the program in which nests that scatter additions gather them, element by element.
 
-    A nest stays as it is if it does anything else, or reads what it adds to.
+    A nest stays as it is if it does anything else, reads what it adds to, or has a loop that the author's
+    schedule names.
     """
     kernel, notes, names = program.kernel, list[Note](), names_of(program.kernel)
     if not any(isinstance(s, Store) and s.op == "+" for s in statements(kernel.body)):
         return program
+
+    kept = program.kept_loops()
 
     @functools.cache
     def model() -> Model:
@@ -95,8 +98,10 @@ def scatter_to_gather(program: AnyProgram) -> AnyProgram:
 
     def change(node: Stmt, _: Place) -> list[Stmt] | None:
         nest = _Nest.of(kernel, node, names) if isinstance(node, For) else None
-        limit = _limit_of(model(), nest) if nest is not None else None
-        if nest is None or limit is None:
+        if nest is None or nest.loops.keys() & kept:
+            return None
+        limit = _limit_of(model(), nest)
+        if limit is None:
             return None
         text = f"{nest.target}: each element collects what is added to it"
         notes.append(Note(nest.additions[0].store.line, text, "scatter_to_gather"))
