@@ -1,0 +1,92 @@
+"""Loops run on the OpenMP threads of PyTorch where it is loaded, and on polyop's own elsewhere."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("torch", reason="needs PyTorch")
+
+PROGRAM = """
+import os, signal, sys, threading, time
+import numpy as np
+import polyop
+@polyop.kernel(name="openmp::doubled")
+def doubled(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = 2 * exp(log(x[i, j]))
+    return y
+polyop.set_num_threads(2)
+x = np.full((4096, 512), 3, np.float32)
+def own_threads():
+    tasks = os.listdir("/proc/self/task")
+    return sum(open(f"/proc/self/task/{task}/comm").read().startswith("polyop-") for task in tasks)
+def run(tensor=x):
+    for _ in range(20):
+        assert abs(float(doubled(tensor)[-1, -1]) - 6) < 1e-5
+"""
+TORCH = """
+import torch
+torch.set_num_threads(2)
+t = torch.from_numpy(x)
+"""
+CASES = {
+    "numpy alone": ("run()", 1),
+    "pytorch": (f"{TORCH}run(t); torch.relu(t); run(t); run()", 0),
+    "pytorch comes later": (f"run()\n{TORCH}before = own_threads(); run(t); assert own_threads() == before", 1),
+    "pytorch has fewer threads": (f"{TORCH}run(t); torch.set_num_threads(1); run(t)", 1),
+    "switched off": (f"os.environ['POLYOP_OPENMP'] = '0'\n{TORCH}run(t)", 1),
+    "several threads": (
+        f"{TORCH}run(t)\nall_ = [threading.Thread(target=run, args=(t,)) for _ in range(4)]\n"
+        "[one.start() for one in all_]; [one.join() for one in all_]",
+        0,
+    ),
+    "a child": (
+        f"{TORCH}torch.relu(t); run(t)\nchild = os.fork()\n"
+        "if child == 0:\n    signal.alarm(60); run(); os._exit(40 + own_threads())\n"
+        "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 41; run(t)",
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_which_threads_run_loops(case: str) -> None:
+    text, own = CASES[case]
+    program = f"{PROGRAM}\n{text}\nsys.exit(40 + own_threads())\n"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 40 + own, done.stderr
+
+
+def test_ctrl_c_ends_a_loop_on_threads_of_openmp() -> None:
+    program = f"""{PROGRAM}{TORCH}
+run(t)
+@polyop.kernel(name="openmp::long")
+def long(x, n: int):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for k in range(n):
+            y[i, 0] = y[i, 0] * 0.5 + x[i, k % 2]
+    return y
+long(t, 1)
+threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    long(t, 10**10)
+except KeyboardInterrupt:
+    sys.exit(40 + own_threads())
+"""
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 40, done.stderr
