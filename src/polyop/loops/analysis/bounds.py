@@ -10,13 +10,13 @@ As in NumPy, an index from -size to -1 counts from the end. An index that may be
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir.failing import failing_axis, rule_of
-from ..ir.grammar import Expr, Kernel, Load, Store
+from ..ir.grammar import Expr, For, Kernel, Load, Store
 from . import affine
 from .conditions import condition_of
 from .polyhedra import Access, Leaf, Model
@@ -121,6 +121,12 @@ def is_inside(model: Model, leaf: Leaf, access: Access) -> bool:
     """Whether an access is proved to be inside its buffer, for all sizes that the session assumes."""
     rows = (_outside(model, access, axis) for axis in range(len(access.index)))
     return all(row is not None and model.sizes_where(leaf, access, row) is None for row in rows)
+
+
+def is_inside_in_loops(model: Model, leaf: Leaf, access: Access, axis: int, loops: Sequence[For]) -> bool:
+    """Whether an index is proved to be inside in all iterations of loops, whatever is tested in them."""
+    outside = _outside(model, access, axis)
+    return outside is not None and model.sizes_where_in_loops(leaf, outside, loops) is None
 
 
 def _outside(model: Model, access: Access, axis: int) -> str | None:

@@ -147,9 +147,21 @@ class Model:
         violated, _ = affine.condition(test, self.affine_names(()), holds=False)
         return violated is not None and self._is_impossible(self.parameter_set([violated]))
 
-    def sizes_where_in_loops(self, leaf: Leaf, condition: str) -> Any | None:
-        """Return the sizes and attributes for which an iteration of loops fulfils a condition, if any."""
-        return self._sizes_where(leaf, leaf.ranges, (condition,))
+    def sizes_where_in_loops(
+        self, leaf: Leaf, condition: str, loops: Sequence[For] | None = None
+    ) -> Any | None:
+        """Return the sizes and attributes for which an iteration of loops fulfils a condition, if any.
+
+        ``loops`` are in place of those around the leaf, with the same variables.
+        """
+        around = leaf.ranges if loops is None else tuple(self._ends(loops))
+        return self._sizes_where(leaf, around, (condition,))
+
+    def _ends(self, loops: Sequence[For]) -> Iterator[str]:
+        for number, loop in enumerate(loops, 1):
+            known = self.affine_names([each.var for each in loops[:number]])
+            yield from affine.at_least(loop.var, loop.lo, known)
+            yield from affine.below(loop.var, loop.hi, known)
 
     def _sizes_where(self, leaf: Leaf, constraints: tuple[str, ...], more: tuple[str, ...]) -> Any | None:
         cache = self.session.cache

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis import affine, ranges
-from ..analysis.bounds import is_inside
+from ..analysis.bounds import is_inside, is_inside_in_loops
 from ..analysis.polyhedra import Model
 from ..ir.grammar import (
     BOOL,
@@ -258,13 +258,17 @@ def _tests(program: Program, found: GuardedSum, load: Load, axes: Sequence[Axis 
             tests += (
                 [affine.simplified(axis.high - axis.low) < Const(MOST, INT) * size] if axis.padded else []
             )
-    others: list[Load | Store] = [e for e in loads_of(found.node) if e != load]
-    others += [found.node] if isinstance(found.node, Store) else []
-    for access in others:
-        for index, size in zip(access.index, kernel.sizes_of(access.buffer), strict=True):
+    model = program.model
+    (leaf,) = (leaf for leaf in model.leaves if leaf.node is found.node)
+    for access in leaf.accesses:
+        if access.node == load or not access.index:
+            continue
+        sizes = kernel.sizes_of(access.target)
+        for axis_, (index, size) in enumerate(zip(access.node.index, sizes, strict=True)):
             low, high = (ranges.extreme(index, bounds, up=up) for up in (False, True))
-            if low is not None and high is not None:
-                tests += (affine.simplified(low) >= 0, affine.simplified(high) < size)
+            if low is None or high is None or is_inside_in_loops(model, leaf, access, axis_, found.loops):
+                continue
+            tests += (affine.simplified(low) >= 0, affine.simplified(high) < size)
     return tuple(test for test in dict.fromkeys(tests) if not program.model.holds(test))
 
 
