@@ -76,6 +76,10 @@ PIPELINE: tuple[Pass[Program], ...] = (
     Pass(shift_and_peel, "Neighbouring loops of threads run row by row together: shared rows stay in cache."),
 )
 """All passes, in order."""
+COPYING = ("scatter_to_gather", "pad_operands", "triangular_blocks", "index_set_splitting")
+"""Passes that make several nests of one, or harder ones: isl then has more to look at."""
+WITHOUT_COPIES = tuple(one for one in PIPELINE if one.name not in COPYING)
+"""The passes for a kernel that takes isl beyond its quota otherwise."""
 
 
 def schedule(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ..ir.grammar import INT, Const, Expr, Op, Size, Type, Var, walk
@@ -79,10 +79,11 @@ def linear(expr: Expr) -> Linear | None:
     return _linear(expr) if _is_narrow(expr) else None
 
 
-def linear_with_terms(expr: Expr) -> tuple[Linear, dict[str, Expr]] | None:
+def linear_with_terms(expr: Expr, fixed: Collection[str] = ()) -> tuple[Linear, dict[str, Expr]] | None:
     """Return the expression as a linear form, and its leaves by name; None if it is not linear.
 
-    An expression of sizes that is not linear itself, as ``n // 2``, counts as one leaf.
+    An expression of sizes that is not linear itself, as ``n // 2``, counts as one leaf. It may have the
+    variables ``fixed``, such as attributes.
 
     >>> i, n = Var("i", INT), Size("x", 0)
     >>> half = Op("//", (n, Const(2, INT)), INT)
@@ -91,7 +92,7 @@ def linear_with_terms(expr: Expr) -> tuple[Linear, dict[str, Expr]] | None:
     ([-1, 1], True)
     """
     leaves: dict[str, Expr] = {}
-    form = linear(_with_leaves(expr, leaves))
+    form = linear(_with_leaves(expr, leaves, fixed))
     return None if form is None else (form, leaves)
 
 
@@ -101,17 +102,21 @@ def step(index: Expr, var: str) -> int:
     return 0 if found is None else found[0].get(var, 0)
 
 
-def _with_leaves(expr: Expr, leaves: dict[str, Expr]) -> Expr:
+def _with_leaves(expr: Expr, leaves: dict[str, Expr], fixed: Collection[str]) -> Expr:
     """Return an expression with a variable for each nonlinear expression of sizes; fill ``leaves``."""
     if isinstance(expr, (Var, Size)):
         leaves[name_of(expr)] = expr
     if not isinstance(expr, Op) or expr.type.dtype != WHOLE:
         return expr
     is_sum = expr.name in ("+", "-", "neg")  # what is not linear is one of its operands
-    if not is_sum and _linear(expr) is None and all(isinstance(e, (Size, Const, Op)) for e in walk(expr)):
+    if not is_sum and _linear(expr) is None and all(_is_fixed(e, fixed) for e in walk(expr)):
         leaves[repr(expr)] = expr
         return Var(repr(expr), INT)
-    return replace(expr, args=tuple(_with_leaves(a, leaves) for a in expr.args))
+    return replace(expr, args=tuple(_with_leaves(a, leaves, fixed) for a in expr.args))
+
+
+def _is_fixed(expr: Expr, fixed: Collection[str]) -> bool:
+    return isinstance(expr, (Size, Const, Op)) or (isinstance(expr, Var) and expr.name in fixed)
 
 
 def _linear(expr: Expr) -> Linear | None:
@@ -261,8 +266,10 @@ _SIGNS = {">=": (1, -1, 0), ">": (1, -1, -1), "<=": (-1, 1, 0), "<": (-1, 1, -1)
 """By comparison the signs of its sides, and a constant: it holds where their sum is not negative."""
 
 
-def nonnegative(test: Expr) -> tuple[Linear, dict[str, Expr]] | None:
+def nonnegative(test: Expr, fixed: Collection[str] = ()) -> tuple[Linear, dict[str, Expr]] | None:
     """Return the linear form that is not negative where a comparison holds, and its leaves; or None.
+
+    ``fixed`` are variables that count as sizes.
 
     >>> i, n = Var("i", INT), Size("x", 0)
     >>> form, _ = nonnegative(i < n)
@@ -271,7 +278,7 @@ def nonnegative(test: Expr) -> tuple[Linear, dict[str, Expr]] | None:
     """
     if not isinstance(test, Op) or test.name not in _SIGNS:
         return None
-    left, right = map(linear_with_terms, test.args)
+    left, right = (linear_with_terms(side, fixed) for side in test.args)
     if left is None or right is None:
         return None
     a, b, constant = _SIGNS[test.name]

@@ -49,6 +49,8 @@ def conflicts(model: Model) -> list[Conflict]:
     result: list[Conflict] = []
     for number, a in enumerate(model.leaves):
         for b in model.leaves[number:]:
+            if a.excludes(b):
+                continue
             relations: dict[tuple[str, str], Any] = {}
             for one in a.accesses:
                 for other in b.accesses:

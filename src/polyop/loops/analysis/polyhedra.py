@@ -82,6 +82,12 @@ class Leaf:
     accesses: tuple[Access, ...]
     line: int
     ranges: tuple[str, ...] = ()
+    arms: frozenset[tuple[int, bool]] = frozenset()
+    """The conditions outside all loops that it is under, by number, and whether they hold."""
+
+    def excludes(self, other: Leaf) -> bool:
+        """Whether a call that runs one of the two leaves does not run the other."""
+        return any((number, not holds) in other.arms for number, holds in self.arms)
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,7 @@ class _Context:
     constraints: tuple[str, ...] = ()
     ranges: tuple[str, ...] = ()
     definite: bool = True
+    arms: frozenset[tuple[int, bool]] = frozenset()
 
 
 class Model:
@@ -114,6 +121,7 @@ class Model:
         self.parameters = tuple(parameters)
         self.parameter_of_word = {affine.word(name): node for name, node in parameters.items()}
         self.leaves: list[Leaf] = []
+        self._conditions = 0
         self._nonnegative = self._find_nonnegative()
         self._maps: dict[tuple[str, int], Any] = {}
         self._collect(kernel.body, _Context(), ())
@@ -294,10 +302,18 @@ class Model:
                 )
             elif isinstance(node, If):
                 more = reads + self._control_reads(context, node.condition)
+                self._conditions += 1
+                number = self._conditions
                 for part, holds in ((node.body, True), (node.orelse, False)):
                     text, exact = affine.condition(node.condition, self.affine_names(context.loops), holds)
                     added = (*context.constraints, text) if text else context.constraints
-                    inner = replace(context, constraints=added, definite=context.definite and exact)
+                    arm = () if context.loops else ((number, holds),)
+                    inner = replace(
+                        context,
+                        constraints=added,
+                        definite=context.definite and exact,
+                        arms=context.arms.union(arm),
+                    )
                     inner = inner if context.loops else replace(inner, ranges=added)
                     self._collect(part, inner, more)
             else:
@@ -312,6 +328,7 @@ class Model:
                         accesses,
                         node.line,
                         context.ranges,
+                        context.arms,
                     )
                 )
 
@@ -323,6 +340,7 @@ class Model:
             context.constraints + ends,
             context.ranges + ends,
             definite=context.definite and _is_exact(loop, known),
+            arms=context.arms,
         )
 
     def _control_reads(self, context: _Context, *exprs: Expr) -> tuple[Access, ...]:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from ...core.derived_names import derived_name
+from ..analysis import affine
 from ..analysis.cost import HEAVY
 from ..analysis.strides import depends
 from ..analysis.tree import Branch, Loop, Node, StatementNode
@@ -49,7 +50,7 @@ from ..ir.grammar import (
 from ..ir.note import Note
 from ..ir.operate import operate
 from ..ir.printing import expression
-from ..ir.rewriter import rewrite, substitute
+from ..ir.rewriter import rewrite, substitute, with_bodies
 from ..ir.stops import is_unbounded
 from ..ir.types import cast
 from ..ir.uses import tensors_of
@@ -371,10 +372,32 @@ class _Sweep:
             parameters=parameters,
             buffers=buffers,
             outputs=outputs,
-            body=(*body, *last),
+            body=self._with_given_sizes((*body, *last)),
             derived=True,
             demands=(*self.kernel.demands, *self._demanded_sizes()),
         )
+
+    def _with_given_sizes(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """Return loops over an output's size as loops over that of its gradient, where it is not linear.
+
+        isl knows more of a size than of a quotient of sizes.
+        """
+        given = {
+            size: Size(gradient, axis)
+            for name, gradient in self.output_gradients.items()
+            for axis, size in enumerate(self.kernel.buffers[name].outer_shape)
+            if affine.linear(size) is None and gradient in tensors_of(*statements(body))
+        }
+
+        def changed(nodes: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+            return tuple(with_bodies(over_given(node), changed) for node in nodes)
+
+        def over_given(node: Stmt) -> Stmt:
+            if isinstance(node, For) and node.lo == Const(0, INT) and node.hi in given:
+                return replace(node, hi=given[node.hi])
+            return node
+
+        return changed(body) if given else body
 
     def _demanded_sizes(self) -> Iterator[Demand]:
         """Yield that outputs and their gradients have the outputs' sizes: proofs may rely on it."""

@@ -16,7 +16,7 @@ from ...core.log import listener
 from .. import debug
 from ..emit.c.choose import choosing
 from ..emit.printer import c_file, source
-from ..pipeline import original, schedule
+from ..pipeline import WITHOUT_COPIES, original, schedule
 from ..program import Program
 from ..targets import isa
 from ..targets.cuda import CUDA
@@ -38,15 +38,23 @@ def with_fallback(
 
     ``use`` prints the program, and may compile the text. What may fail is a pass or a printer, by any
     exception, or the compiler, by a ``RefusedError``: then ``Program.fallback`` says why. Each is a bug of
-    polyop, which POLYOP_STRICT=1 raises, but isl's quota of operations, which is a limit.
+    polyop, which POLYOP_STRICT=1 raises, but isl's quota of operations, which is a limit. Beyond it the
+    passes that copy loops are left out first.
 
     Raises ``ScheduleError`` for a step that is not legal, the errors of building that no other text avoids,
     and what fails in the author's order.
     """
     if options.checked:
         return use(original(kernel, "debug: loops stay in the author's order, and every index is checked"))
+    import islpy
+
+    watch = watch or _logged_passes(kernel.name)
     try:
-        return use(schedule(kernel, watch or _logged_passes(kernel.name), steps=options.schedule))
+        try:
+            program = schedule(kernel, watch, steps=options.schedule)
+        except islpy.Error:
+            program = schedule(kernel, watch, WITHOUT_COPIES, options.schedule)
+        return use(program)
     except Exception as problem:  # noqa: BLE001 - the next line raises it again if it is final
         program = fallback_of(kernel, problem)
     return use(program)

@@ -274,11 +274,13 @@ def _around_sums(tree: Sequence[Node]) -> list[list[Loop]]:
 
 
 def _chain_or_none(loop: Loop) -> tuple[list[Loop], StatementNode] | None:
-    """Return the loops of a perfect nest and its single leaf, or None."""
+    """Return the loops of a perfect nest and its single leaf, which may have conditions, or None."""
     loops = [loop]
     while len(loops[-1].body) == 1 and isinstance(loops[-1].body[0], Loop):
         loops.append(loops[-1].body[0])
     last = loops[-1].body
+    while len(last) == 1 and isinstance(last[0], Branch) and not last[0].orelse:
+        last = last[0].body
     return (loops, last[0]) if len(last) == 1 and isinstance(last[0], StatementNode) else None
 
 
@@ -289,12 +291,13 @@ def _chain(loop: Loop) -> tuple[list[Loop], StatementNode]:
 
 
 def _rebuilt(nest: Loop, order: Sequence[Loop]) -> Loop:
-    _, leaf = _chain(nest)
-    body: Node = leaf
+    loops, _ = _chain(nest)
+    body = loops[-1].body
     for loop in reversed(order):
-        body = Loop(loop.node, (body,))
-    assert isinstance(body, Loop)
-    return body
+        body = (Loop(loop.node, body),)
+    (made,) = body
+    assert isinstance(made, Loop)
+    return made
 
 
 def _is_reused(load: Load, loops: set[str]) -> bool:

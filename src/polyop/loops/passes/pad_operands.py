@@ -20,7 +20,7 @@ which ``index_set_splitting`` takes from the inside of loops.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis import affine, ranges
@@ -139,7 +139,7 @@ def _are_inside(made: _Made, program: Program) -> bool:
 def _paddings(program: Program, nest: For) -> Iterator[Padding]:
     """Yield the sums of a nest that can lose their conditions."""
     kernel, changing = program.kernel, {*stored_by((nest,)), *program.owners}
-    for found in _guarded_sums(nest):
+    for found in _guarded_sums(nest, kernel.attributes):
         factors = _factors(found.node.value)
         fixed = [e for e in factors if isinstance(e, Load)]
         variables = {*kernel.attributes, *(loop.var for loop in found.loops)}
@@ -159,8 +159,11 @@ def _paddings(program: Program, nest: For) -> Iterator[Padding]:
                 break
 
 
-def _guarded_sums(nest: For) -> Iterator[GuardedSum]:
-    """Yield the sums that are alone under conditions, or in loops that follow from loops further out."""
+def _guarded_sums(nest: For, fixed: Collection[str]) -> Iterator[GuardedSum]:
+    """Yield the sums that are alone under conditions, or in loops that follow from loops further out.
+
+    ``fixed`` are the variables that are the same in all iterations.
+    """
     inside: set[int] = set()
     for top, place in placed((nest,)):
         if id(top) in inside or not isinstance(top, (If, For)):
@@ -171,7 +174,8 @@ def _guarded_sums(nest: For) -> Iterator[GuardedSum]:
             if isinstance(node, If):
                 tests += affine.operands("and", node.condition)
             else:
-                whole, ends = _unclamped(node, {loop.var for loop in (*loops, *inner)})
+                variables = {loop.var for loop in (*loops, *inner)}
+                whole, ends = _unclamped(node, variables, fixed)
                 tests += ends
                 inner.append(whole)
             if not tests or len(node.body) != 1 or (isinstance(node, If) and node.orelse):
@@ -181,7 +185,7 @@ def _guarded_sums(nest: For) -> Iterator[GuardedSum]:
             continue
         forms, leaves = list[affine.Linear](), dict[str, Expr]()
         for test in tests:
-            form = affine.nonnegative(test)
+            form = affine.nonnegative(test, fixed)
             if form is None:
                 break
             forms.append(form[0])
@@ -191,16 +195,19 @@ def _guarded_sums(nest: For) -> Iterator[GuardedSum]:
             yield GuardedSum(top, (*loops, *inner), tuple(inner), node, tuple(forms), leaves)
 
 
-def _unclamped(loop: For, around: set[str]) -> tuple[For, list[Expr]]:
+def _unclamped(loop: For, around: set[str], fixed: Collection[str]) -> tuple[For, list[Expr]]:
     """Return a loop without the bounds that follow from loops around it, and these as conditions."""
     lows, highs = affine.operands("max", loop.lo), affine.operands("min", loop.hi)
     tests: list[Expr] = []
-    if any(not variables_of(e) & around for e in lows) and any(not variables_of(e) & around for e in highs):
+
+    def follows(bound: Expr) -> bool:
+        return bool(variables_of(bound) & around) and affine.linear_with_terms(bound, fixed) is not None
+
+    if not all(map(follows, lows)) and not all(map(follows, highs)):
         here = Var(loop.var, INT)
-        tests += [here >= e for e in lows if variables_of(e) & around]
-        tests += [here < e for e in highs if variables_of(e) & around]
-        lo = affine.extreme("max", (e for e in lows if not variables_of(e) & around))
-        hi = affine.extreme("min", (e for e in highs if not variables_of(e) & around))
+        tests += [*(here >= e for e in lows if follows(e)), *(here < e for e in highs if follows(e))]
+        lo = affine.extreme("max", (e for e in lows if not follows(e)))
+        hi = affine.extreme("min", (e for e in highs if not follows(e)))
         loop = replace(loop, lo=lo, hi=hi)
     return loop, tests
 

@@ -123,7 +123,8 @@ def _limit_of(model: Model, nest: _Nest) -> bool | None:
     if all(is_inside(model, leaf, access) for leaf, access in writes):
         return nest.is_guarded
     if model.kernel.derived:
-        is_affine = all(None not in access.index for _, access in writes)
+        shifted = [k for k, axis in enumerate(nest.axes) if axis is not None]
+        is_affine = all(access.index[k] is not None for _, access in writes for k in shifted)
         return nest.is_guarded if is_affine or not nest.is_guarded else None
     known = (
         is_inside_once_checked(model, leaf, access, axis)
