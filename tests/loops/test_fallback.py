@@ -4,6 +4,7 @@
 import re
 from dataclasses import replace
 
+import islpy
 import numpy as np
 import pytest
 
@@ -18,7 +19,9 @@ from polyop.loops.derive.pipelines import BACKWARD
 from polyop.loops.emit.c.loops import Loops
 from polyop.loops.emit.c.tile import TilePrinter
 from polyop.loops.emit.common.entry import Entry
+from polyop.loops.ir.schedule import NOTHING
 from polyop.loops.library import make
+from polyop.loops.pipeline import COPYING, PIPELINE
 from polyop.report.forms import form_of
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -178,3 +181,19 @@ def test_a_derivation_leaves_out_a_pass_with_a_bug(monkeypatch, tmp_path, recwar
     torch.testing.assert_close(x.grad, torch.full((3, 4), 2.0))
     (said,) = [str(one.message) for one in recwarn if one.category is FallbackWarning]
     assert said.startswith("the gradient of doubled: its derivation leaves out fails: ZeroDivisionError")
+
+
+def test_beyond_isls_quota_the_passes_that_copy_loops_are_left_out(monkeypatch, recwarn):
+    tables, schedule = [], make.schedule
+
+    def limited(kernel, watch, passes=PIPELINE, steps=NOTHING):
+        tables.append(passes)
+        if passes is PIPELINE:
+            raise islpy.Error("maximal number of operations exceeded")
+        return schedule(kernel, watch, passes, steps)
+
+    monkeypatch.setattr(make, "schedule", limited)
+    result = polyop.kernel(name="fallback::beyond_the_quota")(rows)(X, X.T.copy())
+    np.testing.assert_array_equal(result, X @ X.T)
+    assert [len(PIPELINE) - len(table) for table in tables] == [0, len(COPYING)]
+    assert not [w for w in recwarn if issubclass(w.category, FallbackWarning)]

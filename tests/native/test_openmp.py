@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,43 +36,46 @@ import torch
 torch.set_num_threads(2)
 t = torch.from_numpy(x)
 """
+SEVERAL = f"""{TORCH}
+run(t)
+running = [threading.Thread(target=run, args=(t,)) for _ in range(4)]
+for one in running:
+    one.start()
+for one in running:
+    one.join()
+"""
+CHILD = f"""{TORCH}
+torch.relu(t)
+run(t)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    run()
+    os._exit(40 + own_threads())
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 41
+run(t)
+"""
 CASES = {
     "numpy alone": ("run()", 1),
     "pytorch": (f"{TORCH}run(t); torch.relu(t); run(t); run()", 0),
-    "pytorch comes later": (f"run()\n{TORCH}before = own_threads(); run(t); assert own_threads() == before", 1),
+    "pytorch comes later": (f"run(){TORCH}before = own_threads(); run(t); assert own_threads() == before", 1),
     "pytorch has fewer threads": (f"{TORCH}run(t); torch.set_num_threads(1); run(t)", 1),
-    "switched off": (f"os.environ['POLYOP_OPENMP'] = '0'\n{TORCH}run(t)", 1),
-    "several threads": (
-        f"{TORCH}run(t)\nall_ = [threading.Thread(target=run, args=(t,)) for _ in range(4)]\n"
-        "[one.start() for one in all_]; [one.join() for one in all_]",
-        0,
-    ),
-    "a child": (
-        f"{TORCH}torch.relu(t); run(t)\nchild = os.fork()\n"
-        "if child == 0:\n    signal.alarm(60); run(); os._exit(40 + own_threads())\n"
-        "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 41; run(t)",
-        0,
-    ),
+    "switched off": (f"os.environ['POLYOP_OPENMP'] = '0'{TORCH}run(t)", 1),
+    "several threads": (SEVERAL, 0),
+    "a child": (CHILD, 0),
 }
+"""By case: the program, and how many threads of polyop's own it has in the end."""
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_which_threads_run_loops(case: str) -> None:
+def test_which_threads_run_loops(case: str, tmp_path: Path) -> None:
     text, own = CASES[case]
-    program = f"{PROGRAM}\n{text}\nsys.exit(40 + own_threads())\n"
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program],
-        env={**os.environ, "OMP_NUM_THREADS": "2"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 40 + own, done.stderr
+    code, said = ended(tmp_path, f"{PROGRAM}\n{text}\nsys.exit(40 + own_threads())\n")
+    assert code == 40 + own, said
 
 
-def test_ctrl_c_ends_a_loop_on_threads_of_openmp() -> None:
-    program = f"""{PROGRAM}{TORCH}
+def test_ctrl_c_ends_a_loop_on_threads_of_openmp(tmp_path: Path) -> None:
+    text = """
 run(t)
 @polyop.kernel(name="openmp::long")
 def long(x, n: int):
@@ -87,6 +91,20 @@ try:
 except KeyboardInterrupt:
     sys.exit(40 + own_threads())
 """
-    command = [sys.executable, "-W", "ignore", "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 40, done.stderr
+    code, said = ended(tmp_path, f"{PROGRAM}{TORCH}{text}")
+    assert code == 40, said
+
+
+def ended(folder: Path, text: str) -> tuple[int, str]:
+    """Return the exit code of a program, and what it wrote."""
+    program = folder / "program.py"
+    program.write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", program],
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return done.returncode, done.stderr
