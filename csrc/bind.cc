@@ -20,6 +20,7 @@
 #include "module/ambient.h"
 #include "module/function.h"
 #include "module/run.h"
+#include "openmp.h"
 #include "planned.h"
 #include "target.h"
 #include "thread_count.h"
@@ -328,6 +329,7 @@ NB_MODULE(_core, m) {
         "Report another version of XLA's interface to the runtime, for tests.");
   set_environment(&python_variable);
   m.def("thread_count", &thread_count, "Return how many threads a loop may use.");
+  m.def("openmp_loops", &openmp_loops, "Return how many loops ran on the OpenMP threads of a framework.");
   m.def("set_thread_count", &set_thread_count, nb::arg("count"),
         "Set how many threads a loop may use: 1 to MOST_THREADS.");
   m.def(

@@ -1,7 +1,7 @@
 // The thread pool that loops of kernels run on: polyop_parallel of polyop/parallel.h.
 //
-// It is not OpenMP: libgomp hangs in a forked child and hides its locks from ThreadSanitizer. But where PyTorch has
-// threads of OpenMP, loops run on these (openmp.h).
+// It is not OpenMP: libgomp hangs in a forked child and hides its locks from ThreadSanitizer. But where
+// PyTorch has threads of OpenMP, loops run on these (openmp.h).
 #pragma once
 
 #define POLYOP_NO_HOOKS  // the core sets the hooks of libraries and has none itself
