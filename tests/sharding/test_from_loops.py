@@ -56,8 +56,8 @@ STRATEGIES = {  # by operator, those of it and those of its gradient
     "window": (
         ["i: S(0), R -> S(0), halo (0, 2)", "j: S(1), R -> S(1), halo (0, 1)"],
         [
-            "e0: S(0), R, S(0) -> S(0), P(sum), halo (2, 2), placed",
-            "e1: S(1), R, S(1) -> S(1), P(sum), halo (1, 1), placed",
+            "i: S(0), R, S(0) -> S(0), P(sum), halo (2, 2), placed",
+            "j: S(1), R, S(1) -> S(1), P(sum), halo (1, 1), placed",
         ],
     ),
     "scan": (

@@ -83,7 +83,7 @@ CASES = {  # the operator, its arguments, the placed dimensions of it and of its
     ),
     "neighbours_summed": (neighbours_summed, "(Tensor x) -> Tensor", (draw(7),), "i", ""),
     "triangle": (triangle, "(Tensor x) -> Tensor", (draw(7, 7),), "i j", "i j"),
-    "window": (window, "(Tensor x, Tensor w) -> Tensor", (draw(9, 8), draw(3, 2, seed=1)), "", "e0 e1"),
+    "window": (window, "(Tensor x, Tensor w) -> Tensor", (draw(9, 8), draw(3, 2, seed=1)), "", "i j"),
     "all_but_two": (all_but_two, "(Tensor x) -> Tensor", (draw(8),), "", "i"),
     "all_but_two_positions": (all_but_two_positions, "(Tensor x) -> Tensor", (draw(8),), "i", "i"),
     "short_temporary": (short_temporary, "(Tensor x) -> Tensor", (draw(8),), "i", "i"),

@@ -274,12 +274,12 @@ def _around_sums(tree: Sequence[Node]) -> list[list[Loop]]:
 
 
 def _chain_or_none(loop: Loop) -> tuple[list[Loop], StatementNode] | None:
-    """Return the loops of a perfect nest and its single leaf, which may have conditions, or None."""
+    """Return the loops of a perfect nest and its single leaf, which may have conditions on loops, or None."""
     loops = [loop]
     while len(loops[-1].body) == 1 and isinstance(loops[-1].body[0], Loop):
         loops.append(loops[-1].body[0])
     last = loops[-1].body
-    while len(last) == 1 and isinstance(last[0], Branch) and not last[0].orelse:
+    while len(last) == 1 and isinstance(last[0], Branch) and not (last[0].orelse or loads_of(last[0].node)):
         last = last[0].body
     return (loops, last[0]) if len(last) == 1 and isinstance(last[0], StatementNode) else None
 

@@ -39,9 +39,8 @@ def stageable(lane: For, row: str, dynamic: frozenset[str]) -> bool:
     for node in statements(lane.body):
         if not isinstance(node, For):
             continue
-        if depends(node.lo, frozenset(scalars | {lane.var})) or depends(
-            node.hi, frozenset(scalars | {lane.var})
-        ):
+        varying = frozenset(scalars | {row, lane.var})
+        if depends(node.lo, varying) or depends(node.hi, varying):
             return False
         if any(isinstance(s, For) for s in node.body):
             continue

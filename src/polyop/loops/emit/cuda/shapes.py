@@ -170,6 +170,9 @@ class Mapper:
     def _tile(self, loops: tuple[For, ...]) -> Tiles | None:
         if len(loops) < 2:
             return None
+        around = frozenset(f.var for f in loops[:-2])
+        if any(depends(e, around) for f in loops[-2:] for e in (f.lo, f.hi)):
+            return None  # the host counts the tiles
         row, lane = _fastest(loops[-2:], [f.var for f in loops[-2:] if f.var in self.plan.vector])
         lane = replace(lane, body=loops[-1].body)
         if not stageable(lane, row.var, self.dynamic):
@@ -230,7 +233,7 @@ def _launches(pieces: Sequence[Piece]) -> bool:
         _launches(p.pieces)
         if isinstance(p, Each)
         else _launches((*p.pieces, *p.orelse))
-        if isinstance(p, Branch)
+        if isinstance(p, (Branch, Guard))
         else not isinstance(p, Alone)
         for p in pieces
     )
