@@ -37,9 +37,8 @@ LANES = 32
 
 def triangular_blocks(program: Program) -> Program:
     """Return the program with loops in blocks in whose lanes sums have different ranges."""
-    fixed = program.frozen | program.named_loops()
     for loop in [s for s in statements(program.kernel.body) if isinstance(s, For)]:
-        if loop.var not in fixed and _is_candidate(program, loop):
+        if loop.var not in program.frozen and _is_candidate(program, loop):
             program = _blocked(program, loop)
     return program
 
