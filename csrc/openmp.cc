@@ -65,6 +65,7 @@ bool find(void* library, const char* name, Function* function) {
   return *function != nullptr;
 }
 
+// The environment is read when PyTorch's host is loaded.
 bool is_wanted() {
 #if defined(__SANITIZE_THREAD__)
   return false;  // ThreadSanitizer does not see the locks of libgomp
