@@ -99,7 +99,7 @@ def long(x, n: int):
         for k in range(n):
             y[i, 0] = y[i, 0] * 0.5 + x[i, k % 2]
     return y
-long(t, 1)
+long(t, 100)  # the kernel for all values: nothing is compiled when the signal comes
 threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     long(t, 10**10)
