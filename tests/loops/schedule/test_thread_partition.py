@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from polyop.core.errors import KernelError
-from polyop.loops.emit.c.regions import PICKED
+from polyop.loops.emit.c.shares import PICKED
 from polyop.loops.emit.printer import notes as notes_of
 from polyop.loops.emit.printer import source as source_of
 from polyop.loops.frontend.parse import parse
