@@ -346,7 +346,7 @@ class _Made:
 
 def _with_copies(
     kernel: Kernel, nest: For, found: Sequence[Padding], names: set[str], known: Copies
-) -> _Made | None:
+) -> _Made:
     """Return what comes instead of a nest: copies, the nest that reads them, the old one for infinities."""
     buffers, body, copies = dict(kernel.buffers), list[Stmt](), dict(known)
     changed: Stmt = nest

@@ -40,6 +40,7 @@ from ..ir.grammar import (
     unused,
 )
 from ..ir.rewriter import Place, rewrite, substitute, with_statements
+from ..ir.types import NARROW
 from ..ir.uses import loads_of, tensors_of, variables_of
 from ..program import AnyProgram
 
@@ -87,7 +88,9 @@ class Sum:
         old = Var(self.element, INT)
         place = affine.simplified(step * here - (self.dividend - old))
         values = _Division(self.dividend, self.step, here)
-        added = [rewrite(test, values) for test in self.tests if test != _is_multiple(self.dividend, step)]
+        added = [
+            rewrite(test, values) for test in self.tests if _multiple(test) != (self.dividend, self.step)
+        ]
         tests = [_simple(substitute(test, {self.element: place})) for test in added]
         lows, highs = [call("ceil_div", affine.simplified(low), step)], [affine.simplified(high) // step + 1]
         for test in list(tests):
@@ -96,7 +99,7 @@ class Sum:
                 (lows if bound[0] else highs).append(bound[1])
                 tests.remove(test)
         of_element = next(loop for loop in self.outer if loop.var == self.element)
-        tests += [place >= of_element.lo, place < of_element.hi]
+        tests = [place >= of_element.lo, place < of_element.hi, *tests]  # before what reads there
         value = substitute(rewrite(self.value, values), {self.element: place})
         index = tuple(substitute(i, {self.element: place}) for i in self.target.index)
         node: Stmt = replace(self.target, index=index, value=value, op="+")
@@ -121,7 +124,7 @@ class Sum:
 
 
 class _Division:
-    """Replaces a dividend by step * quotient, and its quotient by a variable, however they are written."""
+    """Replaces the quotient of a dividend by a variable, however the dividend is written."""
 
     def __init__(self, dividend: Expr, step: int, quotient: Var) -> None:
         self.form, self.step, self.quotient = affine.linear(dividend), step, quotient
@@ -144,20 +147,24 @@ def _sum(kernel: Kernel, node: Stmt) -> Sum | None:
 def _scalar_sum(kernel: Kernel, outer: list[For]) -> Sum | None:
     """Return the sum of a nest whose body starts a scalar, adds to it in loops, and stores it."""
     match outer[-1].body:
-        case (Assign(op="") as first, For() as nest, Store(op="") as target):
+        case (Assign(op="", name=name) as first, For() as nest, Store(op="") as target):
             inner, tests, leaf = _chain(nest)
-            is_stored = target.value == Var(first.name, first.type)
-            is_whole = kernel.buffers[target.buffer].dtype == first.type.dtype
-            if (
-                isinstance(leaf, Assign)
-                and leaf.op == "+"
-                and leaf.name == first.name
-                and is_stored
-                and is_whole
-            ):
-                loops = tuple(outer), tuple(inner)
-                return Sum(*loops, tuple(tests), target, first.value, leaf.value, "", Const(0, INT), 0)
+            if not isinstance(leaf, Assign) or leaf.op != "+" or name in variables_of(leaf.value):
+                return None
+            if leaf.name != name or target.value != Var(name, first.type):
+                return None
+            dtype = kernel.buffers[target.buffer].dtype
+            if dtype != first.type.dtype or dtype in NARROW or _uses(kernel, name) > len(outer[-1].body):
+                return None  # memory of a narrow dtype would round each addition
+            loops = tuple(outer), tuple(inner)
+            return Sum(*loops, tuple(tests), target, first.value, leaf.value, "", Const(0, INT), 0)
     return None
+
+
+def _uses(kernel: Kernel, name: str) -> int:
+    """Return how many statements assign a scalar or read it."""
+    every = statements(kernel.body)
+    return sum(name in variables_of(s) or (isinstance(s, Assign) and s.name == name) for s in every)
 
 
 def _additions(node: For) -> Sum | None:
@@ -215,10 +222,6 @@ def _multiple(test: Expr) -> tuple[Expr, int] | None:
         case Op(name="==", args=(Op(name="%", args=(dividend, Const(value=int(step)))), Const(value=0))):
             return (dividend, step) if step > 1 and affine.linear(dividend) is not None else None
     return None
-
-
-def _is_multiple(dividend: Expr, step: Expr) -> Expr:
-    return Op("==", (Op("%", (dividend, step), INT), Const(0, INT)), BOOL)
 
 
 def _simple(test: Expr) -> Expr:

@@ -26,7 +26,7 @@ from ..ir.grammar import BOOL, INT, Expr, For, If, Op, Stmt, Store, Var, names_o
 from ..ir.note import Note
 from ..ir.rewriter import with_statements
 from ..ir.stops import stop_flags
-from ..ir.uses import accesses_of
+from ..ir.uses import accesses_of, loads_of
 from ..program import Program
 from .index_set_splitting import renamed_copy
 from .strip_mine import tiled, with_loop_replaced
@@ -50,6 +50,8 @@ def _is_candidate(program: Program, loop: For) -> bool:
     if not sums or loop.hint or stop_flags(loop) or kind is None or kind.name != "parallel":
         return False
     stores = [s for s in loop.body if isinstance(s, Store)]
+    if loads_of(loop.lo, loop.hi):
+        return False  # nothing is known of a block's last iteration
     if not stores or any(stride(s, loop.var) != UNIT for s in stores):
         return False
     for inner in sums:
