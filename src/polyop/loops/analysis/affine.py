@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ..ir.grammar import INT, Const, Expr, Op, Size, Type, Var, walk
+from ..ir.grammar import BOOL, INT, Const, Expr, Op, Size, Type, Var, walk
 from ..ir.operate import operate
 from ..ir.rewriter import rewrite
 from .sizes import MAX_BYTES, MAX_PROVED
@@ -363,6 +363,16 @@ def extreme(name: str, candidates: Iterable[Expr]) -> Expr:
 def _flattened(name: str, exprs: Iterable[Expr]) -> Iterator[Expr]:
     for expr in exprs:
         yield from operands(name, expr)
+
+
+def conjunction(tests: Sequence[Expr]) -> Expr:
+    """Return the condition that all of some tests hold, one after another; the reverse of ``operands``.
+
+    >>> i, n = Var("i", INT), Size("x", 0)
+    >>> operands("and", conjunction((i < n, i >= 0))) == [i < n, i >= 0]
+    True
+    """
+    return functools.reduce(lambda a, b: Op("and", (a, b), BOOL), tests)
 
 
 def operands(name: str, expr: Expr) -> list[Expr]:

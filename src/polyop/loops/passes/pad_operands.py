@@ -19,7 +19,6 @@ which ``index_set_splitting`` takes from the inside of loops.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -374,15 +373,11 @@ def _with_copies(
         body += (_check(kernel, name, flag, names, nest.line) for name in checked)
         conditions.append(flag)
     if tests and body:
-        body = [If(_all(tests), tuple(body), (), nest.line)]
+        body = [If(affine.conjunction(tests), tuple(body), (), nest.line)]
     if conditions:
         exact = renamed_copy(replace(nest, body=_in_order(nest.body)), "_exact", names)
-        changed = If(_all(conditions), (changed,), (exact,), nest.line)
+        changed = If(affine.conjunction(conditions), (changed,), (exact,), nest.line)
     return _Made((*before, *body, changed), buffers, copies)
-
-
-def _all(tests: Sequence[Expr]) -> Expr:
-    return functools.reduce(lambda a, b: Op("and", (a, b), BOOL), tests)
 
 
 def _copy(kernel: Kernel, padding: Padding, name: str, names: set[str]) -> tuple[tuple[Expr, ...], Stmt]:

@@ -15,13 +15,11 @@ output looks for what it comes from.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis import affine, ranges
 from ..ir.grammar import (
-    BOOL,
     INT,
     Assign,
     Const,
@@ -103,7 +101,7 @@ class Sum:
         value = substitute(rewrite(self.value, values), {self.element: place})
         index = tuple(substitute(i, {self.element: place}) for i in self.target.index)
         node: Stmt = replace(self.target, index=index, value=value, op="+")
-        node = If(functools.reduce(lambda a, b: Op("and", (a, b), BOOL), tests), (node,), (), node.line)
+        node = If(affine.conjunction(tests), (node,), (), node.line)
         for loop in reversed((*self.outer, *self.inner)):
             if loop is of_element:
                 lo, hi = affine.extreme("max", lows), affine.extreme("min", highs)

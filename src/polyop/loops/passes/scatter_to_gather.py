@@ -32,7 +32,6 @@ from ..analysis.bounds import is_inside, is_inside_once_checked
 from ..analysis.polyhedra import Model
 from ..ir.derivatives import number
 from ..ir.grammar import (
-    BOOL,
     INT,
     Assign,
     Const,
@@ -40,7 +39,6 @@ from ..ir.grammar import (
     For,
     If,
     Kernel,
-    Op,
     Stmt,
     Store,
     Type,
@@ -199,7 +197,8 @@ class _Nest:
 
     def _around(self, phases: Mapping[str, Phase], index: Sequence[Expr], *, limit: bool) -> list[For]:
         """Return the loops over phases, and those over elements in the order of the axes."""
-        loops = [For(p.var, Const(0, INT), Const(p.count, INT), ()) for p in phases.values()]
+        line = self.additions[0].store.line
+        loops = [For(p.var, Const(0, INT), Const(p.count, INT), (), line) for p in phases.values()]
         for place, (at, axis) in enumerate(zip(self.additions[0].store.index, self.axes, strict=True)):
             if axis is not None:
                 lo, hi = self._range(place, axis, phases, index[place], limit=limit)
@@ -362,10 +361,7 @@ def _form(found: tuple[affine.Linear, object] | None) -> affine.Linear | None:
 
 
 def _under(tests: Sequence[Expr], node: Stmt) -> Stmt:
-    if not tests:
-        return node
-    condition = functools.reduce(lambda a, b: Op("and", (a, b), BOOL), tests)
-    return If(condition, (node,), (), node.line)
+    return If(affine.conjunction(tests), (node,), (), node.line) if tests else node
 
 
 def _addition(node: Stmt) -> Addition | None:
