@@ -28,6 +28,7 @@ BLOCK = re.compile(
 OUTPUT = re.compile(r"(<!-- output of (?P<command>[^\n]+) -->\n```[^\n]*\n)(?P<text>.*?)(```)", re.S)
 PASSES = re.compile(r"(<!-- passes(?: of (?P<form>\w+))? -->\n)(?P<text>.*?)(<!-- /passes -->)", re.S)
 VARIABLE = re.compile(r"""["'](POLYOP_[A-Z_]+)["']""")
+FENCED = re.compile(r"```.*?```", re.S)
 INTERNALS = sorted((ROOT / "examples" / "internals").glob("*.py"))
 
 
@@ -115,12 +116,21 @@ def test_the_first_pages_include_code():
     )
 
 
+def anchors(page):
+    """The fragments of a page's headings, as GitHub forms them."""
+    headings = re.findall(r"^#+ (.+)$", FENCED.sub("", page.read_text()), flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_links_lead_somewhere():
-    others = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *(ROOT / "examples").rglob("*.md")]
-    for page in (*PAGES, *others):
-        prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+    others = [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
+    for page in (*PAGES, *others, *(ROOT / "examples").rglob("*.md")):
+        prose = FENCED.sub("", page.read_text())
+        for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", prose):
+            linked = page.parent / target if target else page
+            assert linked.exists(), f"{page.name}: {target}"
+            known = not anchor or linked.suffix != ".md" or anchor in anchors(linked)
+            assert known, f"{page.name}: {target}#{anchor}"
 
 
 def test_every_environment_variable_is_documented():

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +17,8 @@ from loop_samples.windows import Windows
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.targets import isa
+from threads_sources import FLAGS, THREADS
 
-ROOT = Path(__file__).resolve().parents[2]
 COMPILER = shlex.split(os.environ.get("CXX", "c++"))
 
 POOL = """
@@ -43,8 +42,8 @@ def sanitized(batch, folder, kind, kernels, calls):
     (folder / "inputs").write_bytes(driver.inputs(calls))
     own = ["-O1", "-g1", option, "-DLOOPS_POOL", "-c", folder / "driver.c", "-o", folder / "driver.o"]
     subprocess.run([*batch.COMPILER, *own], check=True)
-    pool = [folder / "pool.cc", ROOT / "csrc/threads.cc", ROOT / "csrc/thread_count.cc"]
-    flags = ["-std=c++17", "-O1", "-g1", f"-I{ROOT / 'include'}", f"-I{ROOT / 'csrc'}", "-pthread", option]
+    pool = [folder / "pool.cc", *THREADS]
+    flags = [*FLAGS, "-O1", "-g1", option]
     program = folder / "driver"
     subprocess.run([*COMPILER, *flags, *pool, folder / "driver.o", "-o", program, "-ldl", "-lm"], check=True)
     # ThreadSanitizer wants some addresses for itself, which a randomised layout may have taken

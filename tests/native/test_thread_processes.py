@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from threads_sources import FLAGS, THREADS
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SANITIZED = "POLYOP_SANITIZED" in os.environ
@@ -377,9 +379,8 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
     def build(*options: str) -> Path:
         made = tmp_path_factory.mktemp("driver") / "threads_driver"
-        sources = [HERE / "threads_driver.cc", ROOT / "csrc/threads.cc", ROOT / "csrc/thread_count.cc"]
-        flags = ["-std=c++17", "-g", "-O1", f"-I{ROOT / 'include'}", f"-I{ROOT / 'csrc'}", "-pthread"]
-        command = [os.environ.get("CXX", "c++"), *flags, *options, *sources, "-o", made, "-ldl"]
+        sources = [HERE / "threads_driver.cc", *THREADS]
+        command = [os.environ.get("CXX", "c++"), *FLAGS, "-g", "-O1", *options, *sources, "-o", made, "-ldl"]
         subprocess.run(command, check=True)
         return made
 
