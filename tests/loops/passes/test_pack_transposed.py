@@ -10,6 +10,7 @@ import pytest
 from polyop.core.errors import KernelError
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.printing import shown
 from polyop.loops.pipeline import schedule
 from polyop.loops.targets import isa
 
@@ -164,14 +165,21 @@ def of_all_iterations(d, x):
     return y
 
 
-TRANSPOSED = (padded, sometimes, read_again, taken_name)
-KEPT = (picked, windows, written, along_the_last, weights)
+TRANSPOSED = {
+    padded: "d",
+    sometimes: "d",
+    read_again: "d",
+    taken_name: "x_transposed",
+    picked: "d",
+    written: "d",
+}
+BY_SIZES = {weights: "x.shape[3] - d.shape[3] + 1 < 32", along_the_last: "x.shape[3] - d.shape[3] + 1 < 32"}
+KEPT = (windows,)
 ONE_ELEMENT, MORE = (sums, once_positive), (of_all_iterations,)
-ALL = (*TRANSPOSED, *KEPT, *ONE_ELEMENT, *MORE)
+ALL = (*TRANSPOSED, *BY_SIZES, *KEPT, *ONE_ELEMENT, *MORE)
 CASES = [*((f, "float32") for f in ALL), *((f, d) for f in (weights, sums) for d in ("float16", "int32"))]
 SIZES = ((2, 3, 5, 2, 2, 4, 3), (2, 3, 17, 2, 1, 4, 2), (1, 1, 1, 1, 1, 1, 1), (0, 2, 3, 2, 2, 4, 4))
 SIZES += ((2, 0, 3, 2, 2, 4, 4), (2, 3, 1, 2, 2, 4, 4))
-NOTE = "x: read from a copy with dimension 1 last"
 
 
 @functools.cache
@@ -211,19 +219,22 @@ def test_results_are_those_of_the_loops(function, dtype, size, compiled, batch):
                 np.testing.assert_array_equal(other, one, strict=True)
 
 
-@pytest.mark.parametrize("function", TRANSPOSED)
+@pytest.mark.parametrize("function", [*TRANSPOSED, *BY_SIZES])
 def test_which_operands_are_transposed(function):
     program = schedule(typed(function))
-    assert NOTE in [note.text for note in program.notes]
-    (copy,) = [b for b in program.kernel.buffers.values() if b.role == "local"]
-    assert copy.name.startswith("x_transposed")
+    operand = TRANSPOSED.get(function, "d")
+    assert f"{operand}: read from a copy with dimension 1 last" in [note.text for note in program.notes]
+    copy = next(b for b in program.kernel.buffers.values() if b.for_lanes)
+    assert copy.name.startswith(f"{operand}_transposed")
     assert [size.axis for size in copy.shape] == [0, 2, 3, 1]
+    assert BY_SIZES.get(function, "") in shown(program.kernel)
+    tile = next(tile for tile in program.plan.tiles.values() if copy.name in {e.buffer for e in tile.shared})
+    assert not tile.packed  # its elements are side by side already
 
 
 @pytest.mark.parametrize("function", KEPT)
 def test_which_operands_are_not_transposed(function):
     program = schedule(typed(function))
-    assert not [name for name in program.kernel.buffers if "turned" in name]
     assert not [note for note in program.notes if note.kind == "pack_transposed"]
 
 

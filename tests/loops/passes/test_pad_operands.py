@@ -6,7 +6,7 @@ import pytest
 from polyop.core.errors import KernelError
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
-from polyop.loops.ir.printing import expression
+from polyop.loops.ir.printing import expression, shown
 from polyop.loops.pipeline import schedule
 from polyop.loops.targets import isa
 
@@ -43,10 +43,11 @@ def f(x, w, u):
         for c in range(x.shape[1]):
             total = 0.0
             for j in range(max(0, i - 1), min(x.shape[0], i + 2)):
-                total += w[i, j - i + 1, 0] * x[j, c]
+                total += w[i, 0, j - i + 1] * x[j, c]
             y[i, c] = total
     return y
 """
+BOUNDS = BAND.replace("w[i, 0, j - i + 1]", "w[i, j - i + 1, 0]")
 LIMITED = """
 def f(x, w, u):
     y = output_tensor((w.shape[0], x.shape[1]), x.dtype)
@@ -72,8 +73,9 @@ CASES = {
     ),
     "condition narrower than taps": (text(taps="9", condition=f"{CONDITION} and p < 3"), {}),
     "store under the condition": (SCATTERED, {}),
-    "band": (BAND, {"x": (20, 5), "w": (20, 3, 1)}),
-    "band of most": (BAND, {"x": (3, 5), "w": (3, 3, 1)}),
+    "band": (BAND, {"x": (20, 5), "w": (20, 1, 3)}),
+    "band of most": (BAND, {"x": (3, 5), "w": (3, 1, 3)}),
+    "band of an outer axis": (BOUNDS, {"x": (20, 5), "w": (20, 3, 1)}),
     "limit from data": (LIMITED, {}),
     "no filter, too few channels": (text("w.shape[1]"), {"w": (0, 5, 3)}),
     "no taps, too few channels": (text("w.shape[1]"), {"w": (2, 5, 0)}),
@@ -127,11 +129,19 @@ def test_zeros_stay_zeros(case, generate):
 def test_a_copy_has_no_more_than_some_times_the_operand(generate):
     """A band around a diagonal would become a matrix, and its product as slow as that of a matrix."""
     _, program = scheduled(BAND, generate)
-    sizes = {"x": (1000, 2), "w": (1000, 3, 1), "u": (3,)}
+    sizes = {"x": (1000, 2), "w": (1000, 1, 3), "u": (3,)}
     band = [size for b in program.kernel.buffers.values() if b.role == "local" for size in b.shape]
     known = {f"{name}.shape[{axis}]": n for name, shape in sizes.items() for axis, n in enumerate(shape)}
     lengths = [eval_size(expression(size), known) for size in band]
     assert lengths and np.prod(lengths) <= 4 * 3 * 1000
+
+
+def test_a_condition_on_an_outer_axis_is_a_bound_of_the_sum(generate):
+    """Lanes do not run along that axis, so it needs no zeros, and the excluded iterations take no time."""
+    _, program = scheduled(BOUNDS, generate)
+    assert not [b for b in program.kernel.buffers.values() if b.role == "local"]
+    assert "for j in range(max(0, i - 1), min(x.shape[0], i + 2)):" in shown(program.kernel)
+    assert program.plan.vector == {"c"}
 
 
 def eval_size(shown, known):

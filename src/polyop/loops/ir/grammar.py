@@ -243,6 +243,7 @@ class Buffer:
     ``exact``: its values are compared for equality, so they are never computed a second time.
     ``pairs``: callers see complex numbers; the last dimension, of size 2, is the real and the imaginary part.
     ``counted``: a tape that a counter indexes. Each element is written before it is read, and most never are.
+    ``for_lanes``: a copy that the compiler has made so that lanes find their elements side by side.
     """
 
     name: str
@@ -256,6 +257,7 @@ class Buffer:
     exact: bool = False
     pairs: bool = False
     counted: bool = False
+    for_lanes: bool = False
 
     @property
     def outer_dtype(self) -> str:

@@ -125,10 +125,11 @@ class _Rules:
         if any(loop.var in self.frozen for loop in loops):
             return []
         inside = {loop.var for loop in loops}
-        if any(depends(e, frozenset(inside)) for loop in loops for e in (loop.node.lo, loop.node.hi)):
-            return []
         sums = [x for x in loops if not any(depends(i, frozenset({x.var})) for i in store.index)]
         free = [x for x in loops if x not in sums]
+        bounding = {x.var: variables_of(x.node.lo, x.node.hi) & inside for x in loops}
+        if any(bounding[x.var] for x in free) or any(bounding[x.var] & {y.var for y in sums} for x in sums):
+            return []
         loads = loads_of(store.value)
         variables = inside | variables_of(*store.index)
         reused = all(_is_reused(load, variables) for load in loads)
@@ -142,8 +143,15 @@ class _Rules:
             accesses = [replace(a, index=tuple(map(affine.unclamped, a.index))) for a in nodes]
             return sum((COSTS[stride(node, loop.var)] for node in accesses), 0.0)
 
-        if reused:  # the last of the free loops becomes the vector loop
-            best = [*sorted(free, key=cost, reverse=True), *sums]
+        edges = {name for names in bounding.values() for name in names}
+        if reused:  # the last two of the free loops become the rows and the lanes of a register tile
+            *others, lanes = sorted(free, key=lambda x: (x.var in edges, cost(x)), reverse=True)
+            of_lanes = [load for load in loads if stride(load, lanes.var) != UNIFORM]
+            shares = [x for x in others if all(stride(load, x.var) == UNIFORM for load in of_lanes)]
+            rows = [x for x in shares if x.var not in edges][-1:]
+            best = [*(x for x in others if x not in rows), *rows, lanes, *sums]
+        elif edges:
+            return []
         else:
             last = min(loops, key=lambda x: (cost(x), -loops.index(x)))
             best = [*(x for x in loops if x is not last), last]

@@ -1,27 +1,42 @@
-"""Copy a tensor, transposed, before a contraction that reads it across its rows several times.
+"""Transposed copies: a contraction whose lanes would run along a short window takes other lanes.
 
-In ``d_w[o, c, p, q] += d_y[n, o, i, j] * x[n, c, i + p, j + q]`` the vector lanes run along c, which is not
-the last dimension of x, and overlapping windows read each element several times. So x is transposed once,
-into ``x_transposed[n, i, j, c]``, whose elements are then read as whole vectors.
+    for c in range(n):                              for i in range(m):
+        for p in range(3):                              for o in range(k):
+            for o in range(k):                              d_t[i, o] = d[o, i]
+                for i in range(m):                  for p in range(3):
+                    w[o, c, p] += (        ->           for c in range(n):
+                        d[o, i]                             for o in range(k):
+                        * x[c, i + p]                           for i in range(m):
+                    )                                               w[o, c, p] += d_t[i, o] * x[c, i + p]
+
+The loop ``p`` walks along the rows of x, but it is short. So one of the tensors is copied with another of its
+axes last, ``o`` here: then lanes along it read whole vectors. A loop on which that tensor does not depend is
+put directly around the lanes, for the rows of a register tile.
+Of two loops that slide over one axis, ``i + p``, the range of one often tells that the other is short: it is
+shorter by the size of that. Where it does not, the sizes of a call decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis import affine
 from ..analysis.bounds import is_inside_once_checked
 from ..analysis.polyhedra import Model
-from ..analysis.strides import STRIDED, depends, stride
+from ..analysis.strides import STRIDED, UNIFORM, UNIT, depends, stride
 from ..ir.grammar import (
     INT,
+    Assign,
     Const,
     Expr,
     For,
     If,
     Kernel,
     Load,
+    Size,
     Stmt,
     Store,
     Type,
@@ -29,43 +44,102 @@ from ..ir.grammar import (
     names_of,
     perfect,
     unused,
+    walk,
 )
 from ..ir.note import Note
-from ..ir.rewriter import rewrite
-from ..ir.uses import loads_of, variables_of
+from ..ir.rewriter import rewrite, with_statements
+from ..ir.uses import loads_of, tensors_of, variables_of
 from ..program import Program
+from .index_set_splitting import renamed_copy
+
+WIDE = 32
+"""Lanes along a loop with so many iterations fill the vectors of all targets well."""
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A nest around one sum: its loops over elements, those that sum, and its only addition.
+
+    The addition is to the tensor itself, or to a scalar that ``total``, a store, adds to the tensor.
+    """
+
+    top: For
+    free: tuple[For, ...]
+    sums: tuple[For, ...]
+    added: Store | Assign
+    total: Store
+
+    @property
+    def loops(self) -> tuple[For, ...]:
+        """All its loops, outermost first."""
+        return (*self.free, *self.sums)
+
+    def with_order(self, free: Sequence[For], change: Callable[[Expr], Expr]) -> For:
+        """Return the nest with its loops over elements in another order, and its expressions changed.
+
+        Its additions go to different elements, or may be made in any order.
+        """
+        if self.added is self.total:
+            body: tuple[Stmt, ...] = (_around(self.sums, rewrite(self.added, change)),)
+        else:
+            body = tuple(rewrite(node, change) for node in self.free[-1].body)
+        node = _around(free[:-1], replace(free[-1], body=body))
+        assert isinstance(node, For)
+        return node
+
+
+def _around(loops: Sequence[For], node: Stmt) -> Stmt:
+    for loop in reversed(loops):
+        node = replace(loop, body=(node,))
+    return node
 
 
 @dataclass(frozen=True)
 class Transposition:
-    """A tensor, and the axis that becomes the last one of its copy."""
+    """A tensor of a nest, the axis that becomes the last one of its copy, and the nest's free loops then.
+
+    ``tests``: what must hold of sizes for lanes along that axis to be the better ones.
+    """
 
     buffer: str
     axis: int
+    free: tuple[For, ...]
+    tests: tuple[Expr, ...]
 
 
 def pack_transposed(program: Program) -> Program:
     """Return the program with transposed copies, each made before the nest that reads it."""
-    kernel, notes = program.kernel, list[Note]()
+    kernel, notes, copies = program.kernel, list[Note](), dict[tuple[str, int, tuple[Expr, ...]], str]()
     used_names = names_of(kernel)
     body: list[Stmt] = []
     for node in kernel.body:
-        transpositions = dict.fromkeys(t for nest in _nests(node) for t in _transpositions(kernel, nest))
         changed = node
-        for one in transpositions:
-            if not _is_inside(Model(kernel, program.session), one.buffer):
+        for nest in _nests(node):
+            one = _transposition(kernel, nest)
+            if one is None or not _is_inside(Model(kernel, program.session), one.buffer):
                 continue
-            name, shape = unused(f"{one.buffer}_transposed", used_names), kernel.buffers[one.buffer].shape
-            local = replace(
-                kernel.buffers[one.buffer], name=name, shape=_axis_last(shape, one.axis), role="local"
-            )
-            kernel = replace(kernel, buffers={**kernel.buffers, name: local})
-            body.append(_copy_loops(kernel, one, name, used_names, node.line))
-            changed = rewrite(changed, lambda e, one=one, name=name: _read(e, one, name))  # type: ignore[misc]
-            text = f"{one.buffer}: read from a copy with dimension {one.axis} last"
-            notes.append(Note(node.line, text, "pack_transposed"))
+            key = (one.buffer, one.axis, one.tests)
+            if key not in copies:
+                copies[key] = unused(f"{one.buffer}_transposed", used_names)
+                kernel, copy = _with_copy(kernel, one, copies[key], used_names, node.line)
+                body.append(_if(one.tests, copy))
+                text = f"{one.buffer}: read from a copy with dimension {one.axis} last"
+                notes.append(Note(node.line, text, "pack_transposed"))
+            made = nest.with_order(one.free, functools.partial(_read, one=one, name=copies[key]))
+            if one.tests:
+                made = renamed_copy(made, "_lanes", used_names)
+            changed = _replaced(changed, nest.top, _if(one.tests, made, nest.top))
         body.append(changed)
-    return program.with_(*notes, kernel=replace(kernel, body=tuple(body)))
+    return program.with_(*notes, kernel=replace(kernel, body=tuple(body))) if notes else program
+
+
+def _if(tests: Sequence[Expr], node: Stmt, *orelse: Stmt) -> Stmt:
+    return If(affine.conjunction(tests), (node,), orelse, node.line) if tests else node
+
+
+def _replaced(node: Stmt, old: Stmt, new: Stmt) -> Stmt:
+    (changed,) = with_statements((node,), lambda one, _: (new,) if one is old else None)
+    return changed
 
 
 def _is_inside(model: Model, buffer: str) -> bool:
@@ -79,63 +153,111 @@ def _is_inside(model: Model, buffer: str) -> bool:
     )
 
 
-def _nests(node: Stmt) -> Iterator[list[For]]:
-    """Yield the loops of each perfect nest around a single store."""
+def _nests(node: Stmt) -> Iterator[Nest]:
+    """Yield the nests around a single sum."""
     if isinstance(node, If):
         for inner in (*node.body, *node.orelse):
             yield from _nests(inner)
-    if not isinstance(node, For):
+    if not isinstance(node, For) or node.hint == "border":
         return
     loops = perfect(node)
-    if len(loops[-1].body) == 1 and isinstance(loops[-1].body[0], Store):
-        yield loops
-    else:
-        for inner in loops[-1].body:
-            yield from _nests(inner)
+    match loops[-1].body:
+        case (Store(op="+") as added,):
+            free = tuple(loop for loop in loops if loop.var in variables_of(*added.index))
+            sums = tuple(loop for loop in loops if loop not in free)
+            if added.buffer not in tensors_of(added.value):
+                yield Nest(node, free, sums, added, added)
+        case (Assign(op="", name=name), For() as first, Store(op="+", value=Var(name=read)) as total):
+            sums = tuple(perfect(first))
+            is_free = {loop.var for loop in loops} <= variables_of(*total.index)
+            match sums[-1].body:
+                case (Assign(op="+", name=summed) as addition,) if name == read == summed and is_free:
+                    if total.buffer not in tensors_of(addition.value):
+                        yield Nest(node, tuple(loops), sums, addition, total)
+        case body:
+            for inner in body:
+                yield from _nests(inner)
 
 
-def _transpositions(kernel: Kernel, loops: list[For]) -> Iterator[Transposition]:
-    (store,) = loops[-1].body
-    assert isinstance(store, Store)
-    if store.op != "+":
-        return
-    names = {loop.var for loop in loops}
-    sums = {v for v in names if not any(depends(i, frozenset({v})) for i in store.index)}
-    loads = loads_of(store.value)
-    for load in dict.fromkeys(loads):
-        if kernel.buffers[load.buffer].role != "input" or not load.index or not sums:
-            continue
-        variables = [variables_of(i) & names for i in load.index]
-        windows = any(names_ & sums and names_ - sums for names_ in variables)
-        free = variables[-1] - sums
-        if free and not _is_short(free, variables[-1] & sums, loops):
-            continue  # the lanes run along the last axis, where elements are adjacent
-        plain = [a for a, i in enumerate(load.index) if isinstance(i, Var) and i.name in names - sums]
-        lanes = [a for a in plain[:1] if _lanes(loads, load, a)]
-        if windows and lanes:
-            yield Transposition(load.buffer, lanes[0])
+def _transposition(kernel: Kernel, nest: Nest) -> Transposition | None:
+    """Return which operand of a nest is copied, and its loops then; None if none is."""
+    loads = list(dict.fromkeys(loads_of(nest.added.value)))
+    names, sums = {loop.var for loop in nest.loops}, {loop.var for loop in nest.sums}
+    windows = {load: _sliding(load, names, sums) for load in loads}
+    sliding = {name for of_load in windows.values() for name in of_load}
+    along = [loop for loop in nest.free if any(stride(load, loop.var) == UNIT for load in loads)]
+    if not sliding or any(loop.var not in sliding for loop in along):
+        return None
+    lengths = [_compared(loop, nest, loads) for loop in along]
+    edges = {name for loop in nest.loops for name in variables_of(loop.lo, loop.hi) & names}
+    inner = [loop for loop in nest.free if loop.var not in edges]
+    for load in sorted(loads, key=lambda one: bool(windows[one])):
+        for axis, lane in _lanes(kernel, load, loads, inner):
+            rows = [loop for loop in inner if loop is not lane and stride(load, loop.var) == UNIFORM]
+            # the rows of a tile are many: not those of a window
+            row = min(
+                rows, key=lambda x: x not in along if LONG in lengths else x.var in sliding, default=None
+            )
+            tests = _tests(kernel, along, lane) if {*lengths} - {SHORT} else ()
+            if row is not None and lane not in along and tests is not None:
+                others = (loop for loop in nest.free if loop not in (row, lane))
+                return Transposition(load.buffer, axis, (*others, row, lane), tests)
+    return None
 
 
-def _is_short(free: set[str], summed: set[str], loops: list[For]) -> bool:
-    """Whether a free loop of an index is a window, whose size the summed loops lose at the border."""
-    ranges = {loop.var: affine.linear(loop.hi) or {} for loop in loops}
-    windows = ({n for n in ranges[one] if n} for one in free)
-    lost = {name for other in summed for name, c in ranges[other].items() if name and c < 0}
-    return any(window and window <= lost for window in windows)
+def _sliding(load: Load, names: set[str], sums: set[str]) -> set[str]:
+    """Return the free loops that share an index of a load with a summing loop."""
+    used = [variables_of(i) & names for i in load.index]
+    return {name for one in used if one & sums for name in one - sums}
 
 
-def _lanes(loads: list[Load], load: Load, axis: int) -> bool:
-    """Whether lanes may run along an axis that is not the last: no other factor is indexed by its loop."""
-    index = load.index[axis]
-    assert isinstance(index, Var)
-    others = [e for e in loads if e.buffer != load.buffer]
-    same = [e for e in loads if e.buffer == load.buffer]
-    strided = stride(load, index.name) == STRIDED and axis < len(load.index) - 1
-    return (
-        strided
-        and len(same) == 1
-        and not any(depends(i, frozenset({index.name})) for e in others for i in e.index)
-    )
+def _lanes(
+    kernel: Kernel, load: Load, loads: Sequence[Load], free: Sequence[For]
+) -> Iterator[tuple[int, For]]:
+    """Yield the axes of an input along which lanes may run, and the loops, on which nothing else depends."""
+    others = [e for e in loads if e is not load]
+    if kernel.buffers[load.buffer].role == "input" and all(e.buffer != load.buffer for e in others):
+        for axis, loop in itertools.product(range(len(load.index) - 1), free):
+            elsewhere = any(depends(i, frozenset({loop.var})) for e in others for i in e.index)
+            if load.index[axis] == Var(loop.var, INT) and stride(load, loop.var) == STRIDED and not elsewhere:
+                yield axis, loop
+
+
+SHORT, LONG, UNKNOWN = "short", "long", "unknown"
+"""How long a loop is beside one that slides over the same axis."""
+
+
+def _compared(loop: For, nest: Nest, loads: Sequence[Load]) -> str:
+    """Return how long a loop is: of two that slide over one axis, the sizes of the short one bound both."""
+    used = [variables_of(load.index[-1]) for load in loads if load.index]
+    own = _sizes(loop)
+    for other in nest.sums:
+        if any({loop.var, other.var} <= names for names in used):
+            theirs = _sizes(other)
+            return SHORT if own < theirs else LONG if own > theirs else UNKNOWN
+    return UNKNOWN
+
+
+def _sizes(loop: For) -> set[Expr]:
+    return {e for bound in (loop.lo, loop.hi) for e in walk(bound) if isinstance(e, Size)}
+
+
+def _tests(kernel: Kernel, along: Sequence[For], lane: For) -> tuple[Expr, ...] | None:
+    """Return what sizes must be so that lanes are better along ``lane``; None if these are not known."""
+    extents = [affine.simplified(loop.hi - loop.lo) for loop in (lane, *along)]
+    if variables_of(*extents) - {*kernel.attributes} or loads_of(*extents):
+        return None
+    return tuple(test for extent in extents[1:] for test in (extent < WIDE, extent <= extents[0]))
+
+
+def _with_copy(
+    kernel: Kernel, one: Transposition, name: str, used_names: set[str], line: int
+) -> tuple[Kernel, Stmt]:
+    """Return the kernel with the memory of a copy, and the loops that fill it."""
+    old = kernel.buffers[one.buffer]
+    local = replace(old, name=name, shape=_axis_last(old.shape, one.axis), role="local", for_lanes=True)
+    kernel = replace(kernel, buffers={**kernel.buffers, name: local})
+    return kernel, _copy_loops(kernel, one, name, used_names, line)
 
 
 def _axis_last(values: tuple[Expr, ...], axis: int) -> tuple[Expr, ...]:

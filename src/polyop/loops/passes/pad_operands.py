@@ -9,7 +9,9 @@
                         * w[o, p]
                     )
 
-Register tiles take no conditions. Zero times a number is zero, but zero times an infinity is not, so the
+Register tiles take no conditions. Lanes run along the last axis of an operand. A condition on another axis
+becomes bounds of the loop that sums, ``for p in range(max(0, 1 - i), min(3, n + 1 - i))``, which takes no
+copy and leaves iterations out. Zero times a number is zero, but zero times an infinity is not, so the
 other factors are looked through first: if one of them has an infinity or a NaN, the loops run as they were.
 They also do where a factor has no element for an iteration that the condition excludes, and where the zeros
 would be most of the copy: of a band around a diagonal, say.
@@ -24,6 +26,7 @@ from dataclasses import dataclass, replace
 
 from ..analysis import affine, ranges
 from ..analysis.bounds import is_inside, is_inside_in_loops
+from ..analysis.guarded_sums import Bound, GuardedSum, bounds_of_sums, guarded_sums, limit_of_axis
 from ..analysis.polyhedra import Model
 from ..ir.grammar import (
     BOOL,
@@ -46,7 +49,7 @@ from ..ir.grammar import (
     unused,
 )
 from ..ir.note import Note
-from ..ir.rewriter import placed, rewrite, with_bodies, with_statements
+from ..ir.rewriter import rewrite, with_bodies, with_statements
 from ..ir.types import BYTE_FLOATS, NARROW, kind
 from ..ir.uses import loads_of, stored_by, variables_of
 from ..program import Program
@@ -58,22 +61,6 @@ MOST = 4
 """A padded axis has at most so many times the elements of the operand's axis."""
 LARGEST = 65504
 """The largest constant that is finite in every dtype."""
-
-
-@dataclass(frozen=True)
-class GuardedSum:
-    """A sum, the conditions around it as ``form >= 0``, and the loops around it, outermost first.
-
-    ``top`` holds nothing but the sum: it is the outermost condition. ``inner`` are the loops in it. They run
-    over their whole range: where a bound follows from another loop, that is a condition too.
-    """
-
-    top: For | If
-    loops: tuple[For, ...]
-    inner: tuple[For, ...]
-    node: Store | Assign
-    forms: tuple[affine.Linear, ...]
-    leaves: Mapping[str, Expr]
 
 
 @dataclass(frozen=True)
@@ -97,7 +84,8 @@ class Padding:
     sum: GuardedSum
     load: Load
     axes: tuple[Axis | None, ...]
-    """None for an axis without a condition whose index does not follow from loops: it is copied whole."""
+    """None for an axis that is copied whole: no condition limits it, or a bound of a loop does so instead."""
+    bounds: tuple[Bound, ...]
     factors: tuple[str, ...]
     tests: tuple[Expr, ...]
     """What must hold of sizes: all reads are inside without the conditions, and the copy is not too large."""
@@ -119,9 +107,14 @@ def pad_operands(program: Program) -> Program:
             continue
         kernel, copies = replace(kernel, buffers=made.buffers), made.copies
         body += made.body
-        text = "read from a copy with zeros around it, so that its sum needs no condition"
-        notes += (Note(p.load.line, f"{p.load.buffer}: {text}", "pad_operands") for p in found)
+        notes += (Note(p.load.line, f"{p.load.buffer}: {_text(p)}", "pad_operands") for p in found)
     return program.with_(*notes, kernel=replace(kernel, body=tuple(body))) if notes else program
+
+
+def _text(padding: Padding) -> str:
+    if any(padding.axes):
+        return "read from a copy with zeros around it, so that its sum needs no condition"
+    return "the condition on it is in the bounds of its loops"
 
 
 def _are_inside(made: _Made, program: Program) -> bool:
@@ -138,7 +131,7 @@ def _are_inside(made: _Made, program: Program) -> bool:
 def _paddings(program: Program, nest: For) -> Iterator[Padding]:
     """Yield the sums of a nest that can lose their conditions."""
     kernel, changing = program.kernel, {*stored_by((nest,)), *program.owners}
-    for found in _guarded_sums(nest, kernel.attributes):
+    for found in guarded_sums(nest, kernel.attributes):
         factors = _factors(found.node.value)
         fixed = [e for e in factors if isinstance(e, Load)]
         variables = {*kernel.attributes, *(loop.var for loop in found.loops)}
@@ -147,68 +140,20 @@ def _paddings(program: Program, nest: For) -> Iterator[Padding]:
         if any(e.buffer in changing or e.type.dtype in BYTE_FLOATS or loads_of(*e.index) for e in fixed):
             continue
         for load in fixed:
-            axes = _axes(kernel, found, load)
+            bounds = bounds_of_sums(found, load)
+            axes = _axes(kernel, found, load, bounds)
             others = [e for e in fixed if e is not load]
             if axes is None or not _is_reused(load, others, found.loops):
                 continue
-            if kind(load.type) != "f" or _vanishes(found.node.value, load):
-                checked = (e.buffer for e in others if kind(e.type) == "f")
+            is_padded = any(axis is not None and axis.padded for axis in axes)
+            if not is_padded:
+                axes = (None,) * len(axes)
+            if not is_padded or kind(load.type) != "f" or _vanishes(found.node.value, load):
+                checked = (e.buffer for e in others if kind(e.type) == "f" and is_padded)
                 tests = _tests(program, found, load, axes)
-                yield Padding(found, load, axes, tuple(dict.fromkeys(checked)), tests)
+                limits = tuple(bound for by_axis in bounds.values() for bound in by_axis)
+                yield Padding(found, load, axes, limits, tuple(dict.fromkeys(checked)), tests)
                 break
-
-
-def _guarded_sums(nest: For, fixed: Collection[str]) -> Iterator[GuardedSum]:
-    """Yield the sums that are alone under conditions, or in loops that follow from loops further out.
-
-    ``fixed`` are the variables that are the same in all iterations.
-    """
-    inside: set[int] = set()
-    for top, place in placed((nest,)):
-        if id(top) in inside or not isinstance(top, (If, For)):
-            continue
-        loops, inner, tests = place.loops, list[For](), list[Expr]()
-        node: Stmt = top
-        while isinstance(node, (If, For)):
-            if isinstance(node, If):
-                tests += affine.operands("and", node.condition)
-            else:
-                variables = {loop.var for loop in (*loops, *inner)}
-                whole, ends = _unclamped(node, variables, fixed)
-                tests += ends
-                inner.append(whole)
-            if not tests or len(node.body) != 1 or (isinstance(node, If) and node.orelse):
-                break
-            node = node.body[0]
-        if isinstance(node, (If, For)) or node.op != "+":
-            continue
-        forms, leaves = list[affine.Linear](), dict[str, Expr]()
-        for test in tests:
-            form = affine.nonnegative(test, fixed)
-            if form is None:
-                break
-            forms.append(form[0])
-            leaves |= form[1]
-        else:
-            inside |= {id(below) for below, _ in placed((top,))}
-            yield GuardedSum(top, (*loops, *inner), tuple(inner), node, tuple(forms), leaves)
-
-
-def _unclamped(loop: For, around: set[str], fixed: Collection[str]) -> tuple[For, list[Expr]]:
-    """Return a loop without the bounds that follow from loops around it, and these as conditions."""
-    lows, highs = affine.operands("max", loop.lo), affine.operands("min", loop.hi)
-    tests: list[Expr] = []
-
-    def follows(bound: Expr) -> bool:
-        return bool(variables_of(bound) & around) and affine.linear_with_terms(bound, fixed) is not None
-
-    if not all(map(follows, lows)) and not all(map(follows, highs)):
-        here = Var(loop.var, INT)
-        tests += [*(here >= e for e in lows if follows(e)), *(here < e for e in highs if follows(e))]
-        lo = affine.extreme("max", (e for e in lows if not follows(e)))
-        hi = affine.extreme("min", (e for e in highs if not follows(e)))
-        loop = replace(loop, lo=lo, hi=hi)
-    return loop, tests
 
 
 def _factors(value: Expr) -> list[Expr]:
@@ -257,7 +202,7 @@ def _stays_finite(factor: Expr) -> bool:
 
 def _tests(program: Program, found: GuardedSum, load: Load, axes: Sequence[Axis | None]) -> tuple[Expr, ...]:
     """Return what must hold of sizes so that a sum can lose its conditions."""
-    tests, kernel, bounds = list[Expr](), program.kernel, _bounds(found)
+    tests, kernel, bounds = list[Expr](), program.kernel, found.ranges
     for axis, size in zip(axes, kernel.sizes_of(load.buffer), strict=True):
         if axis is not None:
             tests += (axis.first >= 0, axis.last < size)
@@ -278,37 +223,31 @@ def _tests(program: Program, found: GuardedSum, load: Load, axes: Sequence[Axis 
     return tuple(test for test in dict.fromkeys(tests) if not program.model.holds(test))
 
 
-def _axes(kernel: Kernel, found: GuardedSum, load: Load) -> tuple[Axis | None, ...] | None:
-    """Return the conditions of a sum by axes of an operand; None if one is about something else."""
+def _axes(
+    kernel: Kernel, found: GuardedSum, load: Load, bounds: Collection[int]
+) -> tuple[Axis | None, ...] | None:
+    """Return the conditions of a sum by axes of an operand; None if one is about something else.
+
+    Those of the axes ``bounds`` are bounds of loops.
+    """
     variables = {loop.var for loop in found.loops}
     limits: dict[int, tuple[list[Expr], list[Expr]]] = {}
-    indices = [affine.linear_with_terms(index) for index in load.index]
     for form in found.forms:
-        for axis, index in enumerate(indices):
-            limit = _limit(form, index[0], variables) if index is not None else None
-            if index is not None and limit is not None:
-                upper, rest = limit
-                ends = limits.setdefault(axis, ([], []))
-                ends[upper].append(affine.from_linear(rest, {**found.leaves, **index[1]}))
-                break
-        else:
+        limit = limit_of_axis(form, load, variables)
+        if limit is None:
             return None
-    bounds = _bounds(found)
-    axes = [_axis(index, bounds, limits.get(axis)) for axis, index in enumerate(load.index)]
+        if limit.axis not in bounds:
+            ends = limits.setdefault(limit.axis, ([], []))
+            ends[limit.upper].append(affine.from_linear(limit.bound, {**found.leaves, **limit.leaves}))
+    of_loops = found.ranges
+    axes = [
+        None if axis in bounds else _axis(index, of_loops, limits.get(axis))
+        for axis, index in enumerate(load.index)
+    ]
     known = [e for axis in axes if axis is not None for e in (axis.first, axis.last)]
     if any(axes[axis] is None for axis in limits) or variables_of(*known) - {*kernel.attributes}:
         return None
     return tuple(axes)
-
-
-def _bounds(found: GuardedSum) -> ranges.Ranges:
-    return {loop.var: (_simple("max", loop.lo), _simple("min", loop.hi)) for loop in found.loops}
-
-
-def _simple(clamp: str, bound: Expr) -> Expr:
-    """Return the first linear operand of a clamped bound: zeros beyond the iterations are no fault."""
-    ends = affine.operands(clamp, bound)
-    return next((e for e in ends if affine.linear(e) is not None), bound)
 
 
 def _axis(index: Expr, bounds: ranges.Ranges, limits: tuple[list[Expr], list[Expr]] | None) -> Axis | None:
@@ -320,17 +259,6 @@ def _axis(index: Expr, bounds: ranges.Ranges, limits: tuple[list[Expr], list[Exp
     lower, upper = limits or ([], [])
     first, last = affine.extreme("max", (low, *lower)), affine.extreme("min", (high, *upper))
     return Axis(low, high, affine.simplified(first), affine.simplified(last), padded=limits is not None)
-
-
-def _limit(
-    form: affine.Linear, index: affine.Linear, variables: set[str]
-) -> tuple[bool, affine.Linear] | None:
-    """Return (whether it is an upper bound, the bound) of an index where ``form >= 0``, or None."""
-    for upper, sign in ((False, -1), (True, 1)):
-        rest = {n: form.get(n, 0) + sign * index.get(n, 0) for n in (*form, *index)}
-        if not any(rest[n] for n in variables if n in rest):
-            return upper, {n: c if upper else -c for n, c in rest.items()}
-    return None
 
 
 # the copies
@@ -352,6 +280,9 @@ def _with_copies(
     tests = tuple(dict.fromkeys(test for padding in found for test in padding.tests))
     for padding in found:
         load, key = padding.load, (padding.load.buffer, padding.axes, tests)
+        if not any(padding.axes):
+            changed = _without_conditions(changed, padding, load)
+            continue
         name = copies.get(key)
         if name is None:
             name = unused(f"{load.buffer}_padded", names)
@@ -405,10 +336,13 @@ def _copy(kernel: Kernel, padding: Padding, name: str, names: set[str]) -> tuple
 
 
 def _without_conditions(nest: Stmt, padding: Padding, load: Load) -> Stmt:
-    """Return the nest with the sum in plain loops, which reads the copy."""
+    """Return the nest with the sum in loops without conditions, which reads ``load``."""
     node: Stmt = rewrite(padding.sum.node, lambda e: load if e == padding.load else e)
-    for loop in reversed(padding.sum.inner):
-        node = replace(loop, body=(node,))
+    for loop in reversed(padding.sum.free_first if padding.bounds else padding.sum.inner):
+        lows = [e for bound in padding.bounds if bound.var == loop.var for e in bound.lows]
+        highs = [e for bound in padding.bounds if bound.var == loop.var for e in bound.highs]
+        lo, hi = affine.extreme("max", (loop.lo, *lows)), affine.extreme("min", (loop.hi, *highs))
+        node = replace(loop, lo=lo, hi=hi, body=(node,))
     (changed,) = with_statements((nest,), lambda one, _: (node,) if one is padding.sum.top else None)
     return changed
 

@@ -371,7 +371,13 @@ class Planner:
                 and not _indirect(e)
             )
         )
-        packed = tuple(e for e in of_lanes if not _is_sliding_window(e, loop.var, {s.var for s in sums}))
+        inner_loops = {s.var for s in sums}
+        packed = tuple(
+            e
+            for e in of_lanes
+            if not self.kernel.buffers[e.buffer].for_lanes
+            and not _is_sliding_window(e, loop.var, inner_loops)
+        )
         return Tile(row.var, of_lanes, packed)
 
     def note(self, loop: For, text: str) -> None:
