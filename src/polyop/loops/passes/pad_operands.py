@@ -28,6 +28,7 @@ from ..analysis import affine, ranges
 from ..analysis.bounds import is_inside, is_inside_in_loops
 from ..analysis.guarded_sums import Bound, GuardedSum, bounds_of_sums, guarded_sums, limit_of_axis
 from ..analysis.polyhedra import Model
+from ..analysis.strides import UNIT, stride
 from ..ir.grammar import (
     BOOL,
     INT,
@@ -46,6 +47,7 @@ from ..ir.grammar import (
     Var,
     call,
     names_of,
+    statements,
     unused,
 )
 from ..ir.note import Note
@@ -140,7 +142,7 @@ def _paddings(program: Program, nest: For) -> Iterator[Padding]:
         if any(e.buffer in changing or e.type.dtype in BYTE_FLOATS or loads_of(*e.index) for e in fixed):
             continue
         for load in fixed:
-            bounds = bounds_of_sums(found, load)
+            bounds = bounds_of_sums(found, load) if _has_lanes(nest, found, load) else {}
             axes = _axes(kernel, found, load, bounds)
             others = [e for e in fixed if e is not load]
             if axes is None or not _is_reused(load, others, found.loops):
@@ -154,6 +156,16 @@ def _paddings(program: Program, nest: For) -> Iterator[Padding]:
                 limits = tuple(bound for by_axis in bounds.values() for bound in by_axis)
                 yield Padding(found, load, axes, limits, tuple(dict.fromkeys(checked)), tests)
                 break
+
+
+def _has_lanes(nest: For, found: GuardedSum, load: Load) -> bool:
+    """Whether lanes may run along the last axis of an operand: it and the results are side by side there.
+
+    Elsewhere lanes run along another tensor, whose panel is packed once for one range of the sum.
+    """
+    stores = [node for node in statements((nest,)) if isinstance(node, Store)]
+    along = [loop.var for loop in found.loops if stride(load, loop.var) == UNIT]
+    return any(all(stride(store, var) == UNIT for store in stores) for var in along)
 
 
 def _factors(value: Expr) -> list[Expr]:
