@@ -328,6 +328,35 @@ def _projectors() -> Sequence[Call]:
     ]  # fmt: skip
 
 
+def _entropy() -> Sequence[Call]:
+    import torch
+
+    ops = torch.ops.torch_ans
+    weights = np.array([[1, 2, 3, 2], [2, 2, 2, 2]], np.float32)
+    table = np.array([[0, 4, 12, 24, 32], [0, 8, 16, 24, 32]], np.int32)
+    symbols = np.array([[0, 1, 2], [2, 1, 0]], np.int32)  # the last one of a table is for what it has not
+    rows = np.array([[0, 1, 0], [1, 1, 0]], np.int32)
+    tables = [rows, table, np.full(2, 5, np.int32), np.zeros(2, np.int32)]
+    stream = ops.rans32_init_stream(2, 1, 64)
+    ops.rans32_push(stream, *map(torch.tensor, (symbols, *tables)), 2, 5)
+
+    def cumulated(weights: Any, precision: int) -> Any:
+        return torch.nn.functional.pad(weights.cumsum(1), (1, 0)).mul(2**precision).int()
+
+    def inverse(tables: Any, precision: int, bits: int) -> Any:
+        starts = torch.arange(2**bits) << (precision - bits)
+        return torch.cat([tables, torch.searchsorted(tables, starts.repeat(2, 1), right=True) - 1], 1).int()
+
+    return [
+        Call("rans_pmf_to_quantized_cdf", [weights / 8, 5], cumulated,
+             infer=lambda x, _: _spec((*x.shape[:-1], x.shape[-1] + 1), "int32")),
+        Call("rans_build_inverse_cdf", [table, 5, 3], inverse,
+             infer=lambda x, _, bits: _spec((x.shape[0], x.shape[1] + 2**bits), "int32")),
+        Call("rans32_pop", [stream.numpy(), *tables, 2, 5], lambda *_: torch.tensor(symbols),
+             infer=lambda stream, rows, *_: _spec(rows.shape, "int32")),
+    ]  # fmt: skip
+
+
 def _points() -> Sequence[Call]:
     import torch
 
@@ -444,6 +473,9 @@ TORCH_LIBRARY_IMPL(points, CPU, m) {
 }
 """
 _OPENMP = ("-fopenmp", "-fopenmp")
+_STABLE = (
+    "-DTORCH_ANS_STABLE_ABI=1 -DTORCH_TARGET_VERSION=0x020a000000000000"  # its operators, for PyTorch >= 2.10
+)
 
 PACKAGES = (
     Package("torch-spline-conv", "1.2.2", ["csrc/*.cpp", "csrc/cpu/*.cpp"], _spline, ["csrc"], module="torch_spline_conv",
@@ -478,4 +510,8 @@ PACKAGES = (
     Package("torch-points-kernels", "0.7.0", [f"cpu/src/{one}.cpp" for one in (
                 "bindings", "ball_query", "fps", "interpolate", "knn")], _points, ["cpu/include"], "-DVERSION_GE_1_3",
             schemas=_POINTS),
+    # its Python is left alone: that builds the sources again at the first use, and waits without end for a build that
+    # was killed
+    Package("torch-ans", "0.4.0", [f"torch_ans/{one}.cpp" for one in ("lib", "rans", "rans_cpu", "tans_cpu")], _entropy,
+            ["torch_ans"], _STABLE),
 )  # fmt: skip
