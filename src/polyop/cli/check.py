@@ -37,7 +37,9 @@ def add(verbs: Any) -> None:
         "targets", nargs="+", metavar="MODULE_OR_FILE[:OPERATOR]", help="what defines the operators"
     )
     parser.add_argument(
-        "--host", action="append", help="numpy, torch, jax, mindspore or paddle; all that are installed without it"
+        "--host",
+        action="append",
+        help="numpy, torch, jax, mindspore or paddle; all that are installed without it",
     )
     parser.add_argument("--seed", type=int, default=0, help="the seed of drawn values")
     parser.add_argument("--json", action="store_true", help="print a list of reports as JSON")

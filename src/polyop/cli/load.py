@@ -52,7 +52,9 @@ def load(name: str) -> ModuleType:
 def add_target(verb: argparse.ArgumentParser, without: str = "") -> None:
     """Add the arguments that name an operator; ``without`` says what is taken where none is named."""
     verb.add_argument(
-        "module", metavar="MODULE_OR_FILE[:OPERATOR]", help="a Python file or module that defines the operator"
+        "module",
+        metavar="MODULE_OR_FILE[:OPERATOR]",
+        help="a Python file or a module with the operator",
     )
     verb.add_argument("operator", nargs="?", help=f"namespace::name, or a name in the module{without}")
 
