@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,8 @@ def _starts(*words: str) -> Callable[[Line], bool]:
     return lambda line: line["name"].startswith(words)
 
 
+GLANCE = ", 4 elements"
+"""How the rows end of which the landing page shows the picture."""
 LOOPS, GRADIENTS, KERNELBENCH = _starts("loops:"), _starts("gradients:", "layers:"), _starts("kernelbench:")
 BOTH_WAYS = ", forward + backward"
 SINGLE = ("'s own", "'s own, jitted")
@@ -54,6 +56,12 @@ def _is_build(line: Line) -> bool:
     return line["unit"] == "s" or _starts("import ", "C++ module, cold build")(line)
 
 
+CALLS = Family(
+    "calls",
+    "Calls beside the peer",
+    "time, as a multiple of the peer's; left of 1 is faster",
+    lambda line: not (LOOPS(line) or GRADIENTS(line) or KERNELBENCH(line) or _is_build(line)),
+)
 FAMILIES = (
     Family(
         "loops",
@@ -67,12 +75,7 @@ FAMILIES = (
         "time, as a multiple of the best of the peers; left of 1 is faster",
         lambda line: GRADIENTS(line) and not _is_build(line) and not line["beside"].endswith(SINGLE),
     ),
-    Family(
-        "calls",
-        "Calls beside the peer",
-        "time, as a multiple of the peer's; left of 1 is faster",
-        lambda line: not (LOOPS(line) or GRADIENTS(line) or KERNELBENCH(line) or _is_build(line)),
-    ),
+    CALLS,
     Family(
         "kernelbench",
         "Operators of KernelBench beside PyTorch",
@@ -134,6 +137,9 @@ def render(run: Mapping[str, Any], work: Mapping[str, Any]) -> dict[str, str]:
             path = f"benchmarks/{family.name}.svg"
             pictures[path] = svg.bars(family.title, family.axis, [bar_of(line, family) for line in rows])
             page += ["", f"## {family.title}", "", f"![{family.title}, as bars]({path})"]
+    small = [line for line in lines if "value" in line and line["name"].endswith(GLANCE)]
+    if small:
+        pictures["benchmarks/glance.svg"] = glance(small)
     drawn = roofline(lines, work)
     if drawn:
         pictures["benchmarks/roofline.svg"] = drawn
@@ -232,6 +238,13 @@ def bar_of(line: Line, family: Family) -> svg.Bar:
         None if line["bar"] is None else line["bar"] / by,
         is_missed(line),
     )
+
+
+def glance(lines: Sequence[Line]) -> str:
+    """Return the picture of the landing page: a call in each framework, of so few elements that it is all."""
+    drawn = [bar_of(line, CALLS) for line in lines]
+    rows = [replace(bar, name=bar.name.removesuffix(GLANCE)) for bar in drawn]
+    return svg.bars(f"A call of{GLANCE.strip(',')}, beside the peer", CALLS.axis, rows, svg.NARROW)
 
 
 def program_of(line: Line) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, LEFT, RIGHT, TOP, STEP = 760, 250, 70, 34, 18
+WIDTH, RIGHT, TOP, STEP = 760, 70, 34, 18
 STYLE = """\
 text { font: 11px sans-serif; fill: #24292f; }
 .title { font-weight: bold; font-size: 13px; }
@@ -27,6 +27,17 @@ text { font: 11px sans-serif; fill: #24292f; }
   .good { fill: #58a6e0; } .miss { fill: #f08a5d; } .limit { stroke: #f08a5d; }
   .spread, .roof { stroke: #9198a1; }
 }"""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The width of a chart, and that of the names on its left; a name has up to ``left / 7`` letters."""
+
+    width: float
+    left: float
+
+
+WIDE, NARROW = Frame(820, 310), Frame(480, 200)
 
 
 @dataclass(frozen=True)
@@ -67,10 +78,10 @@ class Axis:
         return [v for v in values if self.low <= v * 1.0001 and v <= self.high * 1.0001]
 
 
-def bars(title: str, axis_title: str, rows: Sequence[Bar]) -> str:
+def bars(title: str, axis_title: str, rows: Sequence[Bar], frame: Frame = WIDE) -> str:
     """Return a chart of ratios: each bar goes from 1 to its value."""
     values = [v for row in rows for v in (row.low, row.value, row.high, row.limit or 1.0)]
-    axis = Axis(min(*values, 0.5) / 1.15, max(*values, 2.0) * 1.15, LEFT, WIDTH - RIGHT)
+    axis = Axis(min(*values, 0.5) / 1.15, max(*values, 2.0) * 1.15, frame.left, frame.width - RIGHT)
     bottom = TOP + STEP * len(rows)
     parts = [_text(8, 16, title, "title")]
     for tick in axis.ticks():
@@ -79,8 +90,8 @@ def bars(title: str, axis_title: str, rows: Sequence[Bar]) -> str:
     parts.append(_line(axis.at(1.0), TOP - 4, axis.at(1.0), bottom, "one"))
     for place, row in enumerate(rows):
         parts += _bar(row, axis, TOP + STEP * place)
-    parts.append(_text((LEFT + WIDTH - RIGHT) / 2, bottom + 30, axis_title, "quiet middle"))
-    return _document(title, bottom + 38, parts)
+    parts.append(_text((axis.start + axis.end) / 2, bottom + 30, axis_title, "quiet middle"))
+    return _document(title, frame.width, bottom + 38, parts)
 
 
 def _bar(row: Bar, axis: Axis, y: float) -> list[str]:
@@ -92,10 +103,10 @@ def _bar(row: Bar, axis: Axis, y: float) -> list[str]:
         f'width="{max(end - start, 1):.2f}" height="12"><title>{escape(note)}</title></rect>'
     )
     parts = [
-        _text(LEFT - 8, y + 12, row.name, "end"),
+        _text(axis.start - 8, y + 12, row.name, "end"),
         box,
         _line(axis.at(row.low), y + 9, axis.at(row.high), y + 9, "spread"),
-        _text(WIDTH - RIGHT + 8, y + 12, f"{row.value:.2f}", ""),
+        _text(axis.end + 8, y + 12, f"{row.value:.2f}", ""),
     ]
     if row.limit is not None and row.limit != 1.0:
         parts.append(_line(axis.at(row.limit), y + 1, axis.at(row.limit), y + 17, "limit"))
@@ -152,7 +163,7 @@ def roofline(
     parts += _labels([(x.at(p.intensity), y.at(p.reached), p.name) for p in points], right)
     parts.append(_text((left + right) / 2, bottom + 30, "operations per byte", "quiet middle"))
     parts.append(_text(8, top - 4, "10^9 operations per second", "quiet"))
-    return _document(title, bottom + 38, parts)
+    return _document(title, WIDTH, bottom + 38, parts)
 
 
 def _labels(points: Sequence[tuple[float, float, str]], edge: float) -> list[str]:
@@ -176,8 +187,8 @@ def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _document(title: str, height: float, parts: Sequence[str]) -> str:
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" role="img">'
+def _document(title: str, width: float, height: float, parts: Sequence[str]) -> str:
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img">'
     return "\n".join(
         [head, f"<title>{escape(title)}</title>", f"<style>\n{STYLE}\n</style>", *parts, "</svg>", ""]
     )

@@ -237,10 +237,21 @@ def checkout() -> Iterator[tuple[str, Path]]:
                 yield f"{name}/{path.relative_to(ROOT / folder)}", path
 
 
-def try_out(python: str, packages: Sequence[object], call: str = "") -> Iterator[str]:
+def install(python: Path, packages: Sequence[object], index: str = "") -> None:
+    """Install packages; with ``index`` polyop comes from that index of packages, whatever others have.
+
+    What polyop needs comes from where pip takes it always.
+    """
+    pip = (python, "-m", "pip", "install", "-q")
+    if index:
+        run(*pip, "--isolated", "--no-deps", "--index-url", index, "polyop", PIP_CONFIG_FILE=os.devnull)
+    run(*pip, *packages)
+
+
+def try_out(python: str, packages: Sequence[object], call: str = "", index: str = "") -> Iterator[str]:
     """Install packages in an empty environment and run the README's example; yield what goes wrong.
 
-    ``call`` is a program after the first example, whose tensor is ``x``.
+    ``call`` is a program after the first example, whose tensor is ``x``; ``index`` as :func:`install` has it.
     """
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"<!-- from \S+ \[\w+\] -->\n```python\n(.*?)```", text, re.DOTALL)
@@ -248,7 +259,7 @@ def try_out(python: str, packages: Sequence[object], call: str = "") -> Iterator
         folder = Path(name)
         run(python, "-m", "venv", folder / "env")
         programs = folder / "env" / "bin"
-        run(programs / "python", "-m", "pip", "install", "-q", *packages)
+        install(programs / "python", packages, index)
         (folder / "first.py").write_text("\n".join([*blocks[:2], call]), encoding="utf-8")
         cache = {"POLYOP_CACHE_DIR": str(folder / "cache")}
         printed = run(programs / "python", "first.py", cwd=folder, **cache)

@@ -113,6 +113,13 @@ def test_bars_are_as_long_as_the_numbers_say(pages):
     assert [s + w for s, w in zip(starts[:2], widths[:2], strict=True)] == pytest.approx([one, one], abs=0.02)
 
 
+def test_the_landing_page_shows_the_calls_of_4_elements_whether_they_miss_or_not(pages):
+    lines = [line("torch call, 4 elements", 0.5), line("JAX call, 4 elements", 3.0), line("torch call", 2.0)]
+    text = page_of(pages, lines)["benchmarks/glance.svg"]
+    assert [bar.get("class") for bar in bars_of(text)] == ["good", "miss"]
+    assert ">torch call<" in text and ">JAX call<" in text and ">2.00<" not in text
+
+
 def test_calls_and_gradients_of_kernelbench_have_a_picture_each(pages):
     title = "kernelbench: 23 softmax"
     lines = [line(title, 0.5, bar=None), line(f"{title}, forward + backward", 2.0, bar=None)]
@@ -128,7 +135,8 @@ def test_the_pictures_of_the_results(pages, run, files):
     pictures = {path: text for path, text in files.items() if path.endswith(".svg")}
     families = [f for f in pages.FAMILIES if any(pages.family_of(row) is f for row in run["rows"])]
     assert {"loops", "gradients", "calls", "builds", "roofs"} <= {family.name for family in families}
-    assert set(pictures) == {f"benchmarks/{name}.svg" for name in (*(f.name for f in families), "roofline")}
+    names = [*(family.name for family in families), "roofline", "glance"]
+    assert set(pictures) == {f"benchmarks/{name}.svg" for name in names}
     for family in families:
         rows = [row for row in run["rows"] if pages.family_of(row) is family]
         bars = bars_of(pictures[f"benchmarks/{family.name}.svg"])

@@ -58,6 +58,22 @@ def test_loop_kernels_that_were_not_called_yet_are_named(tmp_path, capsys, verb,
     assert words in problem and "names_of_loops::wave, names_of_loops::heat" in problem
 
 
+@pytest.mark.parametrize("verb", ["explain", "report", "bench", "tune", "check", "export"])
+def test_an_operator_is_named_behind_its_file(tmp_path, capsys, verb):
+    path = tmp_path / "names_behind_files.py"
+    path.write_text(LOOPS)
+    inputs = {"check": [], "export": ["-o", "x.so"]}.get(verb, ["--input", "float32[2]"])
+    for name in ("wavee", "names_behind_files::wavee"):
+        assert main([verb, f"{path}:{name}", *inputs]) == 1
+        problem = capsys.readouterr().err
+        assert f"has no operator {name!r}\n  did you mean {name[:-1]!r}?" in problem
+    assert main([verb, f"{path}:", *inputs]) == 1
+    assert f"polyop {verb}: operator: must look like ops.py:myops::add, but got" in capsys.readouterr().err
+    if verb in ("explain", "report", "bench", "tune"):
+        assert main([verb, f"{path}:wave", "heat", *inputs]) == 1
+        assert f"operator: is named already in {path}:wave, but got 'heat'" in capsys.readouterr().err
+
+
 def test_check_names_operators_too(tmp_path, capsys):
     path = tmp_path / "names_to_check.py"
     path.write_text(LOOPS)

@@ -298,7 +298,9 @@ def test_float4_is_refused_where_a_framework_has_it_packed_alone():
     decode, encode = polyop.kernel(decoded), polyop.kernel(encoded_e2m1)
     with pytest.raises(TypeError, match="output: this PyTorch has no dtype float4_e2m1fn"):
         encode(torch.ones(3))
-    with pytest.raises(ArgumentTypeError, match="array: PyTorch .* has no dtype float4_e2m1fn"):
+    with pytest.raises(
+        ArgumentTypeError, match="array: must have a dtype of PyTorch .*, but got float4_e2m1fn"
+    ):
         tensors.from_numpy(WORDS.view(E2M1), torch.device("cpu"))
     rule = "must be one whose elements XLA leaves in bytes of their own, but got float4_e2m1fn"
     for call in (decode, jax.jit(decode)):

@@ -386,3 +386,9 @@ def test_a_batch_rule():
     np.testing.assert_array_equal(jax.vmap(lambda row: own(row, [0]))(x), x[:, ::-1])
     with pytest.raises(ArgumentTypeError, match="aten::tanh: batch must be 'elementwise' or a function"):
         aten("tanh", batch=3)
+
+
+def test_the_gradient_of_pytorch_is_not_called_the_authors():
+    relu = aten("relu")
+    assert "gradient PyTorch's, if it has one; batching by torch.vmap;" in repr(relu)
+    assert "gradient    PyTorch's, if it has one" in explain(relu, (spec(2),))

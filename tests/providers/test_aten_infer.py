@@ -58,6 +58,41 @@ def test_a_loss_with_lengths_as_tensors_and_its_gradient():
     np.testing.assert_allclose(gradient, pull(np.float32(1))[0], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("many", [False, True])
+def test_shapes_of_an_operator_that_writes_and_is_not_known_without_data(many):
+    """A rule gives the new outputs alone; what is written has its own shape."""
+    import torch
+
+    result, name = ("(Tensor, Tensor(a!), Tensor)", "take_more") if many else ("Tensor", "take")
+    library = torch.library.Library("infer_writes", "FRAGMENT")
+    library.define(f"{name}(Tensor(a!) pool, Tensor rows, Tensor(b!) count, int n) -> {result}")
+
+    def take(pool, rows, count, n):
+        taken = torch.stack([pool[int(i)].clone() for i in rows[:n]])  # int() reads the data
+        pool[: int(rows[0]) + 1] = -1
+        count += n
+        return (taken, pool, taken + 1) if many else taken
+
+    library.impl(name, take, "CPU")
+
+    def rule(pool, rows, count, n):
+        spec = Spec((n, *pool.shape[1:]), pool.dtype)
+        return (spec, spec) if many else spec
+
+    pool, rows, count = A, np.array([1, 3, 0], np.int32), np.zeros(1, np.float32)
+    left = np.concatenate([np.full((2, 3), -1, np.float32), A[2:]])
+    expected = [A[[1, 3]], left, A[[1, 3]] + 1, count + 2] if many else [A[[1, 3]], left, count + 2]
+    arguments = [jnp.asarray(x) for x in (pool, rows, count)]
+    with pytest.raises(InferError, match="does not know the shapes of its outputs|infer=rule"):
+        jax.jit(lambda *x: aten(f"infer_writes::{name}")(*x, 2))(*arguments)
+    operator = aten(f"infer_writes::{name}", infer=rule)
+    for call in (operator, jax.jit(operator, static_argnums=3)):
+        for got, wanted in zip(call(*arguments, 2), expected, strict=True):
+            np.testing.assert_array_equal(got, wanted)
+    taken = operator(*(x.copy() for x in (pool, rows, count)), 2)
+    np.testing.assert_array_equal(taken[0] if many else taken, A[[1, 3]])
+
+
 def test_wrong_rules():
     with pytest.raises(
         InferError, match=r"aten::ctc_loss.Tensor: infer: must name a tensor argument, one of"

@@ -1,6 +1,8 @@
 """Whose failure a row of ``check`` is: the operator's, the framework's, or that of the check itself."""
 
+import importlib.util
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -81,3 +83,28 @@ def test_an_error_of_a_rule_is_named_in_paddle_too():
     )
     words = "the gradient rule must not raise, but got ValueError: by the author"
     assert [r.detail for r in report.failed if r.host == "paddle"] == [words, words]
+
+
+@pytest.mark.slow(2)
+@pytest.mark.parametrize("name", ["uint16", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn"])
+def test_a_dtype_that_a_framework_lacks_is_not_the_operators_failure(name):
+    """PyTorch has no float4, Paddle no uint16, XLA packs float4; sums of a dtype may be missing too."""
+
+    @polyop.kernel(name=f"check_lack::{name}")
+    def twice(x):
+        y = output_tensor(x.shape, x.dtype)  # noqa: F821 - a word of the loop language
+        for i in range(x.shape[0]):
+            y[i] = x[i] + x[i]
+        return y
+
+    report = check(twice, polyop.Spec((3,), name), raise_on_failure=False)
+    assert report.failed == ()
+    framework, module = {
+        "uint16": ("Paddle", "paddle"),
+        "float8_e5m2": ("PyTorch", "torch"),
+        "float8_e8m0fnu": ("Paddle", "paddle"),
+        "float4_e2m1fn": ("JAX", "jax"),
+    }[name]
+    if importlib.util.find_spec(module):
+        words = rf"{framework}( takes no {name}|: .* not implemented for '\w+')"
+        assert any(re.fullmatch(words, reason) for reason in report.not_run), report.not_run

@@ -36,6 +36,7 @@ html_theme = "furo"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_search_scorer = str(HERE / "static" / "search.js")
+highlight_language = "text"  # a fence without a language is a drawing
 pygments_dark_style = "github-dark"  # Furo's own underlines the names of modules, as if they were links
 html_title = f"polyop {release}"
 html_copy_source = False

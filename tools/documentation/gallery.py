@@ -30,9 +30,14 @@ def _card(folder: Path) -> str:
     title = folder.name.partition("_")[2].replace("_", " ")
     drawn = drawings.DRAWN.get(folder.name)
     alt = drawn.alt if drawn else "the first lines of its program"
-    picture = f":img-top: {folder.name}.svg\n:img-alt: {alt}\n"
+    picture = f":img-top: {_file(folder)}\n:img-alt: {alt}\n"
     link = f":link: /examples/{folder.name}/index\n:link-type: doc\n"
     return f"::::{{grid-item-card}} {title}\n{link}{picture}\n{_about(folder)}\n::::\n"
+
+
+def _file(folder: Path) -> str:
+    """Return the name of an example's picture; one of code is dark in dark mode, by site.css."""
+    return f"{folder.name}.svg" if folder.name in drawings.DRAWN else f"{folder.name}.code.svg"
 
 
 def _about(folder: Path) -> str:
@@ -47,4 +52,4 @@ def _about(folder: Path) -> str:
 @functools.cache
 def pictures(root: Path) -> dict[str, bytes]:
     """Return the pictures by file name; the examples' kernels run for them."""
-    return {f"{path.name}.svg": drawings.draw(path.name, root) for path in examples(root)}
+    return {_file(path): drawings.draw(path.name, root) for path in examples(root)}

@@ -130,7 +130,8 @@ def _gradient(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]
         yield from _derived(bound, rule, arguments)
         return
     if not (isinstance(rule, Rule) and rule.is_recorded):
-        yield "given" if rule else "none: asking for one is an error"
+        source = rule.made_by if isinstance(rule, Rule) else "given"
+        yield source if rule else "none: asking for one is an error"
         return
     more = "" if arguments else "; give inputs to see what it saves"
     yield f"recorded from the C++ Function that is called{more}"

@@ -92,4 +92,6 @@ def _kind(rule: Any, absent: str) -> str:
         return absent
     if isinstance(rule, Rule) and rule.is_derived:
         return "derived"
-    return "recorded" if isinstance(rule, Rule) and rule.is_recorded else "given"
+    if isinstance(rule, Rule):
+        return "recorded" if rule.is_recorded else rule.made_by
+    return "given"

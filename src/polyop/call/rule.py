@@ -46,6 +46,8 @@ class Rule:
     """Whether polyop derives it: from the operator's loops, or from its ``dims``."""
     is_recorded: bool = False
     """Whether a C++ module records it during each call."""
+    made_by: str = "given"
+    """Who has made it, in words: the author of the operator, unless a subclass says otherwise."""
     calls_operators: bool = False
     """Whether it only calls operators, so that a compiler can record it without data."""
     batching: str = "one call for all samples"

@@ -13,7 +13,7 @@ from typing import Any
 from ..call.bound import BoundOperator
 from ..core.errors import ArgumentValueError, BuildError
 from .explain import parse_attribute, parse_spec
-from .load import find_operator, load
+from .load import add_target, find_operator, load, target
 from .terminal import say
 
 SLOWER = 3
@@ -36,8 +36,7 @@ def add(verbs: Any) -> None:
         epilog=CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verb.add_argument("module", help="a Python file or module that defines the operator")
-    verb.add_argument("operator", nargs="?", help="namespace::name, or a name in the module")
+    add_target(verb)
     add_inputs(verb)
     verb.add_argument(
         "--against",
@@ -86,16 +85,17 @@ def load_once(name: str) -> ModuleType:
 
 def cases(options: argparse.Namespace) -> list[Inputs]:
     """Return each operator with its inputs and attributes, from the options or from recorded calls."""
-    module = load_once(options.module)
+    file, name = target(options)
+    module = load_once(file)
     if options.recorded is not None:
         from ..bench.recorded import calls_of
 
         if options.input or options.attribute:
             raise ArgumentValueError("--from", "has inputs and attributes; leave --input and --attribute out")
-        return calls_of(options.recorded, lambda name: find_operator(name, module), options.operator)
-    if options.operator is None:
+        return calls_of(options.recorded, lambda each: find_operator(each, module), name)
+    if name is None:
         raise ArgumentValueError("operator", "must be named, unless --from names recorded calls")
-    bound = find_operator(options.operator, module)
+    bound = find_operator(name, module)
     attributes = dict(map(parse_attribute, options.attribute))
     return [(bound, tuple(map(parse_spec, options.input)), attributes)]
 

@@ -16,7 +16,7 @@ from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..core.schema import MISSING
 from ..testing import Report, check
 from ..testing.report import COLUMNS, FAILED, NOT_RUN, PASSED
-from .load import load, operators, unknown_operator
+from .load import load, operators, split_target, unknown_operator
 from .terminal import say, say_json, styled
 
 SAMPLES = "polyop_samples"
@@ -37,7 +37,9 @@ def add(verbs: Any) -> None:
         "targets", nargs="+", metavar="MODULE_OR_FILE[:OPERATOR]", help="what defines the operators"
     )
     parser.add_argument(
-        "--host", action="append", help="numpy, torch, jax or mindspore; all that are installed without it"
+        "--host",
+        action="append",
+        help="numpy, torch, jax, mindspore or paddle; all that are installed without it",
     )
     parser.add_argument("--seed", type=int, default=0, help="the seed of drawn values")
     parser.add_argument("--json", action="store_true", help="print a list of reports as JSON")
@@ -104,7 +106,7 @@ def _how_to_sample(bound: Any) -> str:
 
 def _operators(target: str) -> Iterator[tuple[Any, Any]]:
     """Yield (operator, samples) of one target; raises ``ArgumentValueError`` if there are none."""
-    name, _, operator_name = target.partition(":")
+    name, operator_name = split_target(target)
     before = {bound.name for bound in registry.operators()}
     module = load(name)
     samples = _samples(module)

@@ -17,7 +17,7 @@ from ..core.errors import ArgumentValueError
 from ..core.spec import Spec
 from ..kernels.base import LoopKernelBase
 from .explain_facts import drawing, facts
-from .load import find_operator, load, operators
+from .load import add_target, find_operator, load, operators, target
 from .terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 def add(verbs: Any) -> None:
     """Add the verb to the parser."""
     verb = verbs.add_parser("explain", help="say which kernel an operator takes, and why not the others")
-    verb.add_argument("module", help="a Python file or module that defines the operator")
-    verb.add_argument(
-        "operator", nargs="?", help="namespace::name, or a name in the module; all of the module's without it"
-    )
+    add_target(verb, without="; all of the module's without it")
     verb.add_argument(
         "--input", action="append", default=[], help="a spec per tensor, as float32[4,4] or cuda:float32[4]"
     )
@@ -76,8 +73,9 @@ def add(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the explanation of one operator, or of all that the module defines; return 0."""
-    module = load(options.module)
-    bound = [find_operator(options.operator, module)] if options.operator else operators(module)
+    file, name = target(options)
+    module = load(file)
+    bound = [find_operator(name, module)] if name else operators(module)
     inputs = tuple(map(parse_spec, options.input))
     attributes = dict(map(parse_attribute, options.attribute))
     names = {argument.name for operator in bound for _, argument in operator.schema.attributes()}

@@ -9,7 +9,7 @@ from ..build.show import line_per_file
 from ..core.errors import ArgumentValueError
 from ..export import export
 from ..export.collect import DTYPES
-from .load import find_operator, load, operators
+from .load import find_operator, load, operators, split_target
 from .terminal import say, say_json
 
 
@@ -22,7 +22,9 @@ def add(verbs: Any) -> None:
         "it. C and C++ sources and loop kernels can be exported. The library is called through plain C "
         "functions, PyTorch, ONNX Runtime, XLA FFI and tvm-ffi.",
     )
-    parser.add_argument("module", help="a .py file or a module that defines operators")
+    parser.add_argument(
+        "module", metavar="MODULE_OR_FILE[:OPERATOR]", help="a .py file or a module that defines operators"
+    )
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help="the library, as libmyops.so")
     parser.add_argument(
         "--only", nargs="+", metavar="NAME", help="the operators to export (default: all of the module)"
@@ -43,9 +45,11 @@ def add(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Export, and print the path of the library with its operators; return 0."""
-    module = load(options.module)
-    if options.only:
-        chosen = [find_operator(name, module) for name in options.only]
+    file, operator = split_target(options.module)
+    module = load(file)
+    only = [*(options.only or ()), *([operator] if operator else ())]
+    if only:
+        chosen = [find_operator(name, module) for name in only]
     else:
         chosen = [one for one in operators(module) if not one.operator.part_of]
     signatures: dict[str, list[str]] = {}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import ArgumentValueError
-from .load import find_operator, load, operators
+from .load import find_operator, load, operators, split_target
 from .terminal import say, say_json
 
 
@@ -78,7 +78,7 @@ def _reg_op(options: argparse.Namespace) -> int:
 def _prototype(options: argparse.Namespace) -> int:
     from ..graph import header, prototype_of
 
-    file, name = _split(options.operators)
+    file, name = split_target(options.operators)
     module = load(file)
     bound = [find_operator(name, module)] if name else operators(module)
     if options.name and len(bound) != 1:
@@ -93,18 +93,6 @@ def _prototype(options: argparse.Namespace) -> int:
     else:
         say(f"{file}: {', '.join(names)}", file=sys.stderr)
     return 0
-
-
-def _split(text: str) -> tuple[str, str]:
-    """Return module and operator of ``ops.py:myops::add``.
-
-    >>> _split("ops.py:myops::add"), _split("package.ops")
-    (('ops.py', 'myops::add'), ('package.ops', ''))
-    """
-    module, colon, name = text.partition(":")
-    if colon and (not name or name.startswith(":")):
-        raise ArgumentValueError("operators", "must look like ops.py:myops::add", repr(text))
-    return module, name
 
 
 def _guard(path: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import importlib.util
 import sys
@@ -46,6 +47,39 @@ def load(name: str) -> ModuleType:
     loader = spec.loader
     _run(name, lambda: loader.exec_module(module))
     return module
+
+
+def add_target(verb: argparse.ArgumentParser, without: str = "") -> None:
+    """Add the arguments that name an operator; ``without`` says what is taken where none is named."""
+    verb.add_argument(
+        "module",
+        metavar="MODULE_OR_FILE[:OPERATOR]",
+        help="a Python file or a module with the operator",
+    )
+    verb.add_argument("operator", nargs="?", help=f"namespace::name, or a name in the module{without}")
+
+
+def target(options: argparse.Namespace) -> tuple[str, str | None]:
+    """Return the module and the operator that ``FILE OPERATOR`` or ``FILE:OPERATOR`` names.
+
+    Raises ``ArgumentValueError`` if both name an operator.
+    """
+    module, name = split_target(options.module)
+    if name and options.operator is not None:
+        raise ArgumentValueError("operator", f"is named already in {options.module}", repr(options.operator))
+    return module, options.operator or name or None
+
+
+def split_target(text: str) -> tuple[str, str]:
+    """Return module and operator of ``ops.py:myops::add``.
+
+    >>> split_target("ops.py:myops::add"), split_target("package.ops")
+    (('ops.py', 'myops::add'), ('package.ops', ''))
+    """
+    module, colon, name = text.partition(":")
+    if colon and (not module or not name or name.startswith(":")):
+        raise ArgumentValueError("operator", "must look like ops.py:myops::add", repr(text))
+    return module, name
 
 
 def find_operator(name: str, module: ModuleType) -> BoundOperator:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.errors import ArgumentValueError
 from .explain import parse_attribute, parse_mesh, parse_spec
-from .load import find_operator, load
+from .load import add_target, find_operator, load, target
 from .terminal import say
 
 
@@ -21,8 +21,7 @@ def add(verbs: Any) -> None:
         description="Write one HTML page of an operator for some inputs. It needs no server and loads "
         "nothing. The operator and its gradient are called and timed, unless --no-measure is given.",
     )
-    verb.add_argument("module", help="a Python file or module that defines the operator")
-    verb.add_argument("operator", help="namespace::name, or a name in the module")
+    add_target(verb)
     verb.add_argument(
         "--input", action="append", default=[], metavar="SPEC", help="a spec per tensor, as float32[4,4]"
     )
@@ -50,7 +49,10 @@ def run(options: argparse.Namespace) -> int:
     """Write the page, print its path; return 0."""
     from ..report.report import report
 
-    bound = find_operator(options.operator, load(options.module))
+    file, name = target(options)
+    if name is None:
+        raise ArgumentValueError("operator", "must be named")
+    bound = find_operator(name, load(file))
     attributes = dict(map(parse_attribute, options.attribute))
     names = {argument.name for _, argument in bound.schema.attributes()}
     if set(attributes) - names:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ArgumentValueError
 from .bench import add_inputs, cases
+from .load import add_target
 from .terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -26,8 +27,7 @@ def add(verbs: Any) -> None:
         "and used for inputs of the same dtypes and of about the same sizes. Results keep the bits of the "
         "default, unless --any-order allows sums in another order.",
     )
-    verb.add_argument("module", help="a Python file or module that defines the operator")
-    verb.add_argument("operator", nargs="?", help="namespace::name, or a name in the module")
+    add_target(verb)
     add_inputs(verb)
     verb.add_argument("--seconds", type=float, default=60.0, help="the time for each kernel and inputs (60)")
     verb.add_argument("--gradient", action="store_true", help="tune the derived gradient as well")

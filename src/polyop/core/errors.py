@@ -106,6 +106,10 @@ class ArgumentTypeError(PolyopError, TypeError):
     """An argument of the wrong type, dtype or device."""
 
 
+class NoDtypeError(ArgumentTypeError):
+    """A framework has no tensors of a dtype, which is ``seen``."""
+
+
 class ArgumentValueError(PolyopError, ValueError):
     """An argument of the right type whose value is not allowed."""
 

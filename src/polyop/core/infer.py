@@ -30,7 +30,9 @@ from .takes import check_takes
 class InferRule(Protocol):
     """From argument specs to output specs."""
 
-    repeatable: bool
+    @property
+    def repeatable(self) -> bool:
+        """Whether equal arguments always give an equal result."""
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
         """Return one spec per output; raises ``InferError``."""

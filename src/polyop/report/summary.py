@@ -129,7 +129,8 @@ def _away(form: Form | None, point: Point) -> Iterator[str]:
     main = hottest(form)
     moved = 0 if main is None else main.spills + main.reloads
     if moved:
-        yield f"Its main loop of machine code moves {moved} values to and from the stack."
+        values = "1 value" if moved == 1 else f"{moved} values"
+        yield f"Its main loop of machine code moves {values} to and from the stack."
 
 
 def _has_lanes(form: Form) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..call.host import host_of
 from ..call.padded import DataSizeError
-from ..core.errors import HostError, PolyopError
+from ..core.errors import HostError, NoDtypeError, PolyopError
 from ..core.origin import caller
 from ..core.takes import checked_reference
 from . import (
@@ -110,16 +110,27 @@ def check(
 def _run(row: Check, case: Case) -> Result:
     try:
         remark = row.run(case)
-    except NotRunError as reason:
-        return Result(row.name, row.host, NOT_RUN, str(reason))
-    except DataSizeError as refusal:
-        return Result(row.name, row.host, NOT_RUN, str(refusal).partition("\n")[0])
     except BrokenRuleError as problem:
         return Result(row.name, row.host, FAILED, str(problem))
     except Exception as problem:  # noqa: BLE001 - whatever an operator raises is what the check found
+        reason = _why_not_run(row, problem)
+        if reason is not None:
+            return Result(row.name, row.host, NOT_RUN, reason)
         words = f"{_who(problem)} raised {type(problem).__name__}: {problem}"
         return Result(row.name, row.host, FAILED, words)
     return Result(row.name, row.host, PASSED, remark or "")
+
+
+def _why_not_run(row: Check, problem: Exception) -> str | None:
+    """Return why an error tells nothing of the operator: what the check or the framework lacks; or None."""
+    match problem:
+        case NotRunError():
+            return str(problem)
+        case DataSizeError():
+            return str(problem).partition("\n")[0]
+        case NoDtypeError():
+            return f"{frameworks.FRAMEWORKS.get(row.host, row.host)} takes no {problem.seen}"
+    return None if _who(problem) == _AUTHOR else frameworks.lacking(problem)
 
 
 def _who(problem: Exception) -> str:
@@ -128,10 +139,14 @@ def _who(problem: Exception) -> str:
     modules = [frame.f_globals.get("__name__") or "" for frame in frames]
     packages = [module.partition(".")[0] for module in modules]
     if isinstance(problem, PolyopError) or not {*packages} <= {"polyop", *frameworks.FRAMEWORKS}:
-        return "it"  # code of the author ran
+        return _AUTHOR  # its code ran
     if modules[-1].startswith(f"{__package__}."):
         return "the check itself"
-    return frameworks.FRAMEWORKS.get(packages[-1], "it")
+    return frameworks.FRAMEWORKS.get(packages[-1], _AUTHOR)
+
+
+_AUTHOR = "it"
+"""What a result calls the author of the operator."""
 
 
 def _skip(row: Check, case: Case, absent: dict[str, str | None]) -> str | None:

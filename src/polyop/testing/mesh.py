@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..call.host import specs
 from ..call.rule import Rule
-from ..core.errors import FallbackWarning, PolyopError
+from ..core.dtypes import dtype
+from ..core.errors import FallbackWarning, NoDtypeError, PolyopError
 from ..hosts.numpy import HOST
 from ..sharding.of_call import is_claimed, sharding_rule
 from ..sharding.placement import REPLICATE, Placement, Shard
@@ -21,6 +22,7 @@ from . import frameworks
 from .case import Array, BrokenRuleError, Case, Check, NotRunError, first_line
 from .compare import close, near
 from .dims.outcome import KEYWORDS, claim_text
+from .samples import draw
 
 Placements = tuple[Placement, ...]
 """One for each tensor."""
@@ -51,7 +53,11 @@ def on_mesh(case: Case, host: str) -> str:
             try:
                 results, grads = framework.on_mesh(case, row, count, cotangents)
                 _compare(case, results, expected, grads, gradients)
+            except NoDtypeError:
+                raise
             except (PolyopError, BrokenRuleError, AssertionError, RuntimeError) as problem:
+                if lack := frameworks.lacking(problem):
+                    raise NotRunError(lack) from None
                 text = str(problem) if isinstance(problem, BrokenRuleError) else first_line(problem)
                 raise BrokenRuleError(f"{where}: {text}") from None
     if not tried:
@@ -84,7 +90,7 @@ def _cotangents(case: Case, results: Sequence[Array]) -> list[Array]:
     if not case.has_gradient or case.operator.schema.mutates or recorded:
         return []
     rng = case.rng("mesh")
-    return [rng.standard_normal(x.shape).astype(x.dtype) for x in results]
+    return [draw(x.shape, dtype(x.dtype), rng) for x in results]
 
 
 def _compare(

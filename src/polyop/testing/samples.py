@@ -71,7 +71,8 @@ def draw(shape: Sequence[int], kind: DType, rng: np.random.Generator) -> Any:
     values = rng.uniform(0.25, 1.75, size) * rng.choice([-1.0, 1.0], size)
     if kind.kind == "complex":
         return (values + 1j * rng.uniform(0.25, 1.75, size)).astype(kind.numpy)
-    return values.astype(kind.numpy)
+    drawn = values.astype(kind.numpy)
+    return np.where(np.isnan(drawn), np.abs(values).astype(kind.numpy), drawn)  # a dtype may have no sign
 
 
 def registered_dtypes(operator: Operator) -> tuple[DType, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import schemas
 
 DATA = "does not know the shapes of its outputs without running it"
 NO_GRADIENT = "has no gradient: its author registers none in PyTorch"
@@ -31,8 +32,8 @@ class Call:
 class Package:
     """A package: its sources (globs), flags, and the places where its Python expects the library.
 
-    ``left_out`` are files of the archive that describe the build of its author. ``schemas`` is C++ that registers
-    what the package binds with pybind11 alone, as docs/coming-from/torch.md says; ``calls`` tells PyTorch the rest.
+    ``left_out`` are files of the archive that describe the build of its author. ``schemas`` is C++ of
+    schemas.py; ``calls`` tells PyTorch the rest.
     """
 
     name: str
@@ -328,6 +329,35 @@ def _projectors() -> Sequence[Call]:
     ]  # fmt: skip
 
 
+def _entropy() -> Sequence[Call]:
+    import torch
+
+    ops = torch.ops.torch_ans
+    weights = np.array([[1, 2, 3, 2], [2, 2, 2, 2]], np.float32)
+    table = np.array([[0, 4, 12, 24, 32], [0, 8, 16, 24, 32]], np.int32)
+    symbols = np.array([[0, 1, 2], [2, 1, 0]], np.int32)  # the last one of a table is for what it has not
+    rows = np.array([[0, 1, 0], [1, 1, 0]], np.int32)
+    tables = [rows, table, np.full(2, 5, np.int32), np.zeros(2, np.int32)]
+    stream = ops.rans32_init_stream(2, 1, 64)
+    ops.rans32_push(stream, *map(torch.tensor, (symbols, *tables)), 2, 5)
+
+    def cumulated(weights: Any, precision: int) -> Any:
+        return torch.nn.functional.pad(weights.cumsum(1), (1, 0)).mul(2**precision).int()
+
+    def inverse(tables: Any, precision: int, bits: int) -> Any:
+        starts = torch.arange(2**bits) << (precision - bits)
+        return torch.cat([tables, torch.searchsorted(tables, starts.repeat(2, 1), right=True) - 1], 1).int()
+
+    return [
+        Call("rans_pmf_to_quantized_cdf", [weights / 8, 5], cumulated,
+             infer=lambda x, _: _spec((*x.shape[:-1], x.shape[-1] + 1), "int32")),
+        Call("rans_build_inverse_cdf", [table, 5, 3], inverse,
+             infer=lambda x, _, bits: _spec((x.shape[0], x.shape[1] + 2**bits), "int32")),
+        Call("rans32_pop", [stream.numpy(), *tables, 2, 5], lambda *_: torch.tensor(symbols),
+             infer=lambda stream, rows, *_: _spec(rows.shape, "int32")),
+    ]  # fmt: skip
+
+
 def _points() -> Sequence[Call]:
     import torch
 
@@ -370,80 +400,10 @@ def _points() -> Sequence[Call]:
     ]  # fmt: skip
 
 
-_DISCOUNTED = """
-torch::Tensor discounted_cumsum_left_cpu(torch::Tensor x, torch::Tensor gamma);
-torch::Tensor discounted_cumsum_right_cpu(torch::Tensor x, torch::Tensor gamma);
-TORCH_LIBRARY(discounted, m) {
-  m.def("left(Tensor x, Tensor gamma) -> Tensor");
-  m.def("right(Tensor x, Tensor gamma) -> Tensor");
-}
-TORCH_LIBRARY_IMPL(discounted, CPU, m) {
-  m.impl("left", &discounted_cumsum_left_cpu);
-  m.impl("right", &discounted_cumsum_right_cpu);
-}
-"""
-_HOUSEHOLDER = """
-at::Tensor orgqr_normalized_forward(torch::Tensor param);
-at::Tensor orgqr_normalized_backward(torch::Tensor grad_out, torch::Tensor m, torch::Tensor param);
-TORCH_LIBRARY(householder, m) {
-  m.def("orgqr(Tensor param) -> Tensor");
-  m.def("orgqr_backward(Tensor grad, Tensor m, Tensor param) -> Tensor");
-}
-TORCH_LIBRARY_IMPL(householder, CPU, m) {
-  m.impl("orgqr", &orgqr_normalized_forward);
-  m.impl("orgqr_backward", &orgqr_normalized_backward);
-}
-"""
-_QUADS = """
-torch::Tensor calculateIoUCPUTorch(torch::Tensor a, torch::Tensor b, bool sort);
-TORCH_LIBRARY(quad, m) { m.def("iou(Tensor a, Tensor b, bool sort=True) -> Tensor"); }
-TORCH_LIBRARY_IMPL(quad, CPU, m) { m.impl("iou", &calculateIoUCPUTorch); }
-"""
-_FARTHEST = """
-namespace torch_fps {
-at::Tensor fps_forward_cpu(const at::Tensor&, const at::Tensor&, const at::Tensor&, int64_t);
-std::tuple<at::Tensor, at::Tensor> fps_with_knn_forward_cpu(
-    const at::Tensor&, const at::Tensor&, const at::Tensor&, int64_t, int64_t);
-}
-TORCH_LIBRARY(torch_fps, m) {
-  m.def("fps(Tensor points, Tensor mask, Tensor start, int k) -> Tensor");
-  m.def("fps_knn(Tensor points, Tensor mask, Tensor start, int k, int near) -> (Tensor, Tensor)");
-}
-TORCH_LIBRARY_IMPL(torch_fps, CPU, m) {
-  m.impl("fps", &torch_fps::fps_forward_cpu);
-  m.impl("fps_knn", &torch_fps::fps_with_knn_forward_cpu);
-}
-"""
-_CLUSTERS = """
-torch::Tensor dbscan2d(torch::Tensor x, double eps, int64_t least);
-TORCH_LIBRARY(dbscan, m) { m.def("labels(Tensor x, float eps, int least) -> Tensor"); }
-TORCH_LIBRARY_IMPL(dbscan, CPU, m) { m.impl("labels", &dbscan2d); }
-"""
-_POINTS = """
-#include "fps.h"
-#include "interpolate.h"
-#include "knn.h"
-static at::Tensor farthest(const at::Tensor& points, int64_t n) { return fps(points, n, false); }
-static std::tuple<at::Tensor, at::Tensor> nearest(const at::Tensor& support, const at::Tensor& query, int64_t k) {
-  return dense_knn(support, query, k);
-}
-static at::Tensor back(const at::Tensor& grad, const at::Tensor& index, const at::Tensor& weight, int64_t m) {
-  return knn_interpolate_grad(grad, index, weight, m);
-}
-TORCH_LIBRARY(points, m) {
-  m.def("farthest(Tensor points, int n) -> Tensor");
-  m.def("nearest(Tensor support, Tensor query, int k) -> (Tensor, Tensor)");
-  m.def("interpolated(Tensor features, Tensor index, Tensor weight) -> Tensor");
-  m.def("interpolated_back(Tensor grad, Tensor index, Tensor weight, int m) -> Tensor");
-}
-TORCH_LIBRARY_IMPL(points, CPU, m) {
-  m.impl("farthest", &farthest);
-  m.impl("nearest", &nearest);
-  m.impl("interpolated", &knn_interpolate);
-  m.impl("interpolated_back", &back);
-}
-"""
 _OPENMP = ("-fopenmp", "-fopenmp")
+_STABLE = (
+    "-DTORCH_ANS_STABLE_ABI=1 -DTORCH_TARGET_VERSION=0x020a000000000000"  # its operators, for PyTorch >= 2.10
+)
 
 PACKAGES = (
     Package("torch-spline-conv", "1.2.2", ["csrc/*.cpp", "csrc/cpu/*.cpp"], _spline, ["csrc"], module="torch_spline_conv",
@@ -466,16 +426,20 @@ PACKAGES = (
     Package("torch-projectors", "0.13.1", ["csrc/torch_projectors.cpp", "csrc/cpu/*/*.cpp"], _projectors, (), *_OPENMP,
             module="torch_projectors", links=["torch_projectors/_C.so"]),
     Package("torch-discounted-cumsum", "1.1.0", ["torch_discounted_cumsum/*_cpu.cpp"], _discounted,
-            schemas=_DISCOUNTED),
-    Package("torch-householder", "1.0.1", ["torch_householder/householder.cpp"], _householder, schemas=_HOUSEHOLDER),
+            schemas=schemas.DISCOUNTED),
+    Package("torch-householder", "1.0.1", ["torch_householder/householder.cpp"], _householder, schemas=schemas.HOUSEHOLDER),
     Package("torch-fps", "0.6.0", ["torch_fps/csrc/*.cpp"], _farthest, (), *_OPENMP, module="torch_fps",
-            schemas=_FARTHEST),
+            schemas=schemas.FARTHEST),
     Package("dbscan-torch", "0.2.0", ["csrc/extension.cpp", "csrc/cpu/*.cpp"], _clusters, (), *_OPENMP,
             module="dbscan_torch", links=["dbscan_torch/_C.so"], left_out=["dbscan_torch/_build_info.py"],
-            schemas=_CLUSTERS),
+            schemas=schemas.CLUSTERS),
     Package("quad-iou", "0.2.0", ["src/core/quad_iou_tensors.cpp", "src/core/*_bind_cpu.cpp"], _quads, (), *_OPENMP,
-            schemas=_QUADS),
+            schemas=schemas.QUADS),
     Package("torch-points-kernels", "0.7.0", [f"cpu/src/{one}.cpp" for one in (
                 "bindings", "ball_query", "fps", "interpolate", "knn")], _points, ["cpu/include"], "-DVERSION_GE_1_3",
-            schemas=_POINTS),
+            schemas=schemas.POINTS),
+    # its Python is left alone: that builds the sources again at the first use, and waits without end for a build that
+    # was killed
+    Package("torch-ans", "0.4.0", [f"torch_ans/{one}.cpp" for one in ("lib", "rans", "rans_cpu", "tans_cpu")], _entropy,
+            ["torch_ans"], _STABLE),
 )  # fmt: skip

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ...core.dtypes import DType, dtype
-from ...core.errors import ArgumentTypeError
+from ...core.errors import NoDtypeError
 from ...core.spec import Spec
 
 _DEVICES = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda"}
@@ -29,13 +29,13 @@ def spec(array: Any) -> Spec:
 
 
 def _given_by_xla(row: DType, subject: str) -> DType:
-    """Return the row; raise ``ArgumentTypeError`` if XLA has other memory for the dtype, or has none."""
+    """Return the row; raise ``NoDtypeError`` if XLA has other memory for the dtype, or has none."""
     if row.xla < 0:
         rule = "must be one whose elements XLA leaves in bytes of their own"
         hint = (
             "convert it: x.astype(jnp.float8_e4m3fn) has the same numbers" if "float4" in row.name else None
         )
-        raise ArgumentTypeError(subject, rule, row.name, hint=hint)
+        raise NoDtypeError(subject, rule, row.name, hint=hint)
     return row
 
 

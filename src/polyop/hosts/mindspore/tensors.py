@@ -18,7 +18,7 @@ except ImportError:  # before 2.9
 from ... import _core
 from ...call.operator import Operator
 from ...core.dtypes import DTYPES, dtype
-from ...core.errors import ArgumentTypeError, HostError
+from ...core.errors import ArgumentTypeError, HostError, NoDtypeError
 from ...core.spec import Spec
 
 __all__ = ["tracing"]
@@ -101,13 +101,13 @@ def array(operator: Operator, name: str, tensor: Any) -> Any:
 def tensor(array: Any, name: str) -> Any:
     """Return a tensor over the memory of an array, or of its copy if it is not contiguous.
 
-    ``name`` is the operator's, for the ``ArgumentTypeError`` if MindSpore has no such dtype.
+    ``name`` is the operator's, for the ``NoDtypeError`` if MindSpore has no such dtype.
     """
     array = np.asarray(array)
     row = dtype(array.dtype)
     if row.name not in MS_DTYPES:
         rule = f"gives a dtype that MindSpore's tensors do not have: {', '.join(MS_DTYPES)}"
-        raise ArgumentTypeError(name, rule, row.name)
+        raise NoDtypeError(name, rule, row.name)
     return TensorPy.from_numpy(np.ascontiguousarray(array) if array.ndim else array)
 
 

@@ -10,7 +10,7 @@ import paddle
 
 from ...call.operator import Operator
 from ...core.dtypes import DTYPES, DType, dtype
-from ...core.errors import ArgumentTypeError, HostError
+from ...core.errors import ArgumentTypeError, HostError, NoDtypeError
 from ...core.spec import Spec
 
 _LACKING = ("uint16", "uint32", "uint64")  # its uint16 is another name of bfloat16; it cannot copy the others
@@ -75,10 +75,10 @@ def array(operator: Operator, name: str, tensor: Any) -> Any:
 
 
 def held(row: DType, name: str) -> DType:
-    """Return the row; raise ``ArgumentTypeError`` for the operator ``name`` if Paddle has no such dtype."""
+    """Return the row; raise ``NoDtypeError`` for the operator ``name`` if Paddle has no such dtype."""
     if row not in TAKEN:
         rule = f"gives a dtype that Paddle's tensors do not have: {', '.join(row.name for row in TAKEN)}"
-        raise ArgumentTypeError(name, rule, row.name)
+        raise NoDtypeError(name, rule, row.name)
     return row
 
 
@@ -88,7 +88,7 @@ def tensor(array: Any, name: str) -> Any:
     NumPy's memory would do without a copy, but threads of Paddle free tensors, too. For NumPy's memory they
     need Python's lock, and hang if the thread that has it waits for them.
 
-    ``name`` is the operator's, for the ``ArgumentTypeError`` if Paddle has no such dtype.
+    ``name`` is the operator's, for the ``NoDtypeError`` if Paddle has no such dtype.
     """
     array = np.asarray(array)
     row = held(dtype(array.dtype), name)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ...core.dtypes import DTYPES, TAKEN, DType, dtype
-from ...core.errors import ArgumentTypeError
+from ...core.errors import ArgumentTypeError, NoDtypeError
 from ...core.schema import Schema
 from ...core.spec import Spec
 
@@ -46,10 +46,10 @@ def empty(spec: Spec, device: torch.device) -> torch.Tensor:
 
 
 def _kind(row: DType, subject: str) -> torch.dtype:
-    """Return PyTorch's dtype; raise ``ArgumentTypeError`` if this version has none."""
+    """Return PyTorch's dtype; raise ``NoDtypeError`` if this version has none."""
     kind = TORCH_DTYPES.get(row.name)
     if kind is None:
-        raise ArgumentTypeError(subject, f"PyTorch {torch.__version__} has no dtype {row}")
+        raise NoDtypeError(subject, f"must have a dtype of PyTorch {torch.__version__}", row)
     return kind
 
 

@@ -76,6 +76,8 @@ class Backward(Rule):
     differentiates them. Its gradient is another such operator.
     """
 
+    made_by = "PyTorch's, if it has one"
+
     def __init__(self, function: TorchFunction) -> None:
         """Keep the function; the operator is made at its first use."""
         self.function = function
@@ -158,6 +160,7 @@ class Batched(Rule):
     There is one for each way in which arguments are batched. Random numbers differ between the samples.
     """
 
+    made_by = "by torch.vmap"
     batching = "one call of torch.vmap; where PyTorch has no batching rule, it loops itself"
 
     def __init__(self, function: TorchFunction) -> None:

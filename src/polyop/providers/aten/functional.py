@@ -13,7 +13,9 @@ from ...core import locks
 from ...core.derived_names import derived_from
 from ...core.errors import ArgumentValueError
 from ...core.schema import MISSING, Argument, Return, Schema, Type
+from ...core.spec import Spec
 from .function import TENSOR, TENSORS, TorchFunction
+from .infer import FromMeta
 from .names import derived_namespace
 
 _TRAINING: Mapping[str, str] = {  # writes its statistics if this argument is true; PyTorch's schema hides it
@@ -54,6 +56,12 @@ def _aliases(schema: Schema) -> list[int]:
     return [i for i, result in enumerate(schema.returns) if result.type.alias]
 
 
+def not_returned(schema: Schema, positions: Sequence[int]) -> list[int]:
+    """Return which of the written arguments at ``positions`` the schema does not return."""
+    returned = {schema.alias_of(i) for i in _aliases(schema)}
+    return [i for i in positions if i not in returned]
+
+
 def functional(first: TorchFunction, positions: Sequence[int]) -> TorchFunction:
     """Return the function that copies the arguments at ``positions``, and returns them as it wrote them.
 
@@ -61,8 +69,7 @@ def functional(first: TorchFunction, positions: Sequence[int]) -> TorchFunction:
     returns what any operator writes. Raises ``ArgumentValueError`` if PyTorch gave a copy another shape.
     """
     schema = first.schema
-    returned = {schema.alias_of(i) for i in _aliases(schema)}
-    last = [i for i in positions if i not in returned]
+    last = not_returned(schema, positions)
 
     def function(*args: Any, **kwargs: Any) -> Any:
         arguments = [*args, *(kwargs[a.name] for a in schema.arguments[len(args) :])]
@@ -82,14 +89,46 @@ def functional(first: TorchFunction, positions: Sequence[int]) -> TorchFunction:
     return dataclasses.replace(first, schema=_schema(first, len(last)), function=function, result_kinds=kinds)
 
 
+class WithWritten:
+    """The infer rule of what :func:`functional` returns: the author's for new outputs, and the written.
+
+    Without such a rule PyTorch is asked. The rule is looked up when it is needed, as it may be given later.
+    """
+
+    def __init__(
+        self, author: Any, first: TorchFunction, function: TorchFunction, last: Sequence[int]
+    ) -> None:
+        """Take the bound operator of ``first``, and the written arguments that come last."""
+        self._author, self._first, self._meta, self._last = author, first, FromMeta(function), last
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether equal arguments always give an equal result."""
+        return bool(self._author.operator.infer.repeatable)
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
+        """Return one spec per output; raises ``InferError``."""
+        rule = self._author.operator.infer
+        if isinstance(rule, FromMeta) or self._first.result_kinds:
+            return self._meta(arguments)
+        last = [arguments[i] for i in self._last]
+        return tuple(_in_places(self._first.schema, iter(rule(arguments)), last, arguments))
+
+
+def _in_places(
+    schema: Schema, new: Iterator[Any], last: Sequence[Any], arguments: Sequence[Any]
+) -> list[Any]:
+    """Return what the schema returns, of the new outputs and the written arguments, then ``last``."""
+    places = [schema.alias_of(i) if i in _aliases(schema) else -1 for i in range(len(schema.returns))]
+    return [*(next(new) if i < 0 else arguments[i] for i in places), *last]
+
+
 def _with_written(first: TorchFunction, result: Any, last: Sequence[Any], arguments: Sequence[Any]) -> Any:
     """Return the results of PyTorch's operator, with the written arguments that it does not return last."""
     if first.result_kinds:
         every = [*(result if len(first.result_kinds) > 1 else (result,)), *last]
     else:
-        schema, new = first.schema, iter(first.tensors(result))
-        places = [schema.alias_of(i) if i in _aliases(schema) else -1 for i in range(len(schema.returns))]
-        every = [*(next(new) if i < 0 else arguments[i] for i in places), *last]
+        every = _in_places(first.schema, iter(first.tensors(result)), last, arguments)
     return every[0] if len(every) == 1 else tuple(every)
 
 

@@ -142,17 +142,15 @@ _DATA_DEPENDENT = (
     "the shapes of its outputs depend on the data, which is not known here",
     "pass size= (and fill_value=): the result is cut or filled to it; or call it on arrays that hold data",
 )
-_NO_FAKE_KERNEL = (
-    "PyTorch does not know the shapes of its outputs without running it",
-    "the author of the operator can add them with torch.library.register_fake",
-)
-
-
 _READS_DATA = "its data is not allocated yet"  # PyTorch's words about a fake tensor
 _NEEDS_DATA = "PyTorch needs the data to find the shapes of its outputs, and the data is not known here"
 _GIVE_INFER = (
     "give them by an infer rule: {how}, where the rule is a function from specs and attribute values to the "
     "output's polyop.Spec (a tuple for several), or the name of an argument"
+)
+_NO_FAKE_KERNEL = (
+    "PyTorch does not know the shapes of its outputs without running it",
+    f"{_GIVE_INFER}\nor its author adds them, with torch.library.register_fake",
 )
 
 

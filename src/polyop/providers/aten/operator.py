@@ -23,7 +23,7 @@ from ...rules.elementwise import ElementwiseBatch
 from . import factory
 from .derived import Batched
 from .function import TorchFunction
-from .functional import Functionals, written
+from .functional import Functionals, WithWritten, not_returned, written
 from .infer import FromMeta
 from .keyed import Keyed, check_host, is_key, key_data
 from .names import overload_of, qualified
@@ -195,7 +195,8 @@ class AtenOperator(TorchOperator):
     def _functional_operator(self, function: TorchFunction, positions: tuple[int, ...]) -> TorchOperator:
         doc = f"PyTorch's operator {function.schema}, which returns what it would write."
         batch = self.operator.batch if self._has_batch else None
-        operator = TorchOperator(function, FromMeta(function), self._repeats, doc, batch)
+        rule = WithWritten(self, self.function, function, not_returned(self.schema, positions))
+        operator = TorchOperator(function, rule, self._repeats, doc, batch)
         operator.pickled = _functional_of, (self.name, positions)
         return operator
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -66,6 +67,27 @@ def absent(name: str) -> str | None:
     except (ImportError, HostError) as problem:
         return f"{FRAMEWORKS[name]} cannot be used: {problem}"
     return None
+
+
+def lacking(problem: BaseException | str) -> str | None:
+    r"""Return what a framework lacks, in the words of its error; None for an error of another kind.
+
+    >>> lacking("\"add_stub\" not implemented for 'UInt16'")
+    'PyTorch: "add_stub" not implemented for \'UInt16\''
+    """
+    for name, words in _LACKING.items():
+        found = re.search(words, str(problem))
+        if found:
+            return f"{FRAMEWORKS[name]}: {found[0]}"
+    return None
+
+
+_LACKING = {
+    "torch": r"\"\w+\" not implemented for '\w+'",
+    "paddle": r"Check data type error for op: \w+, dtype: \w+",
+    "mindspore": r"\w+ does not support this kernel data type",
+}
+"""What frameworks say where an operation of theirs does not take a dtype."""
 
 
 def load(name: str) -> Any:

@@ -10,8 +10,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
 from ...core.spec import Spec
-from ..case import BrokenRuleError, Case, as_list
+from ..case import BrokenRuleError, Case, NotRunError, as_list
 from . import torch_tensors
+from .base import lacking
 
 
 def opcheck(case: Case) -> str | None:
@@ -31,6 +32,8 @@ def opcheck(case: Case) -> str | None:
     )
     for name, outcome in outcomes.items():
         if outcome != "SUCCESS":
+            if lack := lacking(str(outcome)):
+                raise NotRunError(lack)
             text = str(outcome).strip().splitlines()[0] if str(outcome).strip() else repr(outcome)
             raise BrokenRuleError(f"torch.library.opcheck, {name}, must succeed", text)
     return remark
