@@ -22,6 +22,7 @@ HEADERS = (
     "math.h",
     "philox.h",
     "transpose.h",
+    "dot.h",
     "streaming_store.h",
     "run.h",
     "bands.h",
@@ -117,6 +118,8 @@ def _head(kernel: Kernel, target: Target, function: str, expressions: Expression
     for header in HEADERS:
         if header in headers:
             out.line(f'#include "polyop/loops/{header}"')
+    for dot in sorted(used.dots):
+        out.line(f"POLYOP_DOT_TILE({', '.join(map(str, dot))})")
     return out.text()
 
 

@@ -68,6 +68,8 @@ class Used:
     """Bytes per lane of the vectors."""
     headers: set[str] = field(default_factory=set)
     """Headers beside those that every file includes."""
+    dots: set[tuple[str, int, int]] = field(default_factory=set)
+    """Tiles of dot.h: kind, rows and vectors."""
     names: set[str] = field(default_factory=set)
     """C names of tensors, sizes, attributes and variables, in the function that is being printed."""
 

@@ -1,0 +1,91 @@
+"""Sums of products of narrow integers, which processors add several at a time.
+
+In ``total += int32(a[i, k]) * int32(b[k, j])`` of int8 tensors each factor fits into a byte. An instruction
+multiplies four bytes by four others and adds the products to 32 bits. Sums of 32 bits wrap around, so they
+are the same in any order.
+
+What counts is the range of a factor, not its tensor: ``int32(a[i, k]) - int32(zero[i])`` fits into 16 bits,
+and ``int32(w[j, k] & 15) - 8`` into a byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..analysis.bounds import Bounds, key
+from ..analysis.strides import depends
+from ..ir.grammar import Assign, Const, Expr, For, If, Load, Op, Size, Stmt, Var, walk
+from ..ir.intervals import interval, is_within
+from ..ir.plan import Dot
+from ..ir.types import kind
+from ..ir.uses import assigned_by, loads_of, stored_by
+
+BYTES = {"i8": (-128, 127), "u8": (0, 255)}
+HALVES = (-(2**15), 2**15 - 1)
+
+
+def dots_of(row: For, lane: For, bounds: Bounds) -> tuple[Dot, ...]:
+    """Return the sums of a tile that are dots: every statement of their loops is one."""
+    found = list[Dot]()
+    if any(depends(e, frozenset({row.var})) for e in (lane.lo, lane.hi)):
+        return ()
+    for loop in _sums(lane.body):
+        dots = [_dot(s, loop, row, lane, bounds) for s in loop.body]
+        totals = {s.name for s in loop.body if isinstance(s, Assign)}
+        plain = not any(depends(e, frozenset({row.var, lane.var})) for e in (loop.lo, loop.hi))
+        if plain and not loop.hint and len(totals) == len(dots) and None not in dots:
+            found += [dot for dot in dots if dot is not None]
+    return tuple(found)
+
+
+def _sums(body: Sequence[Stmt]) -> Iterator[For]:
+    """Yield the loops of a tile's sums; a condition around one only tests whether it has iterations."""
+    for node in body:
+        if isinstance(node, For):
+            yield node
+        elif isinstance(node, If):
+            yield from _sums(node.body)
+
+
+def _dot(node: Stmt, loop: For, row: For, lane: For, bounds: Bounds) -> Dot | None:
+    """Return a statement as a dot, or None."""
+    if not isinstance(node, Assign) or node.op != "+" or node.type.dtype not in ("int32", "uint32"):
+        return None
+    product = _uncast(node.value)
+    if not isinstance(product, Op) or product.name != "*" or product.type.dtype not in ("int32", "uint32"):
+        return None
+    rows, lanes = frozenset({row.var}), frozenset({lane.var})
+    for one, other in (product.args, product.args[::-1]):
+        apart = depends(one, rows) and depends(other, lanes)
+        apart = apart and not depends(one, lanes) and not depends(other, rows)
+        if apart and all(_is_packable(e, loop, lane, bounds) for e in (one, other)):
+            found = _kind(one, other)
+            if found is not None:
+                return Dot(loop.var, node.name, one, other, *found, node.type, node.line)
+    return None
+
+
+def _uncast(expr: Expr) -> Expr:
+    """Return an expression without casts between integers of 32 bits: a sum modulo 2**32 is the same."""
+    while isinstance(expr, Op) and expr.name == "cast" and expr.args[0].type.dtype in ("int32", "uint32"):
+        expr = expr.args[0]
+    return expr
+
+
+def _is_packable(expr: Expr, loop: For, lane: For, bounds: Bounds) -> bool:
+    """Whether a factor can be computed ahead of the tile: of integers that the tile leaves alone, inside."""
+    changed = frozenset(assigned_by(lane.body) | stored_by(lane.body))
+    numbers = all(kind(e.type) in "iub" for e in walk(expr) if isinstance(e, (Const, Var, Size, Load, Op)))
+    checked = any(bounds.axes(e) or key(e) in bounds.guarded for e in loads_of(expr))
+    return numbers and not checked and not depends(expr, changed) and depends(expr, frozenset({loop.var}))
+
+
+def _kind(row: Expr, column: Expr) -> tuple[str, bool] | None:
+    """Return the narrowest kind whose elements hold both factors, and whether the columns are flipped."""
+    ranges = interval(row, {}), interval(column, {})
+    rows, columns = ([k for k, of in BYTES.items() if is_within(one, of)] for one in ranges)
+    for flipped in (False, True):
+        for one in rows:
+            if any((one == other) == flipped for other in columns):
+                return one, flipped
+    return ("i16", False) if all(is_within(one, HALVES) for one in ranges) else None
