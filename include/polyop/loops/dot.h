@@ -1,20 +1,24 @@
-/* Sums of products of narrow integers, several terms per instruction. A generated file that uses them includes
+/* Sums of products of narrow numbers, several terms per instruction. A generated file that uses them includes
  * this after vector.h and transpose.h.
  *
  * The terms of a sum are taken in groups: four bytes or two halves are a word of 32 bits. A row has a start,
  * which is added to its sums, and then the words of its groups. A panel has for each group the words of all
- * columns. Products and sums are exact modulo 2^32, whichever instruction computes them.
+ * columns. Products and sums of integers are exact modulo 2^32,
+ * whichever instruction computes them.
  *
  *   KIND   terms of a row   terms of a column
  *   i8     signed bytes     unsigned bytes
  *   u8     unsigned bytes   signed bytes
  *   i16    signed halves    signed halves
+ *   bf16   bfloat16         bfloat16; sums are float32
  *
  * Where the terms of both have the same sign, those of the columns are stored with their sign bit flipped:
  * that adds or subtracts 128. The row's start takes it back: polyop_dot_start_KIND.
  *
  *   POLYOP_DOT_TILE(KIND, R, U)   defines the sums of R rows and U vectors of columns:
  *   polyop_dot_KIND_RxU(sums, rows, row_step, panel, panel_step, groups)
+ *   POLYOP_DOT_THIN(KIND)         defines the sums of one row and columns that are in one piece each:
+ *   polyop_dot_thin_KIND(sums, row, columns, column_step, number, groups, flip)
  *   polyop_join_bytes(T, a, b, c, d) polyop_join_halves(T, a, b)   words from the terms in vectors of 32 bits
  *   polyop_dot_panel(to, columns, from, step, groups, flip)        a panel from columns of words
  */
@@ -36,6 +40,9 @@ POLYOP_FN i32v4 polyop_unsigned_bytes(i32v4 w, int odd) {
   return odd ? (i32v4)((polyop_words)w >> 8) : (i32v4)((polyop_words)w & 255);
 }
 POLYOP_FN i32v4 polyop_whole_words(i32v4 w, int odd) { return (void)odd, w; }
+POLYOP_FN i32v4 polyop_widened_halves(i32v4 w, int odd) {
+  return (i32v4)(odd ? (u32v4)w & 0xffff0000u : (u32v4)w << 16);
+}
 
 /* The sum of the products of two pairs of halves. Assembly has the same text for all compilers. */
 POLYOP_FN i32v4 polyop_dot_halves(i32v4 a, i32v4 b) {
@@ -54,61 +61,76 @@ POLYOP_FN i32v4 polyop_dot_halves(i32v4 a, i32v4 b) {
 #endif
 }
 
-/* Whether the processor adds the products of a whole word to a sum in one instruction: AVX512_VNNI beside
- * AVX-512, AVX-VNNI beside AVX2. */
-#if defined(__x86_64__) && (defined(POLYOP_AVX512) || defined(__AVX2__)) && !defined(POLYOP_NO_VNNI)
-#define POLYOP_VNNI 1
-#ifdef POLYOP_AVX512
-#define POLYOP_VNNI_ASM(NAME, s, a, b) __asm__(NAME " %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
-#else
-#define POLYOP_VNNI_ASM(NAME, s, a, b) __asm__("%{vex%} " NAME " %2, %1, %0" : "+x"(s) : "x"(a), "x"(b))
-#endif
-POLYOP_FN u32 polyop_cpuid_7(u32 page, int in_a) {
-  u32 a = 7, b = 0, c = page, d = 0;
-  __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-  (void)b, (void)d;
-  return in_a ? a : c;
+/* Adds to sums the products of such parts of words. */
+POLYOP_FN i32v4 polyop_dot_part_i16(i32v4 s, i32v4 a, i32v4 b) {
+  return (i32v4)((u32v4)s + (u32v4)polyop_dot_halves(a, b));
 }
-POLYOP_CALLED int polyop_has_vnni(void) {
-  static int known = 0; /* 0: not asked yet; 1: no; 2: yes */
-  int now = __atomic_load_n(&known, __ATOMIC_RELAXED);
-  if (now == 0) {
-#ifdef POLYOP_AVX512
-    now = 1 + (polyop_cpuid_7(0, 0) >> 11 & 1);
-#else
-    now = 1 + (polyop_cpuid_7(0, 1) >= 1 && (polyop_cpuid_7(1, 1) >> 4 & 1));
-#endif
-    __atomic_store_n(&known, now, __ATOMIC_RELAXED);
-  }
-  return now == 2;
-}
-#else
-#define POLYOP_VNNI_ASM(NAME, s, a, b) (void)0
-#define polyop_has_vnni() 0
-#endif
-POLYOP_FN i32v4 polyop_dot_word_i8(i32v4 s, i32v4 row, i32v4 column) {
-  POLYOP_VNNI_ASM("vpdpbusd", s, column, row); /* the first operand is unsigned */
-  return (void)row, (void)column, s;
-}
-POLYOP_FN i32v4 polyop_dot_word_u8(i32v4 s, i32v4 row, i32v4 column) {
-  POLYOP_VNNI_ASM("vpdpbusd", s, row, column);
-  return (void)row, (void)column, s;
-}
-POLYOP_FN i32v4 polyop_dot_word_i16(i32v4 s, i32v4 row, i32v4 column) {
-  POLYOP_VNNI_ASM("vpdpwssd", s, row, column);
-  return (void)row, (void)column, s;
+#define polyop_dot_part_i8 polyop_dot_part_i16
+#define polyop_dot_part_u8 polyop_dot_part_i16
+POLYOP_FN i32v4 polyop_dot_part_bf16(i32v4 s, i32v4 a, i32v4 b) {
+  return (i32v4)((f32v4)s + (f32v4)a * (f32v4)b);
 }
 
-/* One row per kind: its parts (the halves that a word's terms make), and the functions that take a row's and
- * a column's part. */
-#define POLYOP_PARTS_i8 2, polyop_signed_bytes, polyop_unsigned_bytes
-#define POLYOP_PARTS_u8 2, polyop_unsigned_bytes, polyop_signed_bytes
-#define POLYOP_PARTS_i16 1, polyop_whole_words, polyop_whole_words
+/* The same for whole words, in one instruction, and whether the processor has it: AVX512_VNNI and AVX512_BF16
+ * beside AVX-512, AVX-VNNI beside AVX2. */
+#if defined(__x86_64__) && (defined(POLYOP_AVX512) || defined(__AVX2__))
+#ifdef POLYOP_AVX512
+#define POLYOP_DOT_ASM(NAME, s, a, b) __asm__(NAME " %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
+#else
+#define POLYOP_DOT_ASM(NAME, s, a, b) __asm__("%{vex%} " NAME " %2, %1, %0" : "+x"(s) : "x"(a), "x"(b))
+#endif
+enum { POLYOP_ASKED = 1, POLYOP_VNNI = 2, POLYOP_BF16 = 4 };
+POLYOP_CALLED int polyop_dot_features(void) {
+  static int known = 0;
+  int now = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (now) return now;
+  u32 a[2] = {7, 7}, c[2] = {0, 1}, b, d;
+  for (int page = 0; page < 2; page++)
+    __asm__ volatile("cpuid" : "+a"(a[page]), "=b"(b), "+c"(c[page]), "=d"(d));
+  (void)b, (void)d;
+  if (a[0] < 1) a[1] = 0; /* there is no second page */
+#ifdef POLYOP_AVX512
+  now = POLYOP_ASKED | (c[0] >> 11 & 1) * POLYOP_VNNI | (a[1] >> 5 & 1) * POLYOP_BF16;
+#else
+  now = POLYOP_ASKED | (a[1] >> 4 & 1) * POLYOP_VNNI;
+#endif
+  __atomic_store_n(&known, now, __ATOMIC_RELAXED);
+  return now;
+}
+#ifndef POLYOP_DOT_FEATURES /* a test leaves features out */
+#define POLYOP_DOT_FEATURES (POLYOP_VNNI | POLYOP_BF16)
+#endif
+#define POLYOP_HAS(FEATURE) (polyop_dot_features() & POLYOP_DOT_FEATURES & (FEATURE))
+#else
+#define POLYOP_DOT_ASM(NAME, s, a, b) (void)0
+#define POLYOP_HAS(FEATURE) 0
+#endif
+/* The first operand of vpdpbusd is unsigned. */
+#define POLYOP_DOT_WORD(KIND, NAME, FIRST, SECOND)                                  \
+  POLYOP_FN i32v4 polyop_dot_word_##KIND(i32v4 s, i32v4 row, i32v4 column) {        \
+    POLYOP_DOT_ASM(NAME, s, FIRST, SECOND);                                         \
+    return (void)row, (void)column, s;                                              \
+  }
+POLYOP_DOT_WORD(i8, "vpdpbusd", column, row)
+POLYOP_DOT_WORD(u8, "vpdpbusd", row, column)
+POLYOP_DOT_WORD(i16, "vpdpwssd", row, column)
+#ifdef POLYOP_AVX512
+POLYOP_DOT_WORD(bf16, "vdpbf16ps", row, column)
+#else
+#define polyop_dot_word_bf16(s, row, column) (s)
+#endif
+
+/* One row per kind: the element of a sum, the instruction's feature, the parts of a word without it, and the
+ * functions that take a row's and a column's part. */
+#define POLYOP_KIND_i8 i32, POLYOP_VNNI, 2, polyop_signed_bytes, polyop_unsigned_bytes
+#define POLYOP_KIND_u8 i32, POLYOP_VNNI, 2, polyop_unsigned_bytes, polyop_signed_bytes
+#define POLYOP_KIND_i16 i32, POLYOP_VNNI, 1, polyop_whole_words, polyop_whole_words
+#define POLYOP_KIND_bf16 f32, POLYOP_BF16, 2, polyop_widened_halves, polyop_widened_halves
 
 enum { POLYOP_GROUPS = 64 }; /* groups whose rows are split into halves at once */
-#define POLYOP_DOT_TILE(KIND, R, U) POLYOP_DOT_TILE_OF(KIND, R, U, POLYOP_PARTS_##KIND)
+#define POLYOP_DOT_TILE(KIND, R, U) POLYOP_DOT_TILE_OF(KIND, R, U, POLYOP_KIND_##KIND)
 #define POLYOP_DOT_TILE_OF(...) POLYOP_DOT_TILE_WITH(__VA_ARGS__)
-#define POLYOP_DOT_TILE_WITH(KIND, R, U, PARTS, ROW, COLUMN)                                                  \
+#define POLYOP_DOT_TILE_WITH(KIND, R, U, E, FEATURE, PARTS, ROW, COLUMN)                                                  \
   POLYOP_CALLED void polyop_dot_##KIND##_##R##x##U(i32* sums, const i32* rows, int64_t row_step,              \
                                                    const i32* panel, int64_t panel_step, int64_t groups) {    \
     i32v4 s[R][U];                                                                                            \
@@ -116,7 +138,7 @@ enum { POLYOP_GROUPS = 64 }; /* groups whose rows are split into halves at once 
       POLYOP_UNROLL for (int u = 0; u < U; u++) s[r][u] = bcast_i32v4(rows[r * row_step]);                    \
     }                                                                                                         \
     rows++;                                                                                                   \
-    if (polyop_has_vnni()) {                                                                                  \
+    if (POLYOP_HAS(FEATURE)) {                                                                                  \
       for (int64_t g = 0; g < groups; g++, panel += panel_step) {                                             \
         i32v4 column[U];                                                                                      \
         POLYOP_UNROLL for (int u = 0; u < U; u++) column[u] = load_i32v4(panel + u * POLYOP_LANES(4));        \
@@ -143,7 +165,7 @@ enum { POLYOP_GROUPS = 64 }; /* groups whose rows are split into halves at once 
             POLYOP_UNROLL for (int r = 0; r < R; r++) {                                                       \
               const i32v4 row = bcast_i32v4(t[p][r][g]);                                                      \
               POLYOP_UNROLL for (int u = 0; u < U; u++) s[r][u] =                                             \
-                  (i32v4)((u32v4)s[r][u] + (u32v4)polyop_dot_halves(row, column[u]));                         \
+                  polyop_dot_part_##KIND(s[r][u], row, column[u]);                         \
             }                                                                                                 \
           }                                                                                                   \
         }                                                                                                     \
@@ -153,6 +175,35 @@ enum { POLYOP_GROUPS = 64 }; /* groups whose rows are split into halves at once 
       POLYOP_UNROLL for (int u = 0; u < U; u++)                                                               \
           store_i32v4(sums + (r * U + u) * POLYOP_LANES(4), s[r][u]);                                         \
     }                                                                                                         \
+  }
+
+/* The sums of one row, along columns of words where each is in one piece: `columns` is a multiple of 4. */
+#define POLYOP_DOT_THIN(KIND) POLYOP_DOT_THIN_OF(KIND, POLYOP_KIND_##KIND)
+#define POLYOP_DOT_THIN_OF(...) POLYOP_DOT_THIN_WITH(__VA_ARGS__)
+#define POLYOP_DOT_THIN_WITH(KIND, E, FEATURE, PARTS, ROW, COLUMN)                                           \
+  POLYOP_CALLED void polyop_dot_thin_##KIND(i32* sums, const i32* row, const i32* from, int64_t step,        \
+                                            int64_t columns, int64_t groups, i32 flip) {                     \
+    const int whole = POLYOP_HAS(FEATURE) != 0;                                                              \
+    const i32* words = row + 1;                                                                              \
+    for (int64_t c = 0; c < columns; c += 4, from += 4 * step) {                                             \
+      i32v4 s[4] = {{0}};                                                                                    \
+      for (int64_t g = 0; g < groups; g += POLYOP_LANES(4)) {                                                \
+        const i32v4 w = load_n_i32v4(words + g, groups - g);                                                 \
+        POLYOP_UNROLL for (int n = 0; n < 4; n++) {                                                          \
+          const i32v4 v = load_n_i32v4(from + n * step + g, groups - g) ^ flip;                                   \
+          if (whole)                                                                                         \
+            s[n] = polyop_dot_word_##KIND(s[n], w, v);                                                       \
+          else                                                                                               \
+            POLYOP_UNROLL for (int p = 0; p < PARTS; p++) s[n] =                                             \
+                polyop_dot_part_##KIND(s[n], ROW(w, p), COLUMN(v, p));                                       \
+        }                                                                                                    \
+      }                                                                                                      \
+      POLYOP_UNROLL for (int n = 0; n < 4; n++) {                                                            \
+        const E total = reduce_add_##E##v4((E##v4)s[n]);                                                     \
+        __builtin_memcpy(&sums[c + n], &total, 4);                                                           \
+        sums[c + n] = (i32)((u32)sums[c + n] + (u32)row[0]); /* 0 in sums of floats */                       \
+      }                                                                                                      \
+    }                                                                                                        \
   }
 
 /* What a row with terms in `groups` words starts with where its columns are flipped. */

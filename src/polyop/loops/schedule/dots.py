@@ -14,18 +14,22 @@ from collections.abc import Iterator, Sequence
 
 from ..analysis.bounds import Bounds, key
 from ..analysis.strides import depends
-from ..ir.grammar import Assign, Const, Expr, For, If, Load, Op, Size, Stmt, Var, walk
+from ..ir.grammar import Assign, Expr, For, If, Load, Op, Stmt, walk
 from ..ir.intervals import interval, is_within
 from ..ir.plan import Dot
 from ..ir.types import kind
 from ..ir.uses import assigned_by, loads_of, stored_by
 
+SUMS = ("int32", "uint32", "float32")
 BYTES = {"i8": (-128, 127), "u8": (0, 255)}
 HALVES = (-(2**15), 2**15 - 1)
 
 
-def dots_of(row: For, lane: For, bounds: Bounds) -> tuple[Dot, ...]:
-    """Return the sums of a tile that are dots: every statement of their loops is one."""
+def dots_of(row: For, lane: For, bounds: Bounds, *, floats: bool) -> tuple[Dot, ...]:
+    """Return the sums of a tile that are dots: every statement of their loops is one.
+
+    ``floats``: whether sums of floats may be too, whose rounding depends on the processor.
+    """
     found = list[Dot]()
     if any(depends(e, frozenset({row.var})) for e in (lane.lo, lane.hi)):
         return ()
@@ -34,7 +38,7 @@ def dots_of(row: For, lane: For, bounds: Bounds) -> tuple[Dot, ...]:
         totals = {s.name for s in loop.body if isinstance(s, Assign)}
         plain = not any(depends(e, frozenset({row.var, lane.var})) for e in (loop.lo, loop.hi))
         if plain and not loop.hint and len(totals) == len(dots) and None not in dots:
-            found += [dot for dot in dots if dot is not None]
+            found += [dot for dot in dots if dot is not None and (floats or dot.kind != "bf16")]
     return tuple(found)
 
 
@@ -49,10 +53,10 @@ def _sums(body: Sequence[Stmt]) -> Iterator[For]:
 
 def _dot(node: Stmt, loop: For, row: For, lane: For, bounds: Bounds) -> Dot | None:
     """Return a statement as a dot, or None."""
-    if not isinstance(node, Assign) or node.op != "+" or node.type.dtype not in ("int32", "uint32"):
+    if not isinstance(node, Assign) or node.op != "+" or node.type.dtype not in SUMS:
         return None
     product = _uncast(node.value)
-    if not isinstance(product, Op) or product.name != "*" or product.type.dtype not in ("int32", "uint32"):
+    if not isinstance(product, Op) or product.name != "*" or product.type.dtype not in SUMS:
         return None
     rows, lanes = frozenset({row.var}), frozenset({lane.var})
     for one, other in (product.args, product.args[::-1]):
@@ -73,15 +77,18 @@ def _uncast(expr: Expr) -> Expr:
 
 
 def _is_packable(expr: Expr, loop: For, lane: For, bounds: Bounds) -> bool:
-    """Whether a factor can be computed ahead of the tile: of integers that the tile leaves alone, inside."""
+    """Whether a factor can be computed ahead of the tile, which leaves what it reads alone."""
     changed = frozenset(assigned_by(lane.body) | stored_by(lane.body))
-    numbers = all(kind(e.type) in "iub" for e in walk(expr) if isinstance(e, (Const, Var, Size, Load, Op)))
     checked = any(bounds.axes(e) or key(e) in bounds.guarded for e in loads_of(expr))
-    return numbers and not checked and not depends(expr, changed) and depends(expr, frozenset({loop.var}))
+    return not checked and not depends(expr, changed) and depends(expr, frozenset({loop.var}))
 
 
 def _kind(row: Expr, column: Expr) -> tuple[str, bool] | None:
     """Return the narrowest kind whose elements hold both factors, and whether the columns are flipped."""
+    if all(_is_brain(e) for e in (row, column)):
+        return "bf16", False
+    if any(kind(e.type) not in "iub" for factor in (row, column) for e in walk(factor)):
+        return None
     ranges = interval(row, {}), interval(column, {})
     rows, columns = ([k for k, of in BYTES.items() if is_within(one, of)] for one in ranges)
     for flipped in (False, True):
@@ -89,3 +96,9 @@ def _kind(row: Expr, column: Expr) -> tuple[str, bool] | None:
             if any((one == other) == flipped for other in columns):
                 return one, flipped
     return ("i16", False) if all(is_within(one, HALVES) for one in ranges) else None
+
+
+def _is_brain(factor: Expr) -> bool:
+    """Whether a factor is a number of a bfloat16 tensor, in float32."""
+    inner = factor.args[0] if isinstance(factor, Op) and factor.name == "cast" else factor
+    return isinstance(inner, Load) and (inner.type.dtype, factor.type.dtype) == ("bfloat16", "float32")

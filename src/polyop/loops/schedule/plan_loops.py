@@ -376,7 +376,7 @@ class Planner:
             )
         )
         packed = tuple(e for e in of_lanes if not _is_sliding_window(e, loop.var, {s.var for s in sums}))
-        return Tile(row.var, of_lanes, packed, dots_of(row, loop, self.bounds))
+        return Tile(row.var, of_lanes, packed, dots_of(row, loop, self.bounds, floats=not self.roles.deterministic))
 
     def note(self, loop: For, text: str) -> None:
         """Add a note on a loop: its role, or why it has none."""

@@ -12,18 +12,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...analysis.strides import UNIFORM, UNIT, stride
-from ...ir.grammar import Assign, Expr, For, If, Op, Stmt, Type, Var
+from ...ir.grammar import Assign, Expr, For, If, Load, Op, Stmt, Type, Var
 from ...ir.plan import Dot
 from ...ir.uses import loads_of
 from ..common.copies import lanes_for, width_of
-from ..common.ctypes import SIZES, computed, identifier
+from ..common.ctypes import NARROW, SIZES, computed, identifier, memory
 from ..common.expressions import Scope
+from ..common.values import Value
 from .loops import Loops
 
-OPPOSITE = {"i8": "u8", "u8": "i8", "i16": "i16"}
+OPPOSITE = {"i8": "u8", "u8": "i8", "i16": "i16", "bf16": "bf16"}
 """By kind, the element of the columns."""
 WORD = 4
 """Bytes of a word, which has the terms of one group."""
+THIN = 4
+"""With fewer rows, columns are not transposed: that takes as long as the sums of so many."""
 SLACK = 64
 """Bytes behind a panel: a whole vector may be read from its last column."""
 
@@ -97,6 +100,8 @@ class Dots:
         """Print the packing of the rows ``<row>_lo`` to ``<row>_end``."""
         i = identifier(self.row.var)
         for name, dot in self.names.items():
+            if not self._along_lanes(dot):
+                self.out.line(f"const int {name}_check = {i}_end - {i}_lo < {THIN};")
             with self.out.block(f"for (int64_t {i} = {i}_lo; {i} < {i}_end; ++{i})"):
                 to = f"{name}_rows + ({i} - {i}_lo) * ({name}_steps + 1)"
                 self.out.line(f"i32* const {name} = {to};")
@@ -108,17 +113,25 @@ class Dots:
         """Print the packing of a factor along the sum's loop, lanes of it at once, with zeros behind it."""
         loop, factor = self.loop_of[dot.loop], _narrow(factor, elem)
         var = identifier(loop.var)
-        width = max(width_of((Assign("", factor),), loop.var, {}, {}), SIZES[elem])
+        words = isinstance(factor, Load)
+        width = SIZES[elem] if words else width_of((Assign("", factor),), loop.var, {}, {})
         lo, hi = self._ends(dot, scope)
         self.out.line(f"if ({name}_steps > 0) ({to})[{name}_steps - 1] = 0;")
         lanes = self.expressions.lane_count(width)
         with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; {var} += {lanes})"):
             inner = replace(scope, lanes=lanes_for(loop.var, width, f"({var}_end - {var})", {}))
-            value = self.expressions.spread(self.expressions.value(factor, inner), inner)
+            value = self.expressions.spread(self._value(factor, inner), inner)
+            elem = "u16" if elem == "bf16" else elem
             value = self.expressions.convert(value, Type(_DTYPES[elem]), inner)
             kind = self.expressions.vector(elem, inner)
             place = f"({elem}*)({to}) + ({var} - ({lo}))"
             self.out.line(f"store_n_{kind}({place}, {value.text}, {var}_end - {var});")
+
+    def _value(self, factor: Expr, scope: Scope) -> Value:
+        """Return a factor in C: a bfloat16 as its word."""
+        if isinstance(factor, Load) and factor.type.dtype in NARROW:
+            return self.expressions.words(factor, scope)
+        return self.expressions.value(factor, scope)
 
     def _ends(self, dot: Dot, scope: Scope) -> tuple[str, str]:
         loop = self.loop_of[dot.loop]
@@ -153,6 +166,8 @@ class Dots:
             places = [var, *(f"min_i64({var} + {n}, {var}_end - 1)" for n in range(1, terms))]
             for n in range(1, terms):
                 self.out.line(f"const int64_t {var}_r{n} = {places[n]};")
+            if dot.kind == "bf16":  # 0 times infinity would be NaN
+                self.out.line(f"const u32 {var}_rows = {var} + 1 < {var}_end ? ~0u : 0xffffu;")
             with self.out.block(f"for (int64_t u = 0; u < {self.units}; ++u)"):
                 at = f"({j} + u * {lanes})"
                 inner = scope.with_names({self.lane.var: at})
@@ -160,9 +175,11 @@ class Dots:
                 texts = []
                 for n in range(terms):
                     step = inner.with_names({dot.loop: f"{var}_r{n}"}) if n else inner
-                    value = self.expressions.spread(self.expressions.value(dot.column, step), step)
+                    value = self.expressions.spread(self._value(_narrow(dot.column, "bf16"), step), step)
                     texts.append(self.expressions.convert(value, Type("uint32"), step).text)
-                text = f"{join}({kind}, {', '.join(texts)}){' ^ 0x80808080u' if dot.flipped else ''}"
+                after = " ^ 0x80808080u" if dot.flipped else ""
+                after = f" & {var}_rows" if dot.kind == "bf16" else after
+                text = f"{join}({kind}, {', '.join(texts)}){after}"
                 self.out.line(f"store_{kind}({name} + u * {lanes}, {text});")
             self.out.line(f"{name} += {self.units} * {lanes};")
 
@@ -175,9 +192,8 @@ class Dots:
             to = f"{name}_part + ({j}_q - {j}) * {name}_step"
             inner = scope.with_names({self.lane.var: f"{j}_q"})
             self._pack_along(name, dot, dot.column, dot.kind if dot.flipped else OPPOSITE[dot.kind], to, inner)
-        flip = "(i32)0x80808080u" if dot.flipped else "0"
-        arguments = f"{columns}, {name}_part, {name}_step, {name}_steps, {flip}"
-        self.out.line(f"polyop_dot_panel({name}_panel, {arguments});")
+        arguments = f"{columns}, {name}_part, {name}_step, {name}_steps, {_flip(dot)}"
+        self.out.line(f"if (!{name}_check) polyop_dot_panel({name}_panel, {arguments});")
 
     # the sums
 
@@ -192,7 +208,15 @@ class Dots:
             self.out.line(f"i32 {name}_to[{size}] __attribute__((aligned(64)));")
             first = f"{name}_rows + ({row} - {i}_lo) * ({name}_steps + 1), {name}_steps + 1"
             panel = f"{name}_panel + {offset}, {columns}, {name}_steps"
-            self.out.line(f"polyop_dot_{dot.kind}_{rows}x{vectors}({name}_to, {first}, {panel});")
+            wide = f"polyop_dot_{dot.kind}_{rows}x{vectors}({name}_to, {first}, {panel});"
+            if rows > 1 or self._along_lanes(dot):
+                self.out.line(wide)
+                continue
+            self.expressions.used.dots.add((dot.kind,))
+            part = f"{name}_part + ({offset}) * {name}_step, {name}_step, {size}, {name}_steps, {_flip(dot)}"
+            row_words = first.partition(",")[0]
+            self.out.line(f"if ({name}_check) polyop_dot_thin_{dot.kind}({name}_to, {row_words}, {part});")
+            self.out.line(f"else {wide}")
 
     def sums(self, row: int, unit: int, units: int, width: int) -> dict[str, str]:
         """Return the C text of the sums of one copy, by the variable that stands for them."""
@@ -205,7 +229,11 @@ class Dots:
         return texts
 
 
-_DTYPES = {"i8": "int8", "u8": "uint8", "i16": "int16"}
+_DTYPES = {"i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16"}
+
+
+def _flip(dot: Dot) -> str:
+    return "(i32)0x80808080u" if dot.flipped else "0"
 
 
 def _terms(dot: Dot) -> int:
@@ -220,7 +248,7 @@ def _vectors(units: int, width: int) -> int:
 def _narrow(factor: Expr, elem: str) -> Expr:
     """Return a factor without the cast of what has the type that it is packed in already."""
     inner = factor.args[0] if isinstance(factor, Op) and factor.name == "cast" else factor
-    return inner if computed(inner.type) == elem else factor
+    return inner if isinstance(inner, Load) and memory(inner.type.dtype) == elem else factor
 
 
 def _loops(body: Sequence[Stmt]) -> Iterator[For]:
