@@ -15,10 +15,11 @@
  * Where the terms of both have the same sign, those of the columns are stored with their sign bit flipped:
  * that adds or subtracts 128. The row's start takes it back: polyop_dot_start_KIND.
  *
- *   POLYOP_DOT_TILE(KIND, R, U)   defines the sums of R rows and U vectors of columns:
  *   polyop_dot_KIND_RxU(sums, rows, row_step, panel, panel_step, groups)
- *   POLYOP_DOT_THIN(KIND)         defines the sums of one row and columns that are in one piece each:
+ *                      the sums of R rows and U vectors of columns
  *   polyop_dot_thin_KIND(sums, row, columns, column_step, number, groups, flip)
+ *                      the sums of one row and columns that are in one piece each
+ *   polyop_dot_start_KIND(words, groups)   what a row starts with where its columns are flipped
  *   polyop_join_bytes(T, a, b, c, d) polyop_join_halves(T, a, b)   words from the terms in vectors of 32 bits
  *   polyop_dot_panel(to, columns, from, step, groups, flip)        a panel from columns of words
  */
@@ -26,8 +27,8 @@
 #define POLYOP_LOOPS_DOT_H
 
 #define polyop_join_bytes(T, a, b, c, d) \
-  (((T)(a)&255u) | ((T)(b)&255u) << 8 | ((T)(c)&255u) << 16 | (T)(d) << 24)
-#define polyop_join_halves(T, a, b) (((T)(a)&65535u) | (T)(b) << 16)
+  (((T)(a) & 255u) | ((T)(b) & 255u) << 8 | ((T)(c) & 255u) << 16 | (T)(d) << 24)
+#define polyop_join_halves(T, a, b) (((T)(a) & 65535u) | (T)(b) << 16)
 
 typedef i16 polyop_halves __attribute__((vector_size(POLYOP_VB)));
 typedef u16 polyop_words __attribute__((vector_size(POLYOP_VB)));
@@ -106,10 +107,10 @@ POLYOP_CALLED int polyop_dot_features(void) {
 #define POLYOP_HAS(FEATURE) 0
 #endif
 /* The first operand of vpdpbusd is unsigned. */
-#define POLYOP_DOT_WORD(KIND, NAME, FIRST, SECOND)                                  \
-  POLYOP_FN i32v4 polyop_dot_word_##KIND(i32v4 s, i32v4 row, i32v4 column) {        \
-    POLYOP_DOT_ASM(NAME, s, FIRST, SECOND);                                         \
-    return (void)row, (void)column, s;                                              \
+#define POLYOP_DOT_WORD(KIND, NAME, FIRST, SECOND)                           \
+  POLYOP_FN i32v4 polyop_dot_word_##KIND(i32v4 s, i32v4 row, i32v4 column) { \
+    POLYOP_DOT_ASM(NAME, s, FIRST, SECOND);                                  \
+    return (void)row, (void)column, s;                                       \
   }
 POLYOP_DOT_WORD(i8, "vpdpbusd", column, row)
 POLYOP_DOT_WORD(u8, "vpdpbusd", row, column)
@@ -117,7 +118,7 @@ POLYOP_DOT_WORD(i16, "vpdpwssd", row, column)
 #ifdef POLYOP_AVX512
 POLYOP_DOT_WORD(bf16, "vdpbf16ps", row, column)
 #else
-#define polyop_dot_word_bf16(s, row, column) (s)
+#define polyop_dot_word_bf16(s, row, column) ((void)(row), (void)(column), s)
 #endif
 
 /* One row per kind: the element of a sum, the instruction's feature, the parts of a word without it, and the
@@ -130,92 +131,110 @@ POLYOP_DOT_WORD(bf16, "vdpbf16ps", row, column)
 enum { POLYOP_GROUPS = 64 }; /* groups whose rows are split into halves at once */
 #define POLYOP_DOT_TILE(KIND, R, U) POLYOP_DOT_TILE_OF(KIND, R, U, POLYOP_KIND_##KIND)
 #define POLYOP_DOT_TILE_OF(...) POLYOP_DOT_TILE_WITH(__VA_ARGS__)
-#define POLYOP_DOT_TILE_WITH(KIND, R, U, E, FEATURE, PARTS, ROW, COLUMN)                                                  \
-  POLYOP_CALLED void polyop_dot_##KIND##_##R##x##U(i32* sums, const i32* rows, int64_t row_step,              \
-                                                   const i32* panel, int64_t panel_step, int64_t groups) {    \
-    i32v4 s[R][U];                                                                                            \
-    POLYOP_UNROLL for (int r = 0; r < R; r++) {                                                               \
-      POLYOP_UNROLL for (int u = 0; u < U; u++) s[r][u] = bcast_i32v4(rows[r * row_step]);                    \
-    }                                                                                                         \
-    rows++;                                                                                                   \
-    if (POLYOP_HAS(FEATURE)) {                                                                                  \
-      for (int64_t g = 0; g < groups; g++, panel += panel_step) {                                             \
-        i32v4 column[U];                                                                                      \
-        POLYOP_UNROLL for (int u = 0; u < U; u++) column[u] = load_i32v4(panel + u * POLYOP_LANES(4));        \
-        POLYOP_UNROLL for (int r = 0; r < R; r++) {                                                           \
-          const i32v4 row = bcast_i32v4(rows[r * row_step + g]);                                              \
-          POLYOP_UNROLL for (int u = 0; u < U; u++) s[r][u] =                                                 \
-              polyop_dot_word_##KIND(s[r][u], row, column[u]);                                                \
-        }                                                                                                     \
-      }                                                                                                       \
-    } else {                                                                                                  \
-      i32 t[PARTS][R][POLYOP_GROUPS] __attribute__((aligned(64)));                                            \
-      for (int64_t from = 0; from < groups; from += POLYOP_GROUPS) {                                          \
-        const int64_t n = groups - from < POLYOP_GROUPS ? groups - from : POLYOP_GROUPS;                      \
-        for (int r = 0; r < R; r++)                                                                           \
-          for (int64_t g = 0; g < n; g += POLYOP_LANES(4)) {                                                  \
-            const i32v4 w = load_n_i32v4(rows + r * row_step + from + g, n - g);                              \
-            POLYOP_UNROLL for (int p = 0; p < PARTS; p++) store_i32v4(&t[p][r][g], ROW(w, p));                \
-          }                                                                                                   \
-        for (int64_t g = 0; g < n; g++, panel += panel_step) {                                                \
-          POLYOP_UNROLL for (int p = 0; p < PARTS; p++) {                                                     \
-            i32v4 column[U];                                                                                  \
-            POLYOP_UNROLL for (int u = 0; u < U; u++) column[u] =                                             \
-                COLUMN(load_i32v4(panel + u * POLYOP_LANES(4)), p);                                           \
-            POLYOP_UNROLL for (int r = 0; r < R; r++) {                                                       \
-              const i32v4 row = bcast_i32v4(t[p][r][g]);                                                      \
-              POLYOP_UNROLL for (int u = 0; u < U; u++) s[r][u] =                                             \
-                  polyop_dot_part_##KIND(s[r][u], row, column[u]);                         \
-            }                                                                                                 \
-          }                                                                                                   \
-        }                                                                                                     \
-      }                                                                                                       \
-    }                                                                                                         \
-    POLYOP_UNROLL for (int r = 0; r < R; r++) {                                                               \
-      POLYOP_UNROLL for (int u = 0; u < U; u++)                                                               \
-          store_i32v4(sums + (r * U + u) * POLYOP_LANES(4), s[r][u]);                                         \
-    }                                                                                                         \
+#define POLYOP_DOT_TILE_WITH(KIND, R, U, E, FEATURE, PARTS, ROW, COLUMN)                                    \
+  POLYOP_CALLED void polyop_dot_##KIND##_##R##x##U(i32* sums, const i32* rows, int64_t row_step,            \
+                                                   const i32* panel, int64_t panel_step, int64_t groups) {  \
+    i32v4 s[R][U];                                                                                          \
+    POLYOP_UNROLL for (int r = 0; r < R; r++) {                                                             \
+      POLYOP_UNROLL for (int u = 0; u < U; u++) s[r][u] = bcast_i32v4(rows[r * row_step]);                  \
+    }                                                                                                       \
+    rows++;                                                                                                 \
+    if (POLYOP_HAS(FEATURE)) {                                                                              \
+      for (int64_t g = 0; g < groups; g++, panel += panel_step) {                                           \
+        i32v4 column[U];                                                                                    \
+        POLYOP_UNROLL for (int u = 0; u < U; u++) column[u] = load_i32v4(panel + u * POLYOP_LANES(4));      \
+        POLYOP_UNROLL for (int r = 0; r < R; r++) {                                                         \
+          const i32v4 row = bcast_i32v4(rows[r * row_step + g]);                                            \
+          POLYOP_UNROLL for (int u = 0; u < U; u++) s[r][u] =                                               \
+              polyop_dot_word_##KIND(s[r][u], row, column[u]);                                              \
+        }                                                                                                   \
+      }                                                                                                     \
+    } else {                                                                                                \
+      i32 t[PARTS][R][POLYOP_GROUPS] __attribute__((aligned(64)));                                          \
+      for (int64_t from = 0; from < groups; from += POLYOP_GROUPS) {                                        \
+        const int64_t n = groups - from < POLYOP_GROUPS ? groups - from : POLYOP_GROUPS;                    \
+        for (int r = 0; r < R; r++)                                                                         \
+          for (int64_t g = 0; g < n; g += POLYOP_LANES(4)) {                                                \
+            const i32v4 w = load_n_i32v4(rows + r * row_step + from + g, n - g);                            \
+            POLYOP_UNROLL for (int p = 0; p < PARTS; p++) store_i32v4(&t[p][r][g], ROW(w, p));              \
+          }                                                                                                 \
+        for (int64_t g = 0; g < n; g++, panel += panel_step) {                                              \
+          POLYOP_UNROLL for (int p = 0; p < PARTS; p++) {                                                   \
+            i32v4 column[U];                                                                                \
+            POLYOP_UNROLL for (int u = 0; u < U; u++) column[u] =                                           \
+                COLUMN(load_i32v4(panel + u * POLYOP_LANES(4)), p);                                         \
+            POLYOP_UNROLL for (int r = 0; r < R; r++) {                                                     \
+              const i32v4 row = bcast_i32v4(t[p][r][g]);                                                    \
+              POLYOP_UNROLL for (int u = 0; u < U; u++) s[r][u] =                                           \
+                  polyop_dot_part_##KIND(s[r][u], row, column[u]);                                          \
+            }                                                                                               \
+          }                                                                                                 \
+        }                                                                                                   \
+      }                                                                                                     \
+    }                                                                                                       \
+    POLYOP_UNROLL for (int r = 0; r < R; r++) {                                                             \
+      POLYOP_UNROLL for (int u = 0; u < U; u++) store_i32v4(sums + (r * U + u) * POLYOP_LANES(4), s[r][u]); \
+    }                                                                                                       \
   }
+/* The tiles that targets have, whole and at their edges. What a kernel does not call costs no time. */
+#if POLYOP_VB == 64
+#define POLYOP_DOT_TILES(KIND, X) \
+  X(KIND, 6, 4) X(KIND, 6, 2) X(KIND, 6, 1) X(KIND, 1, 4) X(KIND, 1, 2) X(KIND, 1, 1)
+#elif POLYOP_VB == 32
+#define POLYOP_DOT_TILES(KIND, X) X(KIND, 6, 2) X(KIND, 6, 1) X(KIND, 1, 2) X(KIND, 1, 1)
+#elif defined(__aarch64__)
+#define POLYOP_DOT_TILES(KIND, X) \
+  X(KIND, 6, 4) X(KIND, 6, 2) X(KIND, 6, 1) X(KIND, 1, 4) X(KIND, 1, 2) X(KIND, 1, 1)
+#else
+#define POLYOP_DOT_TILES(KIND, X) X(KIND, 4, 2) X(KIND, 4, 1) X(KIND, 1, 2) X(KIND, 1, 1)
+#endif
+POLYOP_DOT_TILES(i8, POLYOP_DOT_TILE)
+POLYOP_DOT_TILES(u8, POLYOP_DOT_TILE)
+POLYOP_DOT_TILES(i16, POLYOP_DOT_TILE)
+POLYOP_DOT_TILES(bf16, POLYOP_DOT_TILE)
 
 /* The sums of one row, along columns of words where each is in one piece: `columns` is a multiple of 4. */
 #define POLYOP_DOT_THIN(KIND) POLYOP_DOT_THIN_OF(KIND, POLYOP_KIND_##KIND)
 #define POLYOP_DOT_THIN_OF(...) POLYOP_DOT_THIN_WITH(__VA_ARGS__)
-#define POLYOP_DOT_THIN_WITH(KIND, E, FEATURE, PARTS, ROW, COLUMN)                                           \
-  POLYOP_CALLED void polyop_dot_thin_##KIND(i32* sums, const i32* row, const i32* from, int64_t step,        \
-                                            int64_t columns, int64_t groups, i32 flip) {                     \
-    const int whole = POLYOP_HAS(FEATURE) != 0;                                                              \
-    const i32* words = row + 1;                                                                              \
-    for (int64_t c = 0; c < columns; c += 4, from += 4 * step) {                                             \
-      i32v4 s[4] = {{0}};                                                                                    \
-      for (int64_t g = 0; g < groups; g += POLYOP_LANES(4)) {                                                \
-        const i32v4 w = load_n_i32v4(words + g, groups - g);                                                 \
-        POLYOP_UNROLL for (int n = 0; n < 4; n++) {                                                          \
-          const i32v4 v = load_n_i32v4(from + n * step + g, groups - g) ^ flip;                                   \
-          if (whole)                                                                                         \
-            s[n] = polyop_dot_word_##KIND(s[n], w, v);                                                       \
-          else                                                                                               \
-            POLYOP_UNROLL for (int p = 0; p < PARTS; p++) s[n] =                                             \
-                polyop_dot_part_##KIND(s[n], ROW(w, p), COLUMN(v, p));                                       \
-        }                                                                                                    \
-      }                                                                                                      \
-      POLYOP_UNROLL for (int n = 0; n < 4; n++) {                                                            \
-        const E total = reduce_add_##E##v4((E##v4)s[n]);                                                     \
-        __builtin_memcpy(&sums[c + n], &total, 4);                                                           \
-        sums[c + n] = (i32)((u32)sums[c + n] + (u32)row[0]); /* 0 in sums of floats */                       \
-      }                                                                                                      \
-    }                                                                                                        \
+#define POLYOP_DOT_THIN_WITH(KIND, E, FEATURE, PARTS, ROW, COLUMN)                                    \
+  POLYOP_CALLED void polyop_dot_thin_##KIND(i32* sums, const i32* row, const i32* from, int64_t step, \
+                                            int64_t columns, int64_t groups, i32 flip) {              \
+    const int whole = POLYOP_HAS(FEATURE) != 0;                                                       \
+    const i32* words = row + 1;                                                                       \
+    for (int64_t c = 0; c < columns; c += 4, from += 4 * step) {                                      \
+      i32v4 s[4] = {{0}};                                                                             \
+      for (int64_t g = 0; g < groups; g += POLYOP_LANES(4)) {                                         \
+        const i32v4 w = load_n_i32v4(words + g, groups - g);                                          \
+        POLYOP_UNROLL for (int n = 0; n < 4; n++) {                                                   \
+          const i32v4 v = load_n_i32v4(from + n * step + g, groups - g) ^ flip;                       \
+          if (whole)                                                                                  \
+            s[n] = polyop_dot_word_##KIND(s[n], w, v);                                                \
+          else                                                                                        \
+            POLYOP_UNROLL for (int p = 0; p < PARTS; p++) s[n] =                                      \
+                polyop_dot_part_##KIND(s[n], ROW(w, p), COLUMN(v, p));                                \
+        }                                                                                             \
+      }                                                                                               \
+      POLYOP_UNROLL for (int n = 0; n < 4; n++) {                                                     \
+        const E total = reduce_add_##E##v4((E##v4)s[n]);                                              \
+        __builtin_memcpy(&sums[c + n], &total, 4);                                                    \
+        sums[c + n] = (i32)((u32)sums[c + n] + (u32)row[0]); /* 0 in sums of floats */                \
+      }                                                                                               \
+    }                                                                                                 \
   }
+POLYOP_DOT_THIN(i8)
+POLYOP_DOT_THIN(u8)
+POLYOP_DOT_THIN(i16)
+POLYOP_DOT_THIN(bf16)
 
-/* What a row with terms in `groups` words starts with where its columns are flipped. */
-#define POLYOP_DOT_START(KIND, V, SIGN)                                                       \
-  POLYOP_CALLED i32 polyop_dot_start_##KIND(const i32* words, int64_t groups) {               \
-    u32v4 sum = {0};                                                                          \
-    for (int64_t g = 0; g < groups; g += POLYOP_LANES(4)) {                                   \
-      const u32v4 w = (u32v4)load_n_i32v4(words + g, groups - g);                             \
-      sum += (u32v4)((V)(w << 24) >> 24) + (u32v4)((V)(w << 16) >> 24);                       \
-      sum += (u32v4)((V)(w << 8) >> 24) + (u32v4)((V)w >> 24);                                \
-    }                                                                                         \
-    return (i32)(SIGN 128u * reduce_add_u32v4(sum));                                          \
+#define POLYOP_DOT_START(KIND, V, SIGN)                                         \
+  POLYOP_CALLED i32 polyop_dot_start_##KIND(const i32* words, int64_t groups) { \
+    u32v4 sum = {0};                                                            \
+    for (int64_t g = 0; g < groups; g += POLYOP_LANES(4)) {                     \
+      const u32v4 w = (u32v4)load_n_i32v4(words + g, groups - g);               \
+      sum += (u32v4)((V)(w << 24) >> 24) + (u32v4)((V)(w << 16) >> 24);         \
+      sum += (u32v4)((V)(w << 8) >> 24) + (u32v4)((V)w >> 24);                  \
+    }                                                                           \
+    return (i32)(SIGN 128u * reduce_add_u32v4(sum));                            \
   }
 POLYOP_DOT_START(i8, i32v4, -)
 POLYOP_DOT_START(u8, u32v4, +)

@@ -31,7 +31,8 @@ def dots_of(row: For, lane: For, bounds: Bounds, *, floats: bool) -> tuple[Dot, 
     ``floats``: whether sums of floats may be too, whose rounding depends on the processor.
     """
     found = list[Dot]()
-    if any(depends(e, frozenset({row.var})) for e in (lane.lo, lane.hi)):
+    nested = any(isinstance(s, For) for loop in _sums(lane.body) for s in loop.body)
+    if nested or any(depends(e, frozenset({row.var})) for e in (lane.lo, lane.hi)):
         return ()
     for loop in _sums(lane.body):
         dots = [_dot(s, loop, row, lane, bounds) for s in loop.body]

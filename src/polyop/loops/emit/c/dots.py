@@ -203,7 +203,6 @@ class Dots:
         columns = f"{self.units} * {self.expressions.lane_count(width)}"
         vectors = _vectors(units, width)
         for name, dot in self.names.items():
-            self.expressions.used.dots.add((dot.kind, rows, vectors))
             size = f"{rows * vectors} * POLYOP_LANES(4)"
             self.out.line(f"i32 {name}_to[{size}] __attribute__((aligned(64)));")
             first = f"{name}_rows + ({row} - {i}_lo) * ({name}_steps + 1), {name}_steps + 1"
@@ -212,7 +211,6 @@ class Dots:
             if rows > 1 or self._along_lanes(dot):
                 self.out.line(wide)
                 continue
-            self.expressions.used.dots.add((dot.kind,))
             part = f"{name}_part + ({offset}) * {name}_step, {name}_step, {size}, {name}_steps, {_flip(dot)}"
             row_words = first.partition(",")[0]
             self.out.line(f"if ({name}_check) polyop_dot_thin_{dot.kind}({name}_to, {row_words}, {part});")

@@ -118,8 +118,6 @@ def _head(kernel: Kernel, target: Target, function: str, expressions: Expression
     for header in HEADERS:
         if header in headers:
             out.line(f'#include "polyop/loops/{header}"')
-    for dot in sorted(used.dots, key=str):
-        out.line(f"POLYOP_DOT_{'TILE' if len(dot) > 1 else 'THIN'}({', '.join(map(str, dot))})")
     return out.text()
 
 

@@ -68,8 +68,6 @@ class Used:
     """Bytes per lane of the vectors."""
     headers: set[str] = field(default_factory=set)
     """Headers beside those that every file includes."""
-    dots: set[tuple[str | int, ...]] = field(default_factory=set)
-    """Functions of dot.h: kind, rows and vectors of a tile; the kind alone of a thin one."""
     names: set[str] = field(default_factory=set)
     """C names of tensors, sizes, attributes and variables, in the function that is being printed."""
 
