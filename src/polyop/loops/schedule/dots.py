@@ -30,16 +30,18 @@ def dots_of(row: For, lane: For, bounds: Bounds, *, floats: bool) -> tuple[Dot, 
 
     ``floats``: whether sums of floats may be too, whose rounding depends on the processor.
     """
-    found = list[Dot]()
-    nested = any(isinstance(s, For) for loop in _sums(lane.body) for s in loop.body)
+    sums, found = list(_sums(lane.body)), list[Dot]()
+    nested = any(isinstance(s, For) for loop in sums for s in loop.body)
     if nested or any(depends(e, frozenset({row.var})) for e in (lane.lo, lane.hi)):
         return ()
-    for loop in _sums(lane.body):
+    inside = frozenset({row.var, lane.var} | assigned_by(lane.body))
+    for loop in sums:
         dots = [_dot(s, loop, row, lane, bounds) for s in loop.body]
-        totals = {s.name for s in loop.body if isinstance(s, Assign)}
-        plain = not any(depends(e, frozenset({row.var, lane.var})) for e in (loop.lo, loop.hi))
-        if plain and not loop.hint and len(totals) == len(dots) and None not in dots:
-            found += [dot for dot in dots if dot is not None and (floats or dot.kind != "bf16")]
+        ends = (loop.lo, loop.hi)
+        is_known = not any(depends(e, inside) or loads_of(e) for e in ends)
+        if is_known and loop.hint not in ("serial", "border") and None not in dots:
+            of_loop = [dot for dot in dots if dot is not None]
+            found += of_loop if floats or not any(dot.kind == "bf16" for dot in of_loop) else []
     return tuple(found)
 
 

@@ -217,7 +217,9 @@ class Planner:
                 self.note(loop, f"tiled in registers with loop {tile.row}{packed}")
                 for dot in tile.dots:
                     terms = "two" if dot.kind == "i16" else "four"
-                    self.note(loop, f"{dot.total} is summed {terms} products at a time: their factors are narrow")
+                    self.note(
+                        loop, f"{dot.total} is summed {terms} products at a time: their factors are narrow"
+                    )
             sums = " (sums are kept per lane)" if self.kind(loop) == "reduction" else ""
             self.note(loop, f"vector lanes{sums}")
         self._note_plain((node,), {loop.var for loop, _ in chosen})
@@ -376,7 +378,9 @@ class Planner:
             )
         )
         packed = tuple(e for e in of_lanes if not _is_sliding_window(e, loop.var, {s.var for s in sums}))
-        return Tile(row.var, of_lanes, packed, dots_of(row, loop, self.bounds, floats=not self.roles.deterministic))
+        return Tile(
+            row.var, of_lanes, packed, dots_of(row, loop, self.bounds, floats=not self.roles.deterministic)
+        )
 
     def note(self, loop: For, text: str) -> None:
         """Add a note on a loop: its role, or why it has none."""

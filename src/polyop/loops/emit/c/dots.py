@@ -45,9 +45,8 @@ class Dots:
         result = list[Stmt]()
         for node in body:
             own = [n for n, dot in self.names.items() if isinstance(node, For) and dot.loop == node.var]
-            if isinstance(node, If):
-                node = replace(node, body=self.without(node.body))
-            result += [self._sum(n) for n in own] or [node]
+            kept = replace(node, body=self.without(node.body)) if isinstance(node, If) else node
+            result += [self._sum(n) for n in own] or [kept]
         return tuple(result)
 
     def _sum(self, name: str) -> Assign:
@@ -67,7 +66,7 @@ class Dots:
         return [f"({name}_steps + 1) * {WORD}" for name in self.names]
 
     def allocate(self, columns: str) -> None:
-        """Print the memory of the rows, of a strip of lanes, and of its columns where they are packed apart."""
+        """Print the memory of the rows, and of a strip's columns: before and after they are transposed."""
         if not self.names:
             return
         i = identifier(self.row.var)
@@ -118,7 +117,9 @@ class Dots:
         lo, hi = self._ends(dot, scope)
         self.out.line(f"if ({name}_steps > 0) ({to})[{name}_steps - 1] = 0;")
         lanes = self.expressions.lane_count(width)
-        with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; {var} += {lanes})"):
+        with self.out.block(
+            f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; {var} += {lanes})"
+        ):
             inner = replace(scope, lanes=lanes_for(loop.var, width, f"({var}_end - {var})", {}))
             value = self.expressions.spread(self._value(factor, inner), inner)
             elem = "u16" if elem == "bf16" else elem
@@ -140,7 +141,7 @@ class Dots:
     # the columns
 
     def _along_lanes(self, dot: Dot) -> bool:
-        """Whether columns are packed along the lanes: no load would be gathered, or each would be in any case."""
+        """Whether columns are packed along the lanes: along the sum's loop, loads would be gathered."""
         loads = loads_of(dot.column)
         near = all(stride(e, self.lane.var) in (UNIT, UNIFORM) for e in loads)
         return near or not all(stride(e, dot.loop) in (UNIT, UNIFORM) for e in loads)
@@ -162,7 +163,9 @@ class Dots:
         kind = self.expressions.vector_type("u32", width)
         join = "polyop_join_bytes" if terms == 4 else "polyop_join_halves"
         self.out.line(f"u32* {name} = (u32*){name}_panel;")
-        with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; {var} += {terms})"):
+        with self.out.block(
+            f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; {var} += {terms})"
+        ):
             places = [var, *(f"min_i64({var} + {n}, {var}_end - 1)" for n in range(1, terms))]
             for n in range(1, terms):
                 self.out.line(f"const int64_t {var}_r{n} = {places[n]};")
@@ -191,14 +194,16 @@ class Dots:
         with self.out.block(f"for (int64_t {j}_q = {j}; {j}_q < {j}_q_end; ++{j}_q)"):
             to = f"{name}_part + ({j}_q - {j}) * {name}_step"
             inner = scope.with_names({self.lane.var: f"{j}_q"})
-            self._pack_along(name, dot, dot.column, dot.kind if dot.flipped else OPPOSITE[dot.kind], to, inner)
+            self._pack_along(
+                name, dot, dot.column, dot.kind if dot.flipped else OPPOSITE[dot.kind], to, inner
+            )
         arguments = f"{columns}, {name}_part, {name}_step, {name}_steps, {_flip(dot)}"
         self.out.line(f"if (!{name}_check) polyop_dot_panel({name}_panel, {arguments});")
 
     # the sums
 
     def add(self, row: str, rows: int, units: int, width: int, offset: str) -> None:
-        """Print the sums of a tile that starts with a row, of ``units`` vectors of lanes from ``offset`` on."""
+        """Print the sums of a tile from a row on, of ``units`` vectors of lanes from ``offset`` on."""
         i = identifier(self.row.var)
         columns = f"{self.units} * {self.expressions.lane_count(width)}"
         vectors = _vectors(units, width)
