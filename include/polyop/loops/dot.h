@@ -45,26 +45,24 @@ POLYOP_FN i32v4 polyop_widened_halves(i32v4 w, int odd) {
   return (i32v4)(odd ? (u32v4)w & 0xffff0000u : (u32v4)w << 16);
 }
 
-/* The sum of the products of two pairs of halves. Assembly has the same text for all compilers. */
-POLYOP_FN i32v4 polyop_dot_halves(i32v4 a, i32v4 b) {
+/* Adds to sums the products of two pairs of halves. Assembly has the same text for all compilers, and none of
+ * them adds in another order, for which registers would not suffice. */
+POLYOP_FN i32v4 polyop_dot_part_i16(i32v4 s, i32v4 a, i32v4 b) {
 #if defined(POLYOP_AVX512)
-  __asm__("vpmaddwd %1, %0, %0" : "+v"(a) : "v"(b));
-  return a;
+  i32v4 pair;
+  __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+v"(s), "=&v"(pair) : "v"(a), "v"(b));
+  return s;
 #elif defined(__AVX2__)
-  __asm__("vpmaddwd %1, %0, %0" : "+x"(a) : "x"(b));
-  return a;
+  i32v4 pair;
+  __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(s), "=&x"(pair) : "x"(a), "x"(b));
+  return s;
 #elif defined(__SSE2__) && !defined(__AVX__)
-  __asm__("pmaddwd %1, %0" : "+x"(a) : "x"(b));
-  return a;
+  __asm__("pmaddwd %2, %1\n\tpaddd %1, %0" : "+x"(s), "+x"(a) : "x"(b));
+  return s;
 #else
   const i32v4 low = ((i32v4)((u32v4)a << 16) >> 16) * ((i32v4)((u32v4)b << 16) >> 16);
-  return (i32v4)((u32v4)low + (u32v4)((a >> 16) * (b >> 16)));
+  return (i32v4)((u32v4)s + (u32v4)low + (u32v4)((a >> 16) * (b >> 16)));
 #endif
-}
-
-/* Adds to sums the products of such parts of words. */
-POLYOP_FN i32v4 polyop_dot_part_i16(i32v4 s, i32v4 a, i32v4 b) {
-  return (i32v4)((u32v4)s + (u32v4)polyop_dot_halves(a, b));
 }
 #define polyop_dot_part_i8 polyop_dot_part_i16
 #define polyop_dot_part_u8 polyop_dot_part_i16
