@@ -9,9 +9,10 @@ import pytest
 
 import instruction_sets
 import polyop
-from loop_samples import batch
+from loop_samples import batch, generate
 from polyop.loops.emit.printer import source as source_of
 from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.schedule import Schedule
 from polyop.loops.pipeline import schedule
 from polyop.loops.targets.table import TARGETS
@@ -275,6 +276,37 @@ def test_a_row_has_the_bits_that_it_has_alone():
     assert not any(tile.dots for tile in schedule(kernel, steps=steps).plan.tiles.values())
     kernel = parse(in_memory, [("int8", 2)] * 2, {})
     assert any(tile.dots for tile in schedule(kernel, steps=steps).plan.tiles.values())
+
+
+RANDOM = 24
+
+
+@pytest.mark.parametrize("number", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 6))])
+def test_random_products(number):
+    """Their factors, layouts, sums and results are random; the interpreter says what is right."""
+    made = [generate.narrow_product(f"{number} {k}") for k in range(RANDOM)]
+    kernels = [
+        parse(generate.function_of(text), list(zip(types, (2, 2, 1, 1), strict=True)), {})
+        for text, types, *_ in made
+    ]
+    programs = [schedule(kernel) for kernel in kernels]
+    assert sum(any(tile.dots for tile in one.plan.tiles.values()) for one in programs) > RANDOM // 4
+    isa = instruction_sets.isa.available()[number % len(instruction_sets.isa.available())]
+    path = batch.build(batch.text(programs, isa), WITH)
+    draw = np.random.default_rng(number)
+    for k, (text, types, rows, columns) in enumerate(made):
+        for m, n, terms in ((7, 70, 21), (1, 3, 2), (13, 17, 67)):
+            shapes_of = [
+                (m, terms) if rows else (terms, m),
+                (n, terms) if columns else (terms, n),
+                (m,),
+                (n,),
+            ]
+            inputs = [values(dtype, shape, draw) for dtype, shape in zip(types, shapes_of, strict=True)]
+            (right,) = interpret(kernels[k], inputs)
+            found = np.zeros_like(right)
+            batch.call(path, k, inputs, [found])
+            np.testing.assert_array_equal(found, right, f"{text}{types}")
 
 
 def test_a_product_by_torch():

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...core.dtypes import dtype
 from ..analysis.bounds import Bounds, key
 from ..analysis.strides import depends
-from ..ir.grammar import Assign, Expr, For, If, Load, Op, Stmt, walk
+from ..ir.grammar import Assign, Expr, For, If, Load, Op, Stmt, children, walk
 from ..ir.intervals import interval, is_within
 from ..ir.plan import Dot
 from ..ir.types import kind
@@ -66,7 +67,8 @@ def _dot(node: Stmt, loop: For, row: For, lane: For, bounds: Bounds) -> Dot | No
         apart = depends(one, rows) and depends(other, lanes)
         apart = apart and not depends(one, lanes) and not depends(other, rows)
         if apart and all(_is_packable(e, loop, lane, bounds) for e in (one, other)):
-            found = _kind(one, other)
+            wide = any(_is_wide(e, rows | lanes | {loop.var}) for e in (one, other))
+            found = None if wide else _kind(one, other)
             if found is not None:
                 return Dot(loop.var, node.name, one, other, *found, node.type, node.line)
     return None
@@ -84,6 +86,13 @@ def _is_packable(expr: Expr, loop: For, lane: For, bounds: Bounds) -> bool:
     changed = frozenset(assigned_by(lane.body) | stored_by(lane.body))
     checked = any(bounds.axes(e) or key(e) in bounds.guarded for e in loads_of(expr))
     return not checked and not depends(expr, changed) and depends(expr, frozenset({loop.var}))
+
+
+def _is_wide(expr: Expr, names: frozenset[str]) -> bool:
+    """Whether a step of a factor, other than an index, has more bytes than a sum in each lane."""
+    if depends(expr, names) and dtype(expr.type.dtype).itemsize > 4:
+        return True
+    return not isinstance(expr, Load) and any(_is_wide(e, names) for e in children(expr))
 
 
 def _kind(row: Expr, column: Expr) -> tuple[str, bool] | None:
