@@ -278,10 +278,10 @@ def test_a_row_has_the_bits_that_it_has_alone():
     assert any(tile.dots for tile in schedule(kernel, steps=steps).plan.tiles.values())
 
 
-RANDOM = 24
+RANDOM = 12
 
 
-@pytest.mark.parametrize("number", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 6))])
+@pytest.mark.parametrize("number", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 4))])
 def test_random_products(number):
     """Their factors, layouts, sums and results are random; the interpreter says what is right."""
     made = [generate.narrow_product(f"{number} {k}") for k in range(RANDOM)]
@@ -295,7 +295,7 @@ def test_random_products(number):
     path = batch.build(batch.text(programs, isa), WITH)
     draw = np.random.default_rng(number)
     for k, (text, types, rows, columns) in enumerate(made):
-        for m, n, terms in ((7, 70, 21), (1, 3, 2), (13, 17, 67)):
+        for m, n, terms in ((3, 66, 9), (1, 3, 2), (13, 17, 35)):
             shapes_of = [
                 (m, terms) if rows else (terms, m),
                 (n, terms) if columns else (terms, n),
