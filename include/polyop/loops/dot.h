@@ -30,6 +30,11 @@
   (((T)(a) & 255u) | ((T)(b) & 255u) << 8 | ((T)(c) & 255u) << 16 | (T)(d) << 24)
 #define polyop_join_halves(T, a, b) (((T)(a) & 65535u) | (T)(b) << 16)
 
+/* Prefetches so many bytes at p + ahead, of which each cache line is 64. */
+POLYOP_FN void polyop_fetch_strip(const void* p, i64 ahead, i64 bytes) {
+  for (i64 n = 0; n < bytes; n += 64) polyop_fetch(p, ahead + n);
+}
+
 typedef i16 polyop_halves __attribute__((vector_size(POLYOP_VB)));
 typedef u16 polyop_words __attribute__((vector_size(POLYOP_VB)));
 

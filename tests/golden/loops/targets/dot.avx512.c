@@ -98,7 +98,7 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
             i32v4 total_r5_u1 = {0};
             i32v4 total_r5_u2 = {0};
             i32v4 total_r5_u3 = {0};
-            /* 39: total = int32(0) */
+            /* 40: total = int32(0) */
             total_r0_u0 = bcast_i32v4((i32)0);
             total_r0_u1 = bcast_i32v4((i32)0);
             total_r0_u2 = bcast_i32v4((i32)0);
@@ -123,7 +123,7 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
             total_r5_u1 = bcast_i32v4((i32)0);
             total_r5_u2 = bcast_i32v4((i32)0);
             total_r5_u3 = bcast_i32v4((i32)0);
-            /* 41: total += int32(a[i, k]) * int32(b[j, k]) */
+            /* 42: total += int32(a[i, k]) * int32(b[j, k]) */
             total_r0_u0 = total_r0_u0 + load_i32v4((i32*)d0__to + 0 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4));
             total_r0_u1 = total_r0_u1 + load_i32v4((i32*)d0__to + 0 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4));
             total_r0_u2 = total_r0_u2 + load_i32v4((i32*)d0__to + 0 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4));
@@ -148,7 +148,7 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
             total_r5_u1 = total_r5_u1 + load_i32v4((i32*)d0__to + 20 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4));
             total_r5_u2 = total_r5_u2 + load_i32v4((i32*)d0__to + 20 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4));
             total_r5_u3 = total_r5_u3 + load_i32v4((i32*)d0__to + 20 * POLYOP_LANES(4) + 3 * POLYOP_LANES(4));
-            /* 42: c[i, j] = total */
+            /* 43: c[i, j] = total */
             store_i32v4(&c[(i) * c_n1 + j], total_r0_u0);
             store_i32v4(&c[(i) * c_n1 + (j + 1 * POLYOP_LANES(4))], total_r0_u1);
             store_i32v4(&c[(i) * c_n1 + (j + 2 * POLYOP_LANES(4))], total_r0_u2);
@@ -184,21 +184,21 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
               i32v4 total_r3 = {0};
               i32v4 total_r4 = {0};
               i32v4 total_r5 = {0};
-              /* 39: total = int32(0) */
+              /* 40: total = int32(0) */
               total_r0 = bcast_i32v4((i32)0);
               total_r1 = bcast_i32v4((i32)0);
               total_r2 = bcast_i32v4((i32)0);
               total_r3 = bcast_i32v4((i32)0);
               total_r4 = bcast_i32v4((i32)0);
               total_r5 = bcast_i32v4((i32)0);
-              /* 41: total += int32(a[i, k]) * int32(b[j, k]) */
+              /* 42: total += int32(a[i, k]) * int32(b[j, k]) */
               total_r0 = total_r0 + load_i32v4((i32*)d0__to + 0 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4));
               total_r1 = total_r1 + load_i32v4((i32*)d0__to + 1 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4));
               total_r2 = total_r2 + load_i32v4((i32*)d0__to + 2 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4));
               total_r3 = total_r3 + load_i32v4((i32*)d0__to + 3 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4));
               total_r4 = total_r4 + load_i32v4((i32*)d0__to + 4 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4));
               total_r5 = total_r5 + load_i32v4((i32*)d0__to + 5 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4));
-              /* 42: c[i, j] = total */
+              /* 43: c[i, j] = total */
               store_n_i32v4(&c[(i) * c_n1 + (j + u * POLYOP_LANES(4))], total_r0, (j_end - (j + u * POLYOP_LANES(4))));
               store_n_i32v4(&c[((i + 1)) * c_n1 + (j + u * POLYOP_LANES(4))], total_r1, (j_end - (j + u * POLYOP_LANES(4))));
               store_n_i32v4(&c[((i + 2)) * c_n1 + (j + u * POLYOP_LANES(4))], total_r2, (j_end - (j + u * POLYOP_LANES(4))));
@@ -217,17 +217,17 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
             i32v4 total_u1 = {0};
             i32v4 total_u2 = {0};
             i32v4 total_u3 = {0};
-            /* 39: total = int32(0) */
+            /* 40: total = int32(0) */
             total_u0 = bcast_i32v4((i32)0);
             total_u1 = bcast_i32v4((i32)0);
             total_u2 = bcast_i32v4((i32)0);
             total_u3 = bcast_i32v4((i32)0);
-            /* 41: total += int32(a[i, k]) * int32(b[j, k]) */
+            /* 42: total += int32(a[i, k]) * int32(b[j, k]) */
             total_u0 = total_u0 + load_i32v4((i32*)d0__to + 0 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4));
             total_u1 = total_u1 + load_i32v4((i32*)d0__to + 0 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4));
             total_u2 = total_u2 + load_i32v4((i32*)d0__to + 0 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4));
             total_u3 = total_u3 + load_i32v4((i32*)d0__to + 0 * POLYOP_LANES(4) + 3 * POLYOP_LANES(4));
-            /* 42: c[i, j] = total */
+            /* 43: c[i, j] = total */
             store_i32v4(&c[(i) * c_n1 + j], total_u0);
             store_i32v4(&c[(i) * c_n1 + (j + 1 * POLYOP_LANES(4))], total_u1);
             store_i32v4(&c[(i) * c_n1 + (j + 2 * POLYOP_LANES(4))], total_u2);
@@ -239,11 +239,11 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
               if (d0__check) polyop_dot_thin_i8(d0__to, d0__rows + (i - i_lo) * (d0__steps + 1), d0__part + (u * POLYOP_LANES(4)) * d0__step, d0__step, 1 * POLYOP_LANES(4), d0__steps, (i32)0x80808080u);
               else polyop_dot_i8_1x1(d0__to, d0__rows + (i - i_lo) * (d0__steps + 1), d0__steps + 1, d0__panel + u * POLYOP_LANES(4), 4 * POLYOP_LANES(4), d0__steps);
               i32v4 total = {0};
-              /* 39: total = int32(0) */
+              /* 40: total = int32(0) */
               total = bcast_i32v4((i32)0);
-              /* 41: total += int32(a[i, k]) * int32(b[j, k]) */
+              /* 42: total += int32(a[i, k]) * int32(b[j, k]) */
               total = total + load_i32v4((i32*)d0__to + 0 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4));
-              /* 42: c[i, j] = total */
+              /* 43: c[i, j] = total */
               store_n_i32v4(&c[(i) * c_n1 + (j + u * POLYOP_LANES(4))], total, (j_end - (j + u * POLYOP_LANES(4))));
             }
           }
@@ -292,7 +292,7 @@ int by_rows(int nparam, void** params, int* ndims, int64_t** shapes, const char*
   const int64_t b_n1 = self.b_n1 = shapes[1][1];
   const int64_t c_n0 = self.c_n0 = max_i64(0, a_n0);
   const int64_t c_n1 = self.c_n1 = max_i64(0, b_n0);
-  if ((((a_n0 >= 1) && (b_n0 >= 1)) && (a_n1 >= (b_n1 + 1)))) return polyop_misfit(extra, (struct polyop_place){41, 1, "b"}, b_n1);
+  if ((((a_n0 >= 1) && (b_n0 >= 1)) && (a_n1 >= (b_n1 + 1)))) return polyop_misfit(extra, (struct polyop_place){42, 1, "b"}, b_n1);
   if (!self.failure.place) {
     run(k);
   }
