@@ -113,7 +113,7 @@ class TilePrinter:
         out, i, j = self.out, identifier(self.row.var), identifier(self.lane.var)
         low, high = self._range(scope, f"{i}_lo", f"({i}_end - 1)")
         out.line(f"const int64_t {j}_lo = {low}, {j}_end = {high};")
-        narrow = TilePrinter(self.loops, NARROW, self.row, self.lane, self.tile)
+        narrow = TilePrinter(self.loops, NARROW, self.row, self.whole, self.tile)
         if few:
             narrow._strips(scope)
             return
