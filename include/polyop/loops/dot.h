@@ -180,17 +180,9 @@ enum { POLYOP_GROUPS = 64 }; /* groups whose rows are split into halves at once 
     }                                                                                                       \
   }
 /* The tiles that targets have, whole and at their edges. What a kernel does not call costs no time. */
-#if POLYOP_VB == 64
 #define POLYOP_DOT_TILES(KIND, X) \
-  X(KIND, 6, 4) X(KIND, 6, 2) X(KIND, 6, 1) X(KIND, 1, 4) X(KIND, 1, 2) X(KIND, 1, 1)
-#elif POLYOP_VB == 32
-#define POLYOP_DOT_TILES(KIND, X) X(KIND, 6, 2) X(KIND, 6, 1) X(KIND, 1, 2) X(KIND, 1, 1)
-#elif defined(__aarch64__)
-#define POLYOP_DOT_TILES(KIND, X) \
-  X(KIND, 6, 4) X(KIND, 6, 2) X(KIND, 6, 1) X(KIND, 1, 4) X(KIND, 1, 2) X(KIND, 1, 1)
-#else
-#define POLYOP_DOT_TILES(KIND, X) X(KIND, 4, 2) X(KIND, 4, 1) X(KIND, 1, 2) X(KIND, 1, 1)
-#endif
+  X(KIND, 6, 4)                   \
+  X(KIND, 6, 2) X(KIND, 6, 1) X(KIND, 4, 2) X(KIND, 4, 1) X(KIND, 1, 4) X(KIND, 1, 2) X(KIND, 1, 1)
 POLYOP_DOT_TILES(i8, POLYOP_DOT_TILE)
 POLYOP_DOT_TILES(u8, POLYOP_DOT_TILE)
 POLYOP_DOT_TILES(i16, POLYOP_DOT_TILE)

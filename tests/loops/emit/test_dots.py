@@ -326,3 +326,4 @@ def test_golden(target, golden):
     if target == "avx512":
         golden("loops/targets/dot.avx512.c", text)
     assert "polyop_dot_i8_" in text
+    assert batch.build(batch.text([schedule(kernel)], target))  # also for a processor of another family
