@@ -124,6 +124,32 @@ assert y.dtype == ml_dtypes.float8_e4m3fn
 np.testing.assert_array_equal(y, to_float8.python(rows)[0])
 
 
+# [narrow]
+@polyop.kernel
+def quantised_linear(x, w, zero, scale_x, scale_w):
+    """Return x w^T of uint8 activations, whose rows have zero points, and int8 weights."""
+    y = np.zeros((x.shape[0], w.shape[0]), np.float32)
+    for i in range(x.shape[0]):
+        for j in range(w.shape[0]):
+            total = int32(0)
+            for k in range(x.shape[1]):
+                total += (int32(x[i, k]) - int32(zero[i])) * int32(w[j, k])
+            y[i, j] = float32(total) * scale_x[i] * scale_w[j]
+    return y
+
+
+draw = np.random.default_rng(0)
+x8 = draw.integers(0, 256, (3, 50), dtype=np.uint8)
+w8 = draw.integers(-128, 128, (20, 50), dtype=np.int8)
+zero, scale_x, scale_w = np.full(3, 128, np.uint8), np.float32([1, 2, 4]), np.full(20, 0.5, np.float32)
+print(quantised_linear(x8, w8, zero, scale_x, scale_w)[0, 0])
+# [/narrow]
+whole = (x8.astype(np.int32) - 128) @ w8.T.astype(np.int32)
+np.testing.assert_array_equal(
+    quantised_linear(x8, w8, zero, scale_x, scale_w), whole * scale_x[:, None] * scale_w
+)
+
+
 # [complex]
 @polyop.kernel
 def fourier(x):

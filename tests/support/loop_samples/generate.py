@@ -54,6 +54,50 @@ def chain(seed):
     return "\n".join([*lines, "    return a, b, c", ""])
 
 
+def narrow_product(seed):
+    """Return the text of a product of matrices of narrow integers, and the dtypes of its tensors.
+
+    Factors are the elements, or small functions of them. Operands lie in rows or in columns; a sum starts with
+    a number or an element, runs over a part of the terms, and is used in an expression.
+    """
+    pick = random.Random(seed)
+    types = [pick.choice(["int8", "uint8", "int16", "bool"]) for _ in range(2)]
+    types += [pick.choice(["int8", "uint8"]), pick.choice(["int8", "int32"])]
+    (m, a, across), (n, b, other) = (
+        ("a.shape[0]", "a[i, k]", "a.shape[1]")
+        if pick.random() < 0.7
+        else ("a.shape[1]", "a[k, i]", "a.shape[0]"),
+        ("b.shape[0]", "b[j, k]", "b.shape[1]")
+        if pick.random() < 0.5
+        else ("b.shape[1]", "b[k, j]", "b.shape[0]"),
+    )
+    forms = ["int32({0})"] * 3 + ["(int32({0}) & 15)", "(int32({0}) >> 3)", "(int32({0} & 7) - 4)", "min(int32({0}), 5)",
+             "(int32({0}) - int32({1}))", "(int32({0}) * 2)", "(3 - int32({0}))"]  # fmt: skip
+    total = pick.choice(["int32", "int32", "uint32"])
+
+    def product():
+        factors = [pick.choice(forms).format(a, "p[i]"), pick.choice(forms).format(b, "q[j]")]
+        pick.shuffle(factors)
+        text = " * ".join(factors)
+        return text if total == "int32" else f"uint32({text})"
+
+    use, dtype = pick.choice([("t", total), ("float32(t) * 0.5", "float32"), ("t // 7 + int32(p[i])", "int64"),
+                              ("max(t, 0)", total), ("t", "int8"), ("t * 0.25", "float64")])  # fmt: skip
+    lines = [
+        "def f(a, b, p, q):",
+        f"    c = output_tensor(({m}, {n}), '{dtype}')",
+        f"    for i in range({m}):",
+        f"        for j in range({n}):",
+        f"            t = {total}({pick.choice(['0', '9', 'q[j]', 'p[i]'])})",
+        f"            for k in range({pick.choice([0, 0, 1])}, min({across}, {other}) - {pick.choice([0, 0, 2])}):",
+        *(f"                t += {product()}" for _ in range(pick.choice([1, 1, 2]))),
+        f"            c[i, j] = {use}",
+        "    return c",
+        "",
+    ]
+    return "\n".join(lines), types, "a[i, k]" in a, "b[j, k]" in b
+
+
 class Generator(Expressions):
     """One random program, by the choices of ``random`` (which hypothesis may shrink).
 

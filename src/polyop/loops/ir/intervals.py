@@ -79,6 +79,10 @@ def _of_operator(name: str, args: list[Interval]) -> Interval | None:
             return min(ends), max(ends)
         case "%", [_, (least, most)] if least > 0:
             return 0, most - 1
+        case "&", [one, other] if max(one[0], other[0]) >= 0:
+            return 0, min(most for least, most in (one, other) if least >= 0)
+        case ">>", [(low, high), (least, most)] if least == most >= 0:
+            return low >> least, high >> least
         case "select", [_, one, other]:
             return min(one[0], other[0]), max(one[1], other[1])
     return None

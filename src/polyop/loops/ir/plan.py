@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .grammar import Expr, Load
+from .grammar import Expr, Load, Type
 
 
 @dataclass(frozen=True)
@@ -18,12 +18,33 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Dot:
+    """A sum of products of narrow integers in a tile, of which an instruction adds several terms at once.
+
+    ``loop`` is the variable of the sum's loop, ``total`` the scalar that is summed, ``line`` its statement's.
+    ``row`` and ``column`` are the factors, which differ along the rows and along the lanes. ``kind`` is the
+    element that a row's factor fits into: "i8" beside unsigned bytes, "u8" beside signed ones, "i16" beside
+    its like. ``flipped``: the factor of the columns fits only with its sign bit flipped.
+    """
+
+    loop: str
+    total: str
+    row: Expr
+    column: Expr
+    kind: str
+    flipped: bool
+    type: Type
+    line: int = 0
+
+
+@dataclass(frozen=True)
 class Tile:
     """A register tile over iterations of ``row``: loads that all rows share, and those of them to pack."""
 
     row: str
     shared: tuple[Load, ...] = ()
     packed: tuple[Load, ...] = ()
+    dots: tuple[Dot, ...] = ()
 
 
 @dataclass(frozen=True)

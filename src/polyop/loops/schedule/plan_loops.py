@@ -45,6 +45,7 @@ from ..ir.stops import stop_flags
 from ..ir.types import NARROW
 from ..ir.uses import accesses_of, loads_of, stored_by, tensors_of, variables_of
 from ..program import Program
+from .dots import dots_of
 from .roles import Roles, check_plan, check_roles, roles_of
 from .thread_partition import ThreadPartition, thread_partition
 
@@ -214,6 +215,11 @@ class Planner:
                 self.plan.tiles[loop.var] = tile
                 packed = ", operands packed" if tile.packed else ""
                 self.note(loop, f"tiled in registers with loop {tile.row}{packed}")
+                for dot in tile.dots:
+                    terms = "two" if dot.kind == "i16" else "four"
+                    self.note(
+                        loop, f"{dot.total} is summed {terms} products at a time: their factors are narrow"
+                    )
             sums = " (sums are kept per lane)" if self.kind(loop) == "reduction" else ""
             self.note(loop, f"vector lanes{sums}")
         self._note_plain((node,), {loop.var for loop, _ in chosen})
@@ -378,7 +384,8 @@ class Planner:
             if not self.kernel.buffers[e.buffer].for_lanes
             and not _is_sliding_window(e, loop.var, inner_loops)
         )
-        return Tile(row.var, of_lanes, packed)
+        dots = dots_of(row, loop, self.bounds, floats=not self.roles.deterministic)
+        return Tile(row.var, of_lanes, packed, dots)
 
     def note(self, loop: For, text: str) -> None:
         """Add a note on a loop: its role, or why it has none."""

@@ -22,6 +22,7 @@ HEADERS = (
     "math.h",
     "philox.h",
     "transpose.h",
+    "dot.h",
     "streaming_store.h",
     "run.h",
     "bands.h",

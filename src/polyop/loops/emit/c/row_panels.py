@@ -86,9 +86,12 @@ class RowPacker:
         index = tuple(self.expressions.scalar(e, scope) for e in node.index)
         return self.expressions.address(node.buffer, index)
 
-    def declare(self, scope: Scope) -> None:
-        """Print the number of steps of each sum, and ``<row>_rows``: how many rows are packed at a time."""
-        sizes = []
+    def declare(self, scope: Scope, more: Sequence[str] = ()) -> None:
+        """Print the number of steps of each sum, and ``<row>_rows``: how many rows are packed at a time.
+
+        ``more``: the bytes of what else is packed for a row, in C.
+        """
+        sizes = list(more)
         for panel in self.panels:
             lo, hi = (self.expressions.scalar(e, scope) for e in (panel.loop.lo, panel.loop.hi))
             self.out.line(f"const int64_t {panel.name}_steps = max_i64(0, {hi} - ({lo}));")

@@ -21,6 +21,7 @@ from ..common.ctypes import computed, identifier, memory
 from ..common.expressions import Scope
 from ..common.values import Value
 from . import prefetch_rows, register_transpose
+from .dots import Dots
 from .loops import Loops
 from .register_transpose import COLUMNS
 from .row_panels import RowPacker, row_panels
@@ -51,15 +52,18 @@ class TilePrinter:
     """Prints the loops ``row`` and ``lane`` (the only statement in its body) as tiles."""
 
     def __init__(self, loops: Loops, shape: Shape, row: For, lane: For, tile: Tile) -> None:
-        self.loops, self.shape, self.row, self.lane, self.tile = loops, shape, row, lane, tile
+        self.loops, self.shape, self.row, self.tile, self.whole = loops, shape, row, tile, lane
         self.out, self.expressions = loops.out, loops.expressions
+        self.dots = Dots(tile.dots, row, lane, shape.units, loops)
+        self.lane = lane = replace(lane, body=self.dots.without(lane.body))
         self.panels = _panels(lane, tile, row.var)
         rows = row_panels(lane, row.var, self.expressions)
         self.packer = RowPacker(row, lane, rows, shape.rows, self.expressions, self.out)
         self.body: tuple[Stmt, ...] = tuple(map(self._from_panels, lane.body))
         given = {p.name: frozenset({LANE}) for p in self.panels} | {p.name: frozenset({ROW}) for p in rows}
-        self.dependences = differing(self.body, row.var, lane.var, given)
-        self.width = loops.width(lane.body, lane.var, differing(lane.body, row.var, lane.var, {}))
+        summed = dict.fromkeys(self.dots.names, frozenset({ROW, LANE}))
+        self.dependences = differing(self.body, row.var, lane.var, given | summed)
+        self.width = loops.width(lane.body, lane.var, differing(lane.body, row.var, lane.var, summed))
         self.edges = depends(lane.lo, frozenset({row.var})) or depends(lane.hi, frozenset({row.var}))
         self.lanes = self.expressions.lane_count(self.width)
 
@@ -94,13 +98,13 @@ class TilePrinter:
         """Print both loops for rows ``lo`` .. ``hi - 1``. ``few``: only the version for few or many lanes."""
         out, i = self.out, identifier(self.row.var)
         with out.block(""):
-            if not self.packer.panels:
+            if not self.packer.panels and not self.dots.names:
                 out.line(f"const int64_t {i}_lo = {lo}, {i}_end = {hi};")
                 with out.block(f"if ({i}_lo < {i}_end)"):
                     self._rows(scope, few)
                 return
             out.line(f"const int64_t {i}_last = {hi};")
-            self.packer.declare(scope)
+            self.packer.declare(scope, self.dots.declare(scope))
             with out.block(f"for (int64_t {i}_lo = {lo}; {i}_lo < {i}_last; {i}_lo += {i}_rows)"):
                 out.line(f"const int64_t {i}_end = min_i64({i}_lo + {i}_rows, {i}_last);")
                 self._rows(scope, few)
@@ -109,7 +113,7 @@ class TilePrinter:
         out, i, j = self.out, identifier(self.row.var), identifier(self.lane.var)
         low, high = self._range(scope, f"{i}_lo", f"({i}_end - 1)")
         out.line(f"const int64_t {j}_lo = {low}, {j}_end = {high};")
-        narrow = TilePrinter(self.loops, NARROW, self.row, self.lane, self.tile)
+        narrow = TilePrinter(self.loops, NARROW, self.row, self.whole, self.tile)
         if few:
             narrow._strips(scope)
             return
@@ -127,9 +131,11 @@ class TilePrinter:
         self._allocate(scope)
         step = f"{self.shape.units} * {self.lanes}"
         self.packer.pack(scope, f"({j}_end - {j}_lo) / ({step})")
+        self.dots.pack_rows(scope)
         with out.block(f"for (int64_t {j} = {j}_lo; {j} < {j}_end; {j} += {step})"):
-            self.loops.stops.check(self.lane.body, f"({i}_end - {i}_lo)", quick=True)
+            self.loops.stops.check(self.whole.body, f"({i}_end - {i}_lo)", quick=True)
             self._pack(scope)
+            self.dots.pack_columns(scope, self.width)
             out.line(f"int64_t {i} = {i}_lo;")
             pairs = (2,) if self._deep() and self.shape is not NARROW else ()
             for rows in (self.shape.rows, *pairs, 1):
@@ -137,6 +143,7 @@ class TilePrinter:
                     self._tile(scope, rows)
         for name in [*(p.name for p in self.panels), *(p.name for p in self.packer.panels)]:
             out.line(f"polyop_release({name}_panel);")
+        self.dots.release()
 
     def _scalar(self, expr: Expr, scope: Scope) -> str:
         return self.expressions.scalar(expr, scope)
@@ -165,6 +172,7 @@ class TilePrinter:
             missing = " || ".join(f"!{p.name}_panel" for p in self.panels)
             freed = " ".join(f"polyop_release({p.name}_panel);" for p in self.panels)
             self.out.line(f"if ({missing}) {{ {freed} polyop_out_of_memory(k); return; }}")
+        self.dots.allocate(f"{self.shape.units} * {self.lanes}")
 
     def _pack(self, scope: Scope) -> None:
         groups: dict[tuple[str, ...], list[Panel]] = {}
@@ -351,11 +359,14 @@ class TilePrinter:
                 start, count = self._limits(inner, at) if offset or first else (None, None)
                 lanes = lanes_for(self.lane.var, self.width, count, self.dependences)
                 inner = replace(inner, lanes=lanes)
-                tile_copies.append(Copy(row, unit, self._with_panels(inner, row, plus), start, count))
+                inner = self._with_panels(inner, row, plus)
+                inner = inner.with_names(self.dots.sums(row, unit, len(units), self.width))
+                tile_copies.append(Copy(row, unit, inner, start, count))
         for panel in self.panels:
             elem = self.expressions.value(panel.load, scope).elem
             self.out.line(f"const {elem}* {panel.name} = {panel.name}_panel;")
         self.packer.point(scope, i)
+        self.dots.add(i, rows, len(units), self.width, offset or "0")
         before, live = self.loops.after, self.loops.statements.live
         self.loops.after = self._after(rows - 1)
         self.expressions.accessed_once = stored_by(self.lane.body)

@@ -82,6 +82,7 @@ class Expressions:
         self.unfused = False
         """Whether the C compiler fuses nothing: the text says where a product is added with one rounding."""
         self.used = Used()
+        self._keeps_words = False
         self.prechecked: dict[Load | Store, tuple[str, Mapping[int, str]]] = {}
         """Accesses that are checked before the current loop: C text of the result, and of indices by axis."""
         self.accessed_once: set[str] = set()
@@ -118,6 +119,13 @@ class Expressions:
                 return self._operator(expr, scope)
             case OpenEnd(name=name):
                 raise AssertionError(f"the end of the while {name} has no value")
+
+    def words(self, node: Load, scope: Scope) -> Value:
+        """Return a narrow float as the word that is in memory."""
+        self._keeps_words = True
+        value = self.value(node, scope)
+        self._keeps_words = False
+        return value
 
     def scalar(self, expr: Expr, scope: Scope) -> str:
         """Return the C text of an expression that has the same value in all lanes."""
@@ -306,6 +314,8 @@ class Expressions:
 
     def _widened(self, text: str, dtype: str, scope: Scope) -> Value:
         """Return a vector from memory in the type that it is computed in."""
+        if dtype in NARROW and self._keeps_words:
+            return Value(text, word(dtype), True)
         if dtype in NARROW:
             return Value(f"cvt_{NARROW[dtype]}_{self.vector('f32', scope)}({text})", "f32", True)
         if dtype == "bool":
@@ -321,6 +331,8 @@ class Expressions:
         return replace(value, text=f"cvt_{narrow}_{single}(cvt_f32_{rounded}({value.text}))")
 
     def _loaded(self, text: str, dtype: str) -> Value:
+        if dtype in NARROW and self._keeps_words:
+            return Value(text, word(dtype))
         if dtype in NARROW:
             return Value(f"cvt_{NARROW[dtype]}_f32({text})", "f32")
         return Value(text, "bool", truth=True) if dtype == "bool" else Value(text, memory(dtype))
