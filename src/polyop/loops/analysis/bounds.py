@@ -129,6 +129,14 @@ def is_inside_in_loops(model: Model, leaf: Leaf, access: Access, axis: int, loop
     return outside is not None and model.sizes_where_in_loops(leaf, outside, loops) is None
 
 
+def always_runs(model: Model, leaf: Leaf, loops: Sequence[For]) -> bool:
+    """Whether the last of some loops has an iteration in each iteration of the others; ``leaf`` is in it."""
+    *around, last = loops
+    names = model.affine_names([loop.var for loop in around])
+    ends = [affine.text(e, names) for e in (last.lo, last.hi)]
+    return None not in ends and model.sizes_where_in_loops(leaf, f"{ends[0]} >= {ends[1]}", around) is None
+
+
 def _outside(model: Model, access: Access, axis: int) -> str | None:
     """Return the condition, as isl's text, that an index is outside its dimension; None if not affine.
 
