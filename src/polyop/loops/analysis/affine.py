@@ -366,7 +366,7 @@ def _flattened(name: str, exprs: Iterable[Expr]) -> Iterator[Expr]:
 
 
 def moves_one_way(bound: Expr, var: str) -> bool:
-    """Whether a bound never falls, or never rises, as a variable grows: the ends are at its first and last value.
+    """Whether a bound never falls, or never rises, as a variable grows.
 
     >>> i, n = Var("i", INT), Size("x", 0)
     >>> moves_one_way(operate("max", i, n), "i"), moves_one_way(operate("max", i, n - i), "i")

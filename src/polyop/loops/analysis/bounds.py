@@ -129,6 +129,23 @@ def is_inside_in_loops(model: Model, leaf: Leaf, access: Access, axis: int, loop
     return outside is not None and model.sizes_where_in_loops(leaf, outside, loops) is None
 
 
+def is_inside_too(model: Model, leaf: Leaf, loops: Sequence[For]) -> bool:
+    """Whether all accesses of a leaf are inside in other loops around it too, for all sizes of calls.
+
+    That they are inside in its own is proved, or checked at each call.
+    """
+    for access in leaf.accesses:
+        for axis in range(len(access.index) if isinstance(access.node, (Load, Store)) else 0):
+            outside = _outside(model, access, axis)
+            if outside is None:
+                return False
+            wider = model.sizes_where_in_loops(leaf, outside, loops)
+            refused = model.sizes_where(leaf, access, outside) if wider is not None else None
+            if wider is not None and (refused is None or not model.session.is_subset(wider, refused)):
+                return False
+    return True
+
+
 def always_runs(model: Model, leaf: Leaf, loops: Sequence[For]) -> bool:
     """Whether the last of some loops has an iteration in each iteration of the others; ``leaf`` is in it."""
     *around, last = loops

@@ -14,8 +14,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from ..ir.grammar import INT, Expr, For, Var
+from ..ir.grammar import INT, Const, Expr, For, Var
 from . import affine
 from .affine import Linear
 
@@ -23,11 +24,18 @@ MOST = 40
 """The most inequalities of a nest: elimination can square their number."""
 
 
-def reordered(order: Sequence[For]) -> list[For] | None:
-    """Return the loops of a perfect nest with bounds for an order, outermost first; None where they have none.
+class Nest(NamedTuple):
+    """Loops in their new order, and the tests of what is outside of them that they have iterations.
 
-    Every loop but the first has at least one iteration in each iteration of those around it, in their order.
+    Where all tests hold, each loop but the first has an iteration in each iteration of those around it.
     """
+
+    loops: list[For]
+    tests: list[Expr]
+
+
+def reordered(order: Sequence[For]) -> Nest | None:
+    """Return the loops of a perfect nest with bounds for an order, outermost first; None where they have none."""
     leaves: dict[str, Expr] = {}
     facts = [fact for loop in order for fact in _facts(loop, leaves) or [None]]
     if None in facts:
@@ -46,7 +54,8 @@ def reordered(order: Sequence[For]) -> list[For] | None:
         highs = [_scaled(fact, loop.var, 1, 1) for fact in high]
         lo = _bound("max", lows, known, leaves)
         result.append(replace(loop, lo=lo, hi=_bound("min", highs, known, leaves)))
-    return result[::-1]
+    zero = Const(0, INT)
+    return Nest(result[::-1], [affine.from_linear(fact, leaves) >= zero for fact in known])
 
 
 def _facts(loop: For, leaves: dict[str, Expr]) -> list[Linear | None]:

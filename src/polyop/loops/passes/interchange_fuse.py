@@ -308,7 +308,7 @@ def in_order(order: Sequence[Loop], body: tuple[Node, ...]) -> Loop | None:
         found = reordered(heads)
         if found is None:
             return None
-        heads = found
+        heads = found.loops
     for head in reversed(heads):
         body = (Loop(head, body),)
     (made,) = body

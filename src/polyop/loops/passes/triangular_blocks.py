@@ -28,14 +28,13 @@ Each element has its sum in the order of before.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from ..analysis import affine, ranges
-from ..analysis.bounds import always_runs
+from ..analysis.bounds import always_runs, is_inside_too
 from ..analysis.loop_order import reordered
 from ..analysis.polyhedra import scalar_owners
-from ..analysis.strides import COSTS, UNIT, depends, stride
+from ..analysis.strides import COSTS, UNIFORM, UNIT, depends, stride
 from ..ir.grammar import (
     INT,
     Assign,
@@ -56,7 +55,8 @@ from ..ir.note import Note
 from ..ir.operate import operate
 from ..ir.rewriter import with_statements
 from ..ir.stops import stop_flags
-from ..ir.uses import accesses_of, loads_of, tensors_of
+from ..ir.types import WIDE
+from ..ir.uses import accesses_of, loads_of, tensors_of, variables_of
 from ..program import Program
 from .index_set_splitting import renamed_copy
 from .strip_mine import tiled, with_loop_replaced
@@ -69,20 +69,12 @@ SHARED = 0.5
 """The cost of a load that the rows of a register tile share, in contiguous vector loads."""
 
 
-class Nest(NamedTuple):
-    """A loop of lanes around sums, the loop of rows directly around it, and the loops around both."""
-
-    row: For
-    lane: For
-    around: tuple[For, ...]
-
-
 def triangular_blocks(program: Program) -> Program:
     """Return the program with loops in blocks in whose lanes sums have different ranges."""
     for nest in list(_nests(program.kernel.body, ())):
         found = _contraction(program, nest)
         if found is not None:
-            program = _in_tiles(program, *found)
+            program = _in_tiles(program, found)
     for loop in [s for s in statements(program.kernel.body) if isinstance(s, For)]:
         if loop.var not in program.frozen and _is_candidate(program, loop):
             program = _blocked(program, loop)
@@ -178,7 +170,21 @@ def _parts(inner: For, around: ranges.Ranges, used: set[str], outer: Sequence[st
 # contractions
 
 
-def _nests(body: Sequence[Stmt], around: tuple[For, ...]) -> Iterator[Nest]:
+@dataclass(frozen=True)
+class Contraction:
+    """A loop of lanes around sums of scalars, the loop of rows directly around it, and the loops around both.
+
+    ``sums`` are those whose ranges follow from rows or lanes, ``tests`` what must hold for it to run at all.
+    """
+
+    row: For
+    lane: For
+    around: tuple[For, ...]
+    sums: tuple[For, ...] = ()
+    tests: tuple[Expr, ...] = ()
+
+
+def _nests(body: Sequence[Stmt], around: tuple[For, ...]) -> Iterator[Contraction]:
     """Yield each loop that is alone in another one."""
     for node in body:
         if isinstance(node, If):
@@ -186,118 +192,114 @@ def _nests(body: Sequence[Stmt], around: tuple[For, ...]) -> Iterator[Nest]:
         if isinstance(node, For):
             inner = node.body[0] if len(node.body) == 1 else None
             if isinstance(inner, For):
-                yield Nest(node, inner, around)
+                yield Contraction(node, inner, around)
             yield from _nests(node.body, (*around, node))
 
 
-def _contraction(program: Program, nest: Nest) -> tuple[Nest, dict[str, For]] | None:
-    """Return a nest that can be a register tile once its sums have one range, and these sums; or None.
-
-    A sum of an element in memory has become one of a scalar.
-    """
-    row, lane, _ = nest
-    if any(loop.var in program.frozen or not _is_free(program, loop) for loop in (row, lane)):
+def _contraction(program: Program, nest: Contraction) -> Contraction | None:
+    """Return a nest that can be a register tile once its sums have one range, None for any other."""
+    if any(x.var in program.frozen or not _is_free(program, x) for x in (nest.row, nest.lane)):
         return None
-    inside = _in_scalar(program, nest)
-    if inside is None:
-        return None
-    row, lane, _ = inside
-    both = frozenset({row.var, lane.var})
-    sums = {s.var: s for s in lane.body if isinstance(s, For)}
-    if len([*_edges(lane, both)]) < 1 or any(isinstance(s, If) for s in lane.body):
-        return None
-    if any(not isinstance(s, Assign) for f in sums.values() for s in f.body):
-        return None
-    if any(stop_flags(f) or f.hint for f in sums.values()):
-        return None
+    nest = _in_scalar(program, nest)
+    row, lane, names = nest.row, nest.lane, frozenset({nest.row.var, nest.lane.var})
+    sums, edges = [s for s in lane.body if isinstance(s, For)], tuple(_edges(lane, names))
     stores = [s for s in lane.body if isinstance(s, Store)]
-    if not stores or any(stride(s, lane.var) != UNIT for s in stores):
+    if not edges or not stores or any(stride(s, lane.var) != UNIT for s in stores):
         return None
-    edges = {s.var: s for s in _edges(lane, both)}
-    fixed = [s for s in sums.values() if s.var not in edges]
-    if any(depends(e, both) for s in fixed for e in (s.lo, s.hi)) or not all(
-        affine.moves_one_way(e, row.var) for e in (lane.lo, lane.hi)
-    ):
+    if any(isinstance(s, If) for s in lane.body) or any(s.hint or stop_flags(s) for s in sums):
         return None
-    if not all(_is_shared(s, row.var, lane.var) for s in sums.values()):
+    if any(depends(e, names) for s in sums if s not in edges for e in (s.lo, s.hi)):
         return None
-    return inside, edges
+    if not all(affine.moves_one_way(e, row.var) for e in (lane.lo, lane.hi)):
+        return None
+    if not all(_is_shared(s, row.var, lane.var) and _is_inside(program, nest, s) for s in sums):
+        return None
+    return replace(nest, sums=edges)
 
 
 def _is_shared(inner: For, row: str, lane: str) -> bool:
     """Whether rows share a load of a sum and lanes another, and lanes along the sum would cost more."""
-    loads = loads_of(*inner.body)
-
-    def uses(load: Load, var: str) -> bool:
-        return any(depends(i, frozenset({var})) for i in load.index)
-
-    if all(uses(e, row) for e in loads) or all(uses(e, lane) for e in loads):
+    if not all(isinstance(s, Assign) for s in inner.body):
         return False
-    across = sum(COSTS[stride(e, lane)] if uses(e, row) else SHARED for e in loads)
+    loads = loads_of(*inner.body)
+    of_rows, of_lanes = ([e for e in loads if stride(e, var) != UNIFORM] for var in (row, lane))
+    if len(of_rows) == len(loads) or len(of_lanes) == len(loads):
+        return False
+    across = sum(COSTS[stride(e, lane)] if e in of_rows else SHARED for e in loads)
     return across < sum(COSTS[stride(e, inner.var)] for e in loads)
 
 
-def _in_scalar(program: Program, nest: Nest) -> Nest | None:
-    """Return a nest that sums in a scalar; None where an element may not exist because its sum is empty."""
-    row, lane, around = nest
-    inner = lane.body[0]
-    if len(lane.body) > 1 or not isinstance(inner, For):
-        return nest
-    store = inner.body[0]
-    if len(inner.body) > 1 or not isinstance(store, Store) or store.op != "+":
-        return nest
-    if depends(Load(store.buffer, store.index, store.value.type), frozenset({inner.var})) or loads_of(
-        *store.index
+def _is_inside(program: Program, nest: Contraction, inner: For) -> bool:
+    """Whether what a sum reads exists in its edges too, where iterations of other rows and lanes are masked."""
+    around = {loop.var: (loop.lo, loop.hi) for loop in (nest.row, nest.lane)}
+    lo, hi = ranges.extreme(inner.lo, around, up=False), ranges.extreme(inner.hi, around, up=True)
+    if lo is None or hi is None:
+        return False
+    loops = (*nest.around, nest.row, nest.lane, replace(inner, lo=lo, hi=hi))
+    leaves = [leaf for leaf in program.model.leaves if inner.var in leaf.vars]
+    return all(is_inside_too(program.model, leaf, loops) for leaf in leaves)
+
+
+def _in_scalar(program: Program, nest: Contraction) -> Contraction:
+    """Return a nest that sums in a scalar instead of an element, if no sum is empty: then all elements exist."""
+    match nest.lane.body:
+        case (For(body=(Store(op="+", buffer=buffer, index=index) as store,)) as inner,):
+            pass
+        case _:
+            return nest
+    found = reordered((nest.row, nest.lane, inner))
+    if (
+        found is None
+        or inner.var in variables_of(*index)
+        or loads_of(*index)
+        or buffer in tensors_of(store.value)
     ):
-        return None
-    heads = reordered((row, lane, inner))
-    if store.buffer in tensors_of(*statements((Store(store.buffer, store.index, store.value),))):
-        return None
-    leaf = next(x for x in program.model.leaves if inner.var in x.vars)
-    if heads is None or not always_runs(program.model, leaf, (*around, *heads)):
-        return None
-    row, lane, inner = heads
-    kind = Type(program.kernel.buffers[store.buffer].dtype)
-    total = Var(unused(f"{store.buffer}_sum", names_of(program.kernel)), kind)
-    outer = {loop.var for loop in around}
-    partial = kind.dtype in ("float32", "float64") and any(
-        (store.buffer, "+") in program.kinds[var].over for var in outer
-    )
-    begin: Expr = Const(0.0, kind) if partial else Load(store.buffer, store.index, kind, store.line)
+        return nest
+    row, lane, inner = found.loops
+    leaf = next(leaf for leaf in program.model.leaves if inner.var in leaf.vars)
+    tests = [] if always_runs(program.model, leaf, (*nest.around, *found.loops)) else found.tests
+    kind, used = Type(program.kernel.buffers[buffer].dtype), names_of(program.kernel)
+    total = Var(unused(f"{buffer}_sum", used), kind)
+    kinds = [program.kinds[loop.var] for loop in nest.around]
+    # a loop around that adds to the element too stays a sum, as in scalar_replacement
+    partial = kind.dtype in WIDE and any((buffer, "+") in one.over for one in kinds)
+    begin = Const(0.0, kind) if partial else Load(buffer, index, kind, store.line)
     body = (
         Assign(total.name, begin, "", store.line),
         replace(inner, body=(Assign(total.name, store.value, "+", store.line),)),
-        Store(store.buffer, store.index, total, "+" if partial else "", store.line),
+        Store(buffer, index, total, "+" if partial else "", store.line),
     )
-    lane = replace(lane, body=body)
-    return Nest(replace(row, body=(lane,)), lane, around)
+    return replace(nest, row=row, lane=replace(lane, body=body), tests=tuple(tests))
 
 
-def _in_tiles(program: Program, nest: Nest, sums: dict[str, For]) -> Program:
+def _in_tiles(program: Program, nest: Contraction) -> Program:
     """Return the program with blocks of rows and lanes in place of a nest."""
-    row, lane, _ = nest
-    used = names_of(program.kernel) | {s.name for s in statements(lane.body) if isinstance(s, Assign)}
+    row, lane, used = nest.row, nest.lane, names_of(program.kernel)
+    scalars = [s.name for s in statements(lane.body) if isinstance(s, Assign)]
+    used |= {*scalars}
+    size_of_row, size_of_lane = Const(TILE_ROWS, INT), Const(TILE_LANES, INT)
     row_outer, lane_outer = (unused(f"{loop.var}_outer", used) for loop in (row, lane))
-    start = affine.simplified(row.lo + Const(TILE_ROWS, INT) * Var(row_outer, INT))
-    rows = {row.var: (start, affine.extreme("min", (start + Const(TILE_ROWS, INT), row.hi)))}
+    start = affine.simplified(row.lo + size_of_row * Var(row_outer, INT))
+    rows = {row.var: (start, affine.extreme("min", (start + size_of_row, row.hi)))}
     first, last = (ranges.extreme(e, rows, up=up) for e, up in ((lane.lo, False), (lane.hi, True)))
     assert first is not None and last is not None  # they are affine
-    strip = affine.simplified(first + Const(TILE_LANES, INT) * Var(lane_outer, INT))
-    varies = depends(lane.lo, frozenset({row.var}))
-    lo = affine.extreme("max", (lane.lo, strip)) if varies else strip
-    hi = affine.extreme("min", (strip + Const(TILE_LANES, INT), lane.hi))
-    around = {**rows, lane.var: (lo, hi)}
-    scalars = [n for n, loops in scalar_owners(program.kernel).items() if not sums.keys() & {*loops}]
-    scalars += [s.name for s in lane.body if isinstance(s, Assign)]
-    body = _with_parts(lane.body, {*sums}, around, used, scalars)
-    inner: For = replace(lane, lo=lo, hi=hi, body=body)
-    inner = replace(row, lo=rows[row.var][0], hi=rows[row.var][1], body=(inner,))
-    for var, count, size, of in (
-        (lane_outer, last - first, TILE_LANES, lane),
-        (row_outer, row.hi - row.lo, TILE_ROWS, row),
+    strip = affine.simplified(first + size_of_lane * Var(lane_outer, INT))
+    lows = (lane.lo, strip) if depends(lane.lo, frozenset({row.var})) else (strip,)
+    around = {
+        **rows,
+        lane.var: (affine.extreme("max", lows), affine.extreme("min", (strip + size_of_lane, lane.hi))),
+    }
+    body = _with_parts(lane.body, {s.var for s in nest.sums}, around, used, scalars)
+    for loop in (lane, row):
+        body = (replace(loop, lo=around[loop.var][0], hi=around[loop.var][1], body=body),)
+    for var, count, size, loop in (
+        (lane_outer, last - first, size_of_lane, lane),
+        (row_outer, row.hi - row.lo, size_of_row, row),
     ):
-        blocks = operate("ceil_div", affine.simplified(count), Const(size, INT))
-        inner = replace(of, var=var, lo=Const(0, INT), hi=blocks, body=(inner,))
-    kernel = with_loop_replaced(program.kernel, row.var, (inner,))
+        blocks = operate("ceil_div", affine.simplified(count), size)
+        body = (replace(loop, var=var, lo=Const(0, INT), hi=blocks, body=body),)
+    if nest.tests:
+        body = (If(affine.conjunction(nest.tests), body, (), row.line),)
+    kernel = with_loop_replaced(program.kernel, row.var, body)
     text = f"loops {row.var} and {lane.var}: in blocks, within which a sum has one range but at the edges"
     return program.with_(Note(row.line, text, "triangular_blocks"), kernel=kernel)
