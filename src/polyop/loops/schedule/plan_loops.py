@@ -21,7 +21,17 @@ from ..analysis.bounds import Bounds, key
 from ..analysis.cost import arithmetic, work
 from ..analysis.dependence import Kind
 from ..analysis.refused import order
-from ..analysis.strides import COSTS, OF_PAIRS, UNIT, depends, is_of_pairs, stride
+from ..analysis.strides import (
+    COSTS,
+    OF_COLUMN,
+    OF_PAIRS,
+    STRIDED,
+    UNIT,
+    depends,
+    is_of_pairs,
+    may_be_adjacent,
+    stride,
+)
 from ..analysis.transposes import transposed_loads
 from ..ir.grammar import (
     INT,
@@ -285,8 +295,10 @@ class Planner:
         """Return the stride of an access; the private elements of the lanes are adjacent."""
         if loop.var in self.owners.get(access.buffer, ()):
             return UNIT
-        of_pairs = is_of_pairs(access, loop.var, self.kernel.buffers[access.buffer])
-        return OF_PAIRS if of_pairs else stride(access, loop.var)
+        buffer, kind = self.kernel.buffers[access.buffer], stride(access, loop.var)
+        if is_of_pairs(access, loop.var, buffer):
+            return OF_PAIRS
+        return OF_COLUMN if kind == STRIDED and may_be_adjacent(access, loop.var, buffer) else kind
 
     def blocked(self, loop: For) -> str | None:
         """Return why the loop's iterations cannot be lanes, or None."""

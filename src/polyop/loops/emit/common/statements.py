@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ...analysis import affine
-from ...analysis.strides import BACK, STRIDED, UNIT, stride
+from ...analysis.strides import BACK, STRIDED, UNIT, may_be_adjacent, stride
 from ...ir.grammar import Assign, Expr, For, If, Kernel, Op, Stmt, Store, children
 from ...ir.types import WIDE
 from .copies import LANE, ROW, Copies, Copy, dependence
@@ -215,6 +215,18 @@ class Statements:
         if kind == UNIT and unchecked and copy.start is None and not blends:
             self._store_vector(node, copy, value, dtype)
             return
+        if kind == STRIDED and unchecked and copy.start is None and not blends:
+            if may_be_adjacent(node, lanes.var, self.kernel.buffers[node.buffer]):
+                with self.out.block(f"if ({self.expressions.strides(node, lanes)} == 1)"):
+                    self._store_vector(node, copy, value, dtype)
+                with self.out.block("else"):
+                    self._store_far(node, copy, value, dtype, kind)
+                return
+        self._store_far(node, copy, value, dtype, kind)
+
+    def _store_far(self, node: Store, copy: Copy, value: Value, dtype: str, kind: str) -> None:
+        """Print a store of elements that are not neighbours."""
+        scope = copy.scope
         scatters = kind in (STRIDED, BACK) and scope.mask is None and not node.op and copy.start is None
         if scatters and not self.expressions.axes(node) and dtype not in (*NARROW, "bool"):
             self._scatter(node, copy, value, dtype)
