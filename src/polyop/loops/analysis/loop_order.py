@@ -35,7 +35,7 @@ class Nest(NamedTuple):
 
 
 def reordered(order: Sequence[For]) -> Nest | None:
-    """Return the loops of a perfect nest with bounds for an order, outermost first; None where they have none."""
+    """Return the loops of a perfect nest with bounds for an order, outermost first, or None."""
     leaves: dict[str, Expr] = {}
     facts = [fact for loop in order for fact in _facts(loop, leaves) or [None]]
     if None in facts:

@@ -11,8 +11,8 @@
                                                        c[j] = total
 
 Lanes need one range for all of them. They must run along rows of memory: a sum that does so itself has its
-lanes there. In a contraction, whose rows share what lanes load, blocks are of rows and lanes, so that each is a
-rectangle for a register tile:
+lanes there. In a contraction, whose rows share what lanes load, blocks are of rows and lanes: but for its edges,
+each is a rectangle for a register tile.
 
     for i in range(n):                         for i_outer in range(ceil_div(n, 48)):
         for j in range(i, n):                      for j_outer in range(ceil_div(n - 48 * i_outer, 64)):
@@ -64,7 +64,7 @@ from .strip_mine import tiled, with_loop_replaced
 LANES = 32
 """The iterations of a block: four vectors of AVX2, so that no sum waits for the one before."""
 TILE_ROWS, TILE_LANES = 48, 64
-"""The iterations of a block of a contraction: whole register tiles of all targets. Larger ones have more edge."""
+"""The iterations of a block of a contraction: whole register tiles of all targets, and few edges."""
 SHARED = 0.5
 """The cost of a load that the rows of a register tile share, in contiguous vector loads."""
 
@@ -230,7 +230,7 @@ def _is_shared(inner: For, row: str, lane: str) -> bool:
 
 
 def _is_inside(program: Program, nest: Contraction, inner: For) -> bool:
-    """Whether what a sum reads exists in its edges too, where iterations of other rows and lanes are masked."""
+    """Whether what a sum reads exists in its edges too, where other rows and lanes are masked."""
     around = {loop.var: (loop.lo, loop.hi) for loop in (nest.row, nest.lane)}
     lo, hi = ranges.extreme(inner.lo, around, up=False), ranges.extreme(inner.hi, around, up=True)
     if lo is None or hi is None:
@@ -241,7 +241,7 @@ def _is_inside(program: Program, nest: Contraction, inner: For) -> bool:
 
 
 def _in_scalar(program: Program, nest: Contraction) -> Contraction:
-    """Return a nest that sums in a scalar instead of an element, if no sum is empty: then all elements exist."""
+    """Return a nest that sums in a scalar, not in an element, if no sum is empty: then the elements exist."""
     match nest.lane.body:
         case (For(body=(Store(op="+", buffer=buffer, index=index) as store,)) as inner,):
             pass
@@ -282,7 +282,8 @@ def _in_tiles(program: Program, nest: Contraction) -> Program:
     start = affine.simplified(row.lo + size_of_row * Var(row_outer, INT))
     rows = {row.var: (start, affine.extreme("min", (start + size_of_row, row.hi)))}
     first, last = (ranges.extreme(e, rows, up=up) for e, up in ((lane.lo, False), (lane.hi, True)))
-    assert first is not None and last is not None  # they are affine
+    assert first is not None
+    assert last is not None  # both are affine
     strip = affine.simplified(first + size_of_lane * Var(lane_outer, INT))
     lows = (lane.lo, strip) if depends(lane.lo, frozenset({row.var})) else (strip,)
     around = {

@@ -215,13 +215,13 @@ class Statements:
         if kind == UNIT and unchecked and copy.start is None and not blends:
             self._store_vector(node, copy, value, dtype)
             return
-        if kind == STRIDED and unchecked and copy.start is None and not blends:
-            if may_be_adjacent(node, lanes.var, self.kernel.buffers[node.buffer]):
-                with self.out.block(f"if ({self.expressions.strides(node, lanes)} == 1)"):
-                    self._store_vector(node, copy, value, dtype)
-                with self.out.block("else"):
-                    self._store_far(node, copy, value, dtype, kind)
-                return
+        column = kind == STRIDED and may_be_adjacent(node, lanes.var, self.kernel.buffers[node.buffer])
+        if column and unchecked and copy.start is None and not blends:
+            with self.out.block(f"if ({self.expressions.strides(node, lanes)} == 1)"):
+                self._store_vector(node, copy, value, dtype)
+            with self.out.block("else"):
+                self._store_far(node, copy, value, dtype, kind)
+            return
         self._store_far(node, copy, value, dtype, kind)
 
     def _store_far(self, node: Store, copy: Copy, value: Value, dtype: str, kind: str) -> None:
