@@ -11,8 +11,8 @@
                                                        c[j] = total
 
 Lanes need one range for all of them. They must run along rows of memory: a sum that does so itself has its
-lanes there. In a contraction, whose rows share what lanes load, blocks are of rows and lanes. But for its edges
-each is a rectangle for a register tile:
+lanes there. In a contraction, whose rows share what lanes load, blocks are of rows and lanes. But for its
+edges, each is a rectangle for a register tile:
 
     for i in range(n):                         for i_outer in range(ceil_div(n, 48)):
         for j in range(i, n):                      for j_outer in range(ceil_div(n - 48 * i_outer, 64)):
