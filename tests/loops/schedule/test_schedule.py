@@ -94,6 +94,14 @@ def column_sums(x):
     return y
 
 
+def under_a_parabola(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(min(i * i, x.shape[1])):
+            y[i, j] = x[i, j]
+    return y
+
+
 def triangle(x):
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):
@@ -190,6 +198,7 @@ LEGAL = [
     (column_sums, S.parallel("i")),
     (triangle, S.tile("j", 4).parallel("i")),
     (triangle, S.unroll("j", 4)),
+    (triangle, S.interchange("j", "i").parallel("j")),
     (rows, S.unroll("i", 3)),
     (rows, S.tile("i", 3).parallel("i.outer")),
     (rows, S.parallel("i").vectorize("j#2")),
@@ -261,7 +270,7 @@ ILLEGAL = [  # function, schedule, what the error says, the texts of the lines o
         ["y[i, j] = x", "z[i, j] = y"],
     ),
     (
-        triangle,
+        under_a_parabola,
         S.interchange("j", "i"),
         "the range of j follows from a loop that would be inside it",
         ["for j"],

@@ -240,6 +240,14 @@ PROGRAMS = (
         for d in ("float32", "float64", "int8")
     ),
     Program(dense.in_a_band, "float32 n m, float32 m m", largest=10000, least=1),
+    *(
+        Program(dense.below_the_diagonal, f"{d} n n, {d} n m", largest=10000)
+        for d in ("float64", "float32", "int32", "float16")
+    ),
+    *(Program(dense.between_rows, f"{d} n m, {d} 2 m k", largest=5000) for d in ("float32", "int64")),
+    Program(dense.one_after_another, "float32 n m, float32 m", largest=5000),
+    *(Program(dense.by_a_column, f"{d} n m, {d} m 1", largest=10000) for d in ("float32", "float16", "int8")),
+    Program(dense.by_a_column, "float64 n m, float64 m k", largest=10000, least=1),
     # for passes that change none of those above
     Program(dense.log_sum_exp, "float32 n m", rough=1e-5, least=1),
     Program(small.around_nothing, "float32 n"),

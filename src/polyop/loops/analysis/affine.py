@@ -365,6 +365,23 @@ def _flattened(name: str, exprs: Iterable[Expr]) -> Iterator[Expr]:
         yield from operands(name, expr)
 
 
+def moves_one_way(bound: Expr, var: str) -> bool:
+    """Whether a bound never falls, or never rises, as a variable grows.
+
+    >>> i, n = Var("i", INT), Size("x", 0)
+    >>> moves_one_way(operate("max", i, n), "i"), moves_one_way(operate("max", i, n - i), "i")
+    (True, False)
+    """
+    return any(_moves(bound, var, way) for way in (1, -1))
+
+
+def _moves(bound: Expr, var: str, way: int) -> bool:
+    if isinstance(bound, Op) and is_clamp(bound):
+        return all(_moves(e, var, way) for e in bound.args)
+    form = linear(bound)
+    return form is not None and way * form.get(var, 0) >= 0
+
+
 def conjunction(tests: Sequence[Expr]) -> Expr:
     """Return the condition that all of some tests hold, one after another; the reverse of ``operands``.
 

@@ -129,6 +129,31 @@ def is_inside_in_loops(model: Model, leaf: Leaf, access: Access, axis: int, loop
     return outside is not None and model.sizes_where_in_loops(leaf, outside, loops) is None
 
 
+def is_inside_too(model: Model, leaf: Leaf, loops: Sequence[For]) -> bool:
+    """Whether all accesses of a leaf are inside in other loops around it too, for all sizes of calls.
+
+    That they are inside in its own is proved, or checked at each call.
+    """
+    for access in leaf.accesses:
+        for axis in range(len(access.index) if isinstance(access.node, (Load, Store)) else 0):
+            outside = _outside(model, access, axis)
+            if outside is None:
+                return False
+            wider = model.sizes_where_in_loops(leaf, outside, loops)
+            refused = model.sizes_where(leaf, access, outside) if wider is not None else None
+            if wider is not None and (refused is None or not model.session.is_subset(wider, refused)):
+                return False
+    return True
+
+
+def always_runs(model: Model, leaf: Leaf, loops: Sequence[For]) -> bool:
+    """Whether the last of some loops has an iteration in each iteration of the others; ``leaf`` is in it."""
+    *around, last = loops
+    names = model.affine_names([loop.var for loop in around])
+    ends = [affine.text(e, names) for e in (last.lo, last.hi)]
+    return None not in ends and model.sizes_where_in_loops(leaf, f"{ends[0]} >= {ends[1]}", around) is None
+
+
 def _outside(model: Model, access: Access, axis: int) -> str | None:
     """Return the condition, as isl's text, that an index is outside its dimension; None if not affine.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..ir.grammar import Buffer, Expr, Load, Op, Store, Var, walk
+from ..ir.grammar import INT, Buffer, Const, Expr, Load, Op, Store, Var, walk
 from . import affine
 
 UNIFORM, UNIT, BACK, STRIDED, UNKNOWN = "uniform", "unit", "back", "strided", "unknown"
@@ -52,6 +52,18 @@ def is_of_pairs(node: Load | Store, var: str, buffer: Buffer) -> bool:
     return buffer.pairs and stride(replace(node, index=node.index[:-1]), var) == UNIT
 
 
+def may_be_adjacent(node: Load | Store, var: str, buffer: Buffer) -> bool:
+    """Whether an access is of neighbours along the loop for some sizes: those of ``b[k, 0]`` in one column.
+
+    What is far apart by its index is adjacent where each dimension after that of the loop has one element.
+    """
+    steps = [affine.step(index, var) for index in node.index]
+    axis = next((number for number, step in enumerate(steps) if step), len(steps))
+    behind = [*zip(node.index[axis + 1 :], buffer.shape[axis + 1 :], strict=True)]
+    one = all(index == Const(0, INT) and not isinstance(size, Const) for index, size in behind)
+    return bool(behind) and steps[axis] == 1 and one
+
+
 def _loads(index: Expr, names: frozenset[str]) -> bool:
     return any(isinstance(e, Load) and depends(e, names) for e in walk(index))
 
@@ -68,8 +80,8 @@ def is_counted(expr: Expr, var: str, varying: frozenset[str]) -> bool:
     return False
 
 
-OF_PAIRS = "of pairs"
+OF_PAIRS, OF_COLUMN = "of pairs", "of a column"
 COSTS: Mapping[str, float] = {
-    UNIFORM: 0.25, UNIT: 1.0, BACK: 2.0, OF_PAIRS: 2.0, STRIDED: 6.0, UNKNOWN: 24.0,
+    UNIFORM: 0.25, UNIT: 1.0, BACK: 2.0, OF_PAIRS: 2.0, OF_COLUMN: 4.0, STRIDED: 6.0, UNKNOWN: 24.0,
 }  # fmt: skip
 """Costs of an access in a vector loop, in contiguous vector loads."""

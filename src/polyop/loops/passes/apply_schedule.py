@@ -24,7 +24,7 @@ from ..ir.note import Note
 from ..ir.schedule import STEPS, Step
 from ..ir.stops import stop_flags
 from ..program import Program
-from .interchange_fuse import joined, same_range
+from .interchange_fuse import in_order, joined, same_range
 from .strip_mine import tiled, trips, unrolled
 
 REASONS = {
@@ -168,14 +168,13 @@ def _interchange(work: _Work, step: Step, order: list[Loop]) -> None:
         )
         work.refuse(step, f"the loops are not directly inside one another{beside}", more or chain[0])
         return
-    for number, loop in enumerate(order):
-        inner = frozenset(other.var for other in order[number + 1 :])
-        if depends(loop.node.lo, inner) or depends(loop.node.hi, inner):
-            work.refuse(step, f"the range of {loop.var} follows from a loop that would be inside it", loop)
-    body = chain[len(order) - 1].body
-    for loop in reversed(order):
-        body = (Loop(loop.node, body),)
-    tree = replaced(work.loops.tree, nest, body)
+    made = in_order(order, chain[len(order) - 1].body)
+    if made is None:
+        inner = {loop.var: frozenset(other.var for other in order[n + 1 :]) for n, loop in enumerate(order)}
+        loop = next(x for x in order if any(depends(e, inner[x.var]) for e in (x.node.lo, x.node.hi)))
+        work.refuse(step, f"the range of {loop.var} follows from a loop that would be inside it", loop)
+        return
+    tree = replaced(work.loops.tree, nest, (made,))
     work.rearrange(step, tree, "the order of two accesses to {} would change")
 
 

@@ -28,6 +28,7 @@ from dataclasses import replace
 from ..analysis import affine
 from ..analysis.dependence import Conflict, Paths, carried, common
 from ..analysis.loop_names import by_variable
+from ..analysis.loop_order import reordered
 from ..analysis.strides import COSTS, UNIFORM, UNIT, depends, stride
 from ..analysis.tree import (
     Branch,
@@ -73,7 +74,8 @@ class _Rules:
         """Put the loops of nests around one reduction into a better order."""
         for nest in _nests(self.loops.tree):
             for order in self._orders(nest):
-                if self.loops.replace(nest, (_rebuilt(nest, order),)):
+                made = _rebuilt(nest, order)
+                if made is not None and self.loops.replace(nest, (made,)):
                     names = ", ".join(loop.var for loop in order)
                     self.notes.append(Note(nest.node.line, f"loops interchanged to ({names})", "interchange"))
                     self._step(len(self.steps), "interchange", *(loop.var for loop in order))
@@ -127,9 +129,6 @@ class _Rules:
         inside = {loop.var for loop in loops}
         sums = [x for x in loops if not any(depends(i, frozenset({x.var})) for i in store.index)]
         free = [x for x in loops if x not in sums]
-        bounding = {x.var: variables_of(x.node.lo, x.node.hi) & inside for x in loops}
-        if any(bounding[x.var] for x in free) or any(bounding[x.var] & {y.var for y in sums} for x in sums):
-            return []
         loads = loads_of(store.value)
         variables = inside | variables_of(*store.index)
         reused = all(_is_reused(load, variables) for load in loads)
@@ -143,15 +142,13 @@ class _Rules:
             accesses = [replace(a, index=tuple(map(affine.unclamped, a.index))) for a in nodes]
             return sum((COSTS[stride(node, loop.var)] for node in accesses), 0.0)
 
-        edges = {name for names in bounding.values() for name in names}
         if reused:  # the last two of the free loops become the rows and the lanes of a register tile
-            *others, lanes = sorted(free, key=lambda x: (x.var in edges, cost(x)), reverse=True)
+            *others, lanes = sorted(free, key=cost, reverse=True)
             of_lanes = [load for load in loads if stride(load, lanes.var) != UNIFORM]
             shares = [x for x in others if all(stride(load, x.var) == UNIFORM for load in of_lanes)]
+            edges = {name for x in sums for name in variables_of(x.node.lo, x.node.hi)}
             rows = [x for x in shares if x.var not in edges][-1:]
             best = [*(x for x in others if x not in rows), *rows, lanes, *sums]
-        elif edges:
-            return []
         else:
             last = min(loops, key=lambda x: (cost(x), -loops.index(x)))
             best = [*(x for x in loops if x is not last), last]
@@ -181,7 +178,10 @@ class _Rules:
                 self._fuse_in(node.body)
                 self._fuse_in(node.orelse)
 
-    def _fused(self, body: tuple[Node, ...], first: Loop, second: Loop) -> tuple[Node, ...] | None:
+    def _fused(
+        self, body: tuple[Node, ...], first: Loop, second: Loop, *, nest: bool = False
+    ) -> tuple[Node, ...] | None:
+        """Return a body with two loops fused; ``nest``: only together with all loops in them."""
         start, end = body.index(first), body.index(second)
         between = body[start + 1 : end]
         if any(not isinstance(node, StatementNode) for node in between) or not same_range(
@@ -197,7 +197,8 @@ class _Rules:
         if self.legality.broken(where) is not None or self._serialises(first, second, whole, loop):
             return None
         place = len(self.steps)  # in a schedule the outer loops are fused first
-        if _is_contraction(first) or _is_contraction(second):
+        has_loops = any(isinstance(n, Loop) for n in loop.body)
+        if _is_contraction(first) or _is_contraction(second) or (nest and has_loops):
             deeper = self._into_one(loop, whole)
             if deeper is None:
                 return None
@@ -222,7 +223,7 @@ class _Rules:
         if len(loops) < 2:
             return loop.body if len(loops) == 1 else None
         saved, self.tree = self.tree, whole
-        changed = self._fused(loop.body, loops[0], loops[1]) if len(loops) == 2 else None
+        changed = self._fused(loop.body, *loops, nest=True) if len(loops) == 2 else None
         self.tree = saved
         return changed
 
@@ -298,11 +299,23 @@ def _chain(loop: Loop) -> tuple[list[Loop], StatementNode]:
     return chain
 
 
-def _rebuilt(nest: Loop, order: Sequence[Loop]) -> Loop:
+def _rebuilt(nest: Loop, order: Sequence[Loop]) -> Loop | None:
+    """Return a nest with its loops in an order, None if their bounds cannot follow."""
     loops, _ = _chain(nest)
-    body = loops[-1].body
-    for loop in reversed(order):
-        body = (Loop(loop.node, body),)
+    return in_order(order, loops[-1].body)
+
+
+def in_order(order: Sequence[Loop], body: tuple[Node, ...]) -> Loop | None:
+    """Return loops around a body, outermost first, None if their bounds cannot follow that order."""
+    heads = [loop.node for loop in order]
+    inner = [frozenset(head.var for head in heads[number:]) for number in range(len(heads))]
+    if any(depends(e, names) for head, names in zip(heads, inner, strict=True) for e in (head.lo, head.hi)):
+        found = reordered(heads)
+        if found is None:
+            return None
+        heads = found.loops
+    for head in reversed(heads):
+        body = (Loop(head, body),)
     (made,) = body
     assert isinstance(made, Loop)
     return made

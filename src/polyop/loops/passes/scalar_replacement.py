@@ -16,6 +16,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ..analysis.bounds import always_runs
 from ..analysis.polyhedra import Access, Leaf
 from ..ir.grammar import (
     BOOL,
@@ -53,6 +54,7 @@ class _Accumulators:
         self.program, self.kernel, self.model = program, kernel, program.model
         self.count = 0
         nodes = list(statements(kernel.body))
+        self.loops = {s.var: s for s in nodes if isinstance(s, For)}
         self.used_names = {*kernel.buffers, *kernel.attributes, *(s.var for s in nodes if isinstance(s, For))}
         self.used_names |= {s.name for s in nodes if isinstance(s, Assign)}
 
@@ -92,16 +94,24 @@ class _Accumulators:
             else:
                 start_value = Const(0.0, kind) if partial else Load(buffer, index, kind, loop.line)
                 result.append(Assign(name, start_value, "", loop.line))
-                guard = guard or not all(map(_has_iterations, perfect(loop)))
+                guard = guard or bool(self._may_be_empty(loop, loops))
                 after.append(Store(buffer, index, Var(name, kind), "+" if partial else "", loop.line))
         inner = replace(loop, body=self.body(loop.body, (*loops, loop.var)))
         result += [inner, *after]
         if guard:  # a loop without iterations must not touch the element, which may not exist
             wrapped = tuple(result[start:])
-            tests = [Op("<", (one.lo, one.hi), BOOL) for one in perfect(loop) if not _has_iterations(one)]
+            tests = [Op("<", (one.lo, one.hi), BOOL) for one in self._may_be_empty(loop, loops)]
             test = functools.reduce(lambda one, other: Op("and", (one, other), BOOL), tests)
             result[start:] = [If(test, wrapped, (), loop.line)]
         result += always
+
+    def _may_be_empty(self, loop: For, loops: tuple[str, ...]) -> list[For]:
+        """Return the loops of a perfect nest that may have no iteration in one of the loops around it."""
+        leaf = next(leaf for leaf in self.model.leaves if loop.var in leaf.vars)
+        around, nest = [self.loops[var] for var in loops], perfect(loop)
+        return [
+            one for n, one in enumerate(nest, 1) if not always_runs(self.model, leaf, (*around, *nest[:n]))
+        ]
 
     def _is_partial_sum(self, loop: For, buffer: str, index: Index, loops: tuple[str, ...]) -> bool:
         """Whether the loop only adds to an element that an outer loop adds to as well.
@@ -177,14 +187,6 @@ def _unconditional(body: tuple[Stmt, ...], changing: set[str]) -> list[Stmt]:
 
 def _loads(node: Stmt, buffer: str) -> bool:
     return buffer in tensors_of(node)
-
-
-def _has_iterations(loop: For) -> bool:
-    """Whether the bounds are constants, with at least one iteration."""
-    match loop.lo, loop.hi:
-        case Const(value=lo), Const(value=hi):
-            return lo < hi
-    return False
 
 
 def _with_scalar(loop: For, buffer: str, index: Index, scalar: Var) -> For:

@@ -21,7 +21,17 @@ from ..analysis.bounds import Bounds, key
 from ..analysis.cost import arithmetic, work
 from ..analysis.dependence import Kind
 from ..analysis.refused import order
-from ..analysis.strides import COSTS, OF_PAIRS, UNIT, depends, is_of_pairs, stride
+from ..analysis.strides import (
+    COSTS,
+    OF_COLUMN,
+    OF_PAIRS,
+    STRIDED,
+    UNIT,
+    depends,
+    is_of_pairs,
+    may_be_adjacent,
+    stride,
+)
 from ..analysis.transposes import transposed_loads
 from ..ir.grammar import (
     INT,
@@ -291,8 +301,10 @@ class Planner:
         """Return the stride of an access; the private elements of the lanes are adjacent."""
         if loop.var in self.owners.get(access.buffer, ()):
             return UNIT
-        of_pairs = is_of_pairs(access, loop.var, self.kernel.buffers[access.buffer])
-        return OF_PAIRS if of_pairs else stride(access, loop.var)
+        buffer, kind = self.kernel.buffers[access.buffer], stride(access, loop.var)
+        if is_of_pairs(access, loop.var, buffer):
+            return OF_PAIRS
+        return OF_COLUMN if kind == STRIDED and may_be_adjacent(access, loop.var, buffer) else kind
 
     def blocked(self, loop: For) -> str | None:
         """Return why the loop's iterations cannot be lanes, or None."""
@@ -346,7 +358,10 @@ class Planner:
         row = parents[-1]
         if self.kind(row) != "parallel" or len(row.body) != 1 or row.body[0] is not loop:
             return None
-        if any(isinstance(s, If) and not tests_for_iterations(s) for s in statements(loop.body)):
+        borders = [s for f in sums if f.hint == "border" for s in statements(f.body) if isinstance(s, If)]
+        if any(loads_of(s) or s.orelse for s in borders) or any(
+            isinstance(s, If) and not (s in borders or tests_for_iterations(s)) for s in statements(loop.body)
+        ):
             return None
         fixed = frozenset({row.var})
         if any(depends(e, fixed) for s in sums for e in (s.lo, s.hi)):
@@ -355,7 +370,7 @@ class Planner:
             return None
         if not _rectangular(loop, row):
             return None
-        inner = [s for f in sums for s in f.body if not isinstance(s, For)]
+        inner = [s for f in sums for s in statements(f.body) if not isinstance(s, For)]
         loads = loads_of(*inner)
         written = stored_by(loop.body)
         shared = [e for e in loads if not _touches(e, row.var)]
@@ -435,11 +450,12 @@ def tests_for_iterations(node: If) -> bool:
 def _rectangular(lane: For, row: For) -> bool:
     """Whether the rows of a tile can run over one common range of lanes.
 
-    The bounds of the lanes may depend on the row if they are affine, and no index depends on both loops.
+    The bounds of the lanes may depend on the row if they move in one direction from row to row, and no index
+    depends on both loops.
     """
     both = frozenset({row.var}), frozenset({lane.var})
     ends = [e for e in (lane.lo, lane.hi) if depends(e, both[0])]
-    if any(affine.linear(e) is None for e in ends):
+    if not all(affine.moves_one_way(e, row.var) for e in ends):
         return False
     accesses = accesses_of(lane.body)
     return not ends or not any(depends(i, both[0]) and depends(i, both[1]) for a in accesses for i in a.index)

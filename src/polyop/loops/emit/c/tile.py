@@ -438,7 +438,7 @@ def _panels(lane: For, tile: Tile, row: str) -> list[Panel]:
             if any(depends(e, variables) for f in path for e in (f.lo, f.hi)):
                 continue
             for load in tile.packed:
-                if load not in panels and any(load in loads_of(s) for s in node.body):
+                if load not in panels and load in loads_of(*statements(node.body)):
                     panels[load] = Panel(load, path, f"b{len(panels)}_")
 
     visit(lane.body, ())

@@ -8,7 +8,16 @@ from dataclasses import dataclass, field, replace
 
 from ...analysis import affine
 from ...analysis.bounds import Bounds, key
-from ...analysis.strides import BACK, STRIDED, UNIFORM, UNIT, depends, is_counted, stride
+from ...analysis.strides import (
+    BACK,
+    STRIDED,
+    UNIFORM,
+    UNIT,
+    depends,
+    is_counted,
+    may_be_adjacent,
+    stride,
+)
 from ...ir.failing import rule_of
 from ...ir.grammar import Const, Expr, Kernel, Load, Op, OpenEnd, Size, Store, Type, Var
 from ...ir.operators import OPERATORS
@@ -307,7 +316,10 @@ class Expressions:
         if kind == UNIT:
             text = f"load{suffix}_{vector}(&{base}[{at}]{count})"
         else:
-            text = f"gather{suffix}_{vector}(&{base}[{at}], {self.strides(node, lanes)}{count})"
+            step = self.strides(node, lanes)
+            text = f"gather{suffix}_{vector}(&{base}[{at}], {step}{count})"
+            if kind == STRIDED and may_be_adjacent(node, lanes.var, self.kernel.buffers[node.buffer]):
+                text = f"({step} == 1 ? load{suffix}_{vector}(&{base}[{at}]{count}) : {text})"
         if tests:
             text = f"({{ {declared}{tests} ? {text} : ({vector}){{0}}; }})"
         return self._widened(text, dtype, scope)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ...analysis.strides import BACK, STRIDED, UNIT, stride
+from ...analysis import affine
+from ...analysis.strides import BACK, STRIDED, UNIT, may_be_adjacent, stride
 from ...ir.grammar import Assign, Expr, For, If, Kernel, Op, Stmt, Store, children
 from ...ir.types import WIDE
 from .copies import LANE, ROW, Copies, Copy, dependence
@@ -79,7 +80,14 @@ class Statements:
     def _if(self, node: If, copies: Copies) -> None:
         depends_on = dependence(node.condition, copies.dependences, copies.row_var, copies.lane_var)
         if LANE in depends_on:
-            self._masked(node, copies)
+            ends = self._at_ends(node, copies) if ROW not in depends_on else None
+            if ends is None:
+                self._masked(node, copies)
+                return
+            with self.out.block(f"if ({ends[0]})"):
+                self._each(node.body, copies)
+            with self.out.block(f"else if ({ends[1]})"):
+                self._masked(node, copies)
             return
         rows = sorted({c.row for c in copies.items}) if ROW in depends_on else [copies.items[0].row]
         for row in rows:
@@ -92,6 +100,23 @@ class Statements:
             if node.orelse:
                 with self.out.block("else"):
                     self._each(node.orelse, some)
+
+    def _at_ends(self, node: If, copies: Copies) -> tuple[str, str] | None:
+        """Return the conditions, in C, that all lanes of a tile take a branch, and that any may; or None.
+
+        Linear comparisons hold in neighbouring lanes: where they hold at both ends, they hold between them.
+        """
+        tests = affine.operands("and", node.condition)
+        if not copies.row_var or node.orelse or any(affine.nonnegative(test) is None for test in tests):
+            return None
+        first, last = copies.items[0].scope, copies.items[-1].scope
+        assert last.lanes is not None
+        at = last.names.get(copies.lane_var, copies.lane_var)
+        beyond = last.with_names({copies.lane_var: f"({at} + {last.lanes.number} - 1)"})
+        ends = [replace(scope, lanes=None) for scope in (first, beyond)]
+        texts = [[self.expressions.scalar(test, end) for end in ends] for test in tests]
+        every = " && ".join(f"{one} && {other}" for one, other in texts)
+        return every, " && ".join(f"({one} || {other})" for one, other in texts)
 
     def _masked(self, node: If, copies: Copies) -> None:
         """Print both branches, each masked for the lanes that take it."""
@@ -190,6 +215,18 @@ class Statements:
         if kind == UNIT and unchecked and copy.start is None and not blends:
             self._store_vector(node, copy, value, dtype)
             return
+        column = kind == STRIDED and may_be_adjacent(node, lanes.var, self.kernel.buffers[node.buffer])
+        if column and unchecked and copy.start is None and not blends:
+            with self.out.block(f"if ({self.expressions.strides(node, lanes)} == 1)"):
+                self._store_vector(node, copy, value, dtype)
+            with self.out.block("else"):
+                self._store_far(node, copy, value, dtype, kind)
+            return
+        self._store_far(node, copy, value, dtype, kind)
+
+    def _store_far(self, node: Store, copy: Copy, value: Value, dtype: str, kind: str) -> None:
+        """Print a store of elements that are not neighbours."""
+        scope = copy.scope
         scatters = kind in (STRIDED, BACK) and scope.mask is None and not node.op and copy.start is None
         if scatters and not self.expressions.axes(node) and dtype not in (*NARROW, "bool"):
             self._scatter(node, copy, value, dtype)
