@@ -71,14 +71,28 @@ SHARED = 0.5
 
 def triangular_blocks(program: Program) -> Program:
     """Return the program with loops in blocks in whose lanes sums have different ranges."""
+    kept = _kept(program)
     for nest in list(_nests(program.kernel.body, ())):
-        found = _contraction(program, nest)
+        found = None if kept & {nest.row.var, nest.lane.var} else _contraction(program, nest)
         if found is not None:
             program = _in_tiles(program, found)
     for loop in [s for s in statements(program.kernel.body) if isinstance(s, For)]:
-        if loop.var not in program.frozen and _is_candidate(program, loop):
+        if loop.var not in kept and _is_candidate(program, loop):
             program = _blocked(program, loop)
     return program
+
+
+def _kept(program: Program) -> set[str]:
+    """Return the variables of loops that the author's schedule has divided, or wants on threads.
+
+    Those that it has only put into an order, or fused, can have blocks.
+    """
+    words: dict[str, set[str]] = {}
+    for step in program.schedule.steps:
+        words.setdefault(step.word, set()).update(program.loops.get(name, "") for name in step.loops)
+    is_divided = words.keys() & {"tile", "unroll"}
+    moved = set() if is_divided else words.get("interchange", set()) | words.get("fuse", set())
+    return {*program.frozen} - moved | words.get("parallel", set())
 
 
 def _is_candidate(program: Program, loop: For) -> bool:
@@ -198,7 +212,7 @@ def _nests(body: Sequence[Stmt], around: tuple[For, ...]) -> Iterator[Contractio
 
 def _contraction(program: Program, nest: Contraction) -> Contraction | None:
     """Return a nest that can be a register tile once its sums have one range, None for any other."""
-    if any(x.var in program.frozen or not _is_free(program, x) for x in (nest.row, nest.lane)):
+    if not all(_is_free(program, loop) for loop in (nest.row, nest.lane)):
         return None
     nest = _in_scalar(program, nest)
     row, lane, names = nest.row, nest.lane, frozenset({nest.row.var, nest.lane.var})
