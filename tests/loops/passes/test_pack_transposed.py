@@ -132,6 +132,17 @@ def written(d, x):
     return w
 
 
+def follows_the_sum(d, x):
+    w = output_tensor((d.shape[1], x.shape[1], x.shape[2]), x.dtype)
+    for n in range(d.shape[0]):
+        for i in range(min(d.shape[2], x.shape[2])):
+            for o in range(w.shape[0]):
+                for c in range(w.shape[1]):
+                    for p in range(min(i + 1, x.shape[2] - i)):
+                        w[o, c, p] += d[n, o, i, 0] * x[n, c, i + p, 0]
+    return w
+
+
 def sums(d, x):
     y = output_tensor(d.shape, x.dtype)
     s = allocate((d.shape[0], d.shape[1]), x.dtype)
@@ -176,7 +187,7 @@ TRANSPOSED = {
 BY_SIZES = {weights: "x.shape[3] - d.shape[3] + 1 < 32", along_the_last: "x.shape[3] - d.shape[3] + 1 < 32"}
 KEPT = (windows,)
 ONE_ELEMENT, MORE = (sums, once_positive), (of_all_iterations,)
-ALL = (*TRANSPOSED, *BY_SIZES, *KEPT, *ONE_ELEMENT, *MORE)
+ALL = (follows_the_sum, *TRANSPOSED, *BY_SIZES, *KEPT, *ONE_ELEMENT, *MORE)
 CASES = [*((f, "float32") for f in ALL), *((f, d) for f in (weights, sums) for d in ("float16", "int32"))]
 SIZES = ((2, 3, 5, 2, 2, 4, 3), (2, 3, 17, 2, 1, 4, 2), (1, 1, 1, 1, 1, 1, 1), (0, 2, 3, 2, 2, 4, 4))
 SIZES += ((2, 0, 3, 2, 2, 4, 4), (2, 3, 1, 2, 2, 4, 4))

@@ -148,11 +148,11 @@ def bounds_of_sums(found: GuardedSum, load: Load) -> dict[int, list[Bound]]:
     lanes, the bounds of the sums may differ.
     """
     bounds: dict[int, list[Bound]] = {}
-    if any(loop.hint for loop in found.inner):
-        return bounds  # the author's order stays
     variables = {loop.var for loop in found.loops}
     order = [*found.loops[: len(found.loops) - len(found.inner)], *found.free_first]
     sums = {loop.var for loop in found.inner} - variables_of(*found.target)
+    if any(loop.hint or variables_of(loop.lo, loop.hi) & sums for loop in found.inner):
+        return bounds  # their order stays
     failed = {len(load.index) - 1}
     for form in found.forms:
         limit = limit_of_axis(form, load, variables)

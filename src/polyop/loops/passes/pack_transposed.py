@@ -189,6 +189,8 @@ def _transposition(kernel: Kernel, nest: Nest) -> Transposition | None:
     if not sliding or any(loop.var not in sliding for loop in along):
         return None
     lengths = [_compared(loop, nest, loads) for loop in along]
+    if any(loop.hint or variables_of(loop.lo, loop.hi) & sums for loop in nest.free):
+        return None  # their order stays
     edges = {name for loop in nest.loops for name in variables_of(loop.lo, loop.hi) & names}
     inner = [loop for loop in nest.free if loop.var not in edges]
     for load in sorted(loads, key=lambda one: bool(windows[one])):
