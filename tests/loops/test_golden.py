@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from loop_samples import convolutions, dense, small
+from loop_samples import convolutions, small, triangles
 from loop_samples.programs import Program as Sample
 from polyop.loops.derive.adjoint import adjoint
 from polyop.loops.derive.batch import batched
@@ -57,7 +57,7 @@ CHANGED = {
     "interchange_fuse": Sample(small.column_by_column, "float32 n m"),
     "pack_transposed": Sample(small.window_weights, "float32 n o i, float32 n c k, float32 o c p"),
     "loop_tiling": Sample(small.transposed, "float32 n m"),
-    "triangular_blocks": Sample(dense.of_triangles, "float32 n n, float32 n n"),
+    "triangular_blocks": Sample(triangles.of_triangles, "float32 n n, float32 n n"),
     "scalar_replacement": Sample(small.row_sum, "float32 n m"),
     "reciprocals": Sample(small.divided_by_rows, "float32 n m, float32 n"),
     "tanh_by_exp": Sample(small.logistic, "float32 n"),

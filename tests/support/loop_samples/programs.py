@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from loop_samples import convolutions, dense, elements, everyday, private, small
+from loop_samples import convolutions, dense, elements, everyday, private, small, triangles
 from polyop.loops.ir.schedule import NOTHING, Schedule
 
 SMALL, RAGGED = (0, 1, 2, 3, 7, 8, 9), (17, 33, 65, 70, 130)
@@ -236,18 +236,21 @@ PROGRAMS = (
     *(Program(convolutions.looked_for, f"{d} c n, {d} o c p", largest=200) for d in ("float32", "int16")),
     Program(convolutions.looked_for_in_an_image, "float64 c n m, float64 o c p q", largest=120),
     *(
-        Program(dense.of_triangles, f"{d} n n, {d} n n", largest=10000)
+        Program(triangles.of_triangles, f"{d} n n, {d} n n", largest=10000)
         for d in ("float32", "float64", "int8")
     ),
-    Program(dense.in_a_band, "float32 n m, float32 m m", largest=10000, least=1),
+    Program(triangles.in_a_band, "float32 n m, float32 m m", largest=10000, least=1),
     *(
-        Program(dense.below_the_diagonal, f"{d} n n, {d} n m", largest=10000)
+        Program(triangles.below_the_diagonal, f"{d} n n, {d} n m", largest=10000)
         for d in ("float64", "float32", "int32", "float16")
     ),
-    *(Program(dense.between_rows, f"{d} n m, {d} 2 m k", largest=5000) for d in ("float32", "int64")),
-    Program(dense.one_after_another, "float32 n m, float32 m", largest=5000),
-    *(Program(dense.by_a_column, f"{d} n m, {d} m 1", largest=10000) for d in ("float32", "float16", "int8")),
-    Program(dense.by_a_column, "float64 n m, float64 m k", largest=10000, least=1),
+    *(Program(triangles.between_rows, f"{d} n m, {d} 2 m k", largest=5000) for d in ("float32", "int64")),
+    Program(triangles.one_after_another, "float32 n m, float32 m", largest=5000),
+    *(
+        Program(triangles.by_a_column, f"{d} n m, {d} m 1", largest=10000)
+        for d in ("float32", "float16", "int8")
+    ),
+    Program(triangles.by_a_column, "float64 n m, float64 m k", largest=10000, least=1),
     # for passes that change none of those above
     Program(dense.log_sum_exp, "float32 n m", rough=1e-5, least=1),
     Program(small.around_nothing, "float32 n"),

@@ -55,12 +55,13 @@ class Lanes:
 class Scope:
     """The surroundings of an expression: C text of variables, and lanes, if it is in a vector loop.
 
-    ``mask`` selects the lanes that conditions leave active.
+    ``mask`` selects the lanes that conditions leave active. ``words``: narrow floats stay as in memory.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
     lanes: Lanes | None = None
     mask: Value | None = None
+    words: bool = False
 
     def with_names(self, more: Mapping[str, str]) -> Scope:
         """Return the scope with further names."""
@@ -91,7 +92,6 @@ class Expressions:
         self.unfused = False
         """Whether the C compiler fuses nothing: the text says where a product is added with one rounding."""
         self.used = Used()
-        self._keeps_words = False
         self.prechecked: dict[Load | Store, tuple[str, Mapping[int, str]]] = {}
         """Accesses that are checked before the current loop: C text of the result, and of indices by axis."""
         self.accessed_once: set[str] = set()
@@ -131,10 +131,7 @@ class Expressions:
 
     def words(self, node: Load, scope: Scope) -> Value:
         """Return a narrow float as the word that is in memory."""
-        self._keeps_words = True
-        value = self.value(node, scope)
-        self._keeps_words = False
-        return value
+        return self.value(node, replace(scope, words=True))
 
     def scalar(self, expr: Expr, scope: Scope) -> str:
         """Return the C text of an expression that has the same value in all lanes."""
@@ -290,7 +287,7 @@ class Expressions:
         if lanes is not None and node.buffer in lanes.varying:
             kind = UNIT
         if kind == UNIFORM:
-            return self._loaded(self._element(node, scope), dtype)
+            return self._loaded(self._element(node, scope), dtype, scope)
         assert lanes is not None
         axes = self.axes(node)
         # one check serves all lanes if they share the index, and none has a condition that does not hold
@@ -326,7 +323,7 @@ class Expressions:
 
     def _widened(self, text: str, dtype: str, scope: Scope) -> Value:
         """Return a vector from memory in the type that it is computed in."""
-        if dtype in NARROW and self._keeps_words:
+        if dtype in NARROW and scope.words:
             return Value(text, word(dtype), True)
         if dtype in NARROW:
             return Value(f"cvt_{NARROW[dtype]}_{self.vector('f32', scope)}({text})", "f32", True)
@@ -342,8 +339,8 @@ class Expressions:
         single, rounded = (self.vector(e, scope) if value.vec else e for e in ("f32", narrow))
         return replace(value, text=f"cvt_{narrow}_{single}(cvt_f32_{rounded}({value.text}))")
 
-    def _loaded(self, text: str, dtype: str) -> Value:
-        if dtype in NARROW and self._keeps_words:
+    def _loaded(self, text: str, dtype: str, scope: Scope) -> Value:
+        if dtype in NARROW and scope.words:
             return Value(text, word(dtype))
         if dtype in NARROW:
             return Value(f"cvt_{NARROW[dtype]}_f32({text})", "f32")
