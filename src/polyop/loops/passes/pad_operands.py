@@ -152,7 +152,7 @@ def _paddings(program: Program, nest: For) -> Iterator[Padding]:
                 axes = (None,) * len(axes)
             if not is_padded or kind(load.type) != "f" or _vanishes(found.node.value, load):
                 checked = (e.buffer for e in others if kind(e.type) == "f" and is_padded)
-                tests = _tests(program, found, load, axes)
+                tests = _tests(program, found, load, axes) if is_padded else ()
                 limits = tuple(bound for by_axis in bounds.values() for bound in by_axis)
                 yield Padding(found, load, axes, limits, tuple(dict.fromkeys(checked)), tests)
                 break
