@@ -27,6 +27,30 @@ def max_pool(x, window: int = 3, stride: int = 2):
     return y
 
 
+def padded_pool(x, window: int = 3, stride: int = 2):
+    y = output_tensor((x.shape[0] // stride + 1, x.shape[1] // stride + 1), x.dtype)
+    for i, j in grid(y.shape):
+        largest = -math.inf
+        for p in range(window):
+            for q in range(window):
+                h, v = i * stride - 1 + p, j * stride - 1 + q
+                if 0 <= h < x.shape[0] and 0 <= v < x.shape[1]:
+                    largest = max(largest, x[h, v])
+        y[i, j] = largest
+    return y
+
+
+def within_a_triangle(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        least = x[i, 0]
+        for j in range(x.shape[1]):
+            if j <= i:
+                least = min(least, x[i, j])
+        y[i] = least
+    return y
+
+
 def wide_pool(x):
     y = output_tensor((x.shape[0] - 5, x.shape[1] // 2 - 2), x.dtype)
     for i in range(x.shape[0] - 5):
@@ -107,7 +131,18 @@ def under_a_condition(x):
     return y
 
 
-KERNELS = [max_pool, wide_pool, by_hand, of_a_row, of_all, with_its_index, by_index, under_a_condition]
+KERNELS = [
+    max_pool,
+    padded_pool,
+    within_a_triangle,
+    wide_pool,
+    by_hand,
+    of_a_row,
+    of_all,
+    with_its_index,
+    by_index,
+    under_a_condition,
+]
 
 
 KINDS = ("different", "equal", "with NaN", "infinite")

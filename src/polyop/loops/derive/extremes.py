@@ -29,13 +29,26 @@ ORDERED = ("<", "<=", ">", ">=")
 class Extreme:
     """A maximum or minimum: the store of its first value, and the updates inside ``loops``.
 
-    The updates compare one element each. They differ by constants in their indices.
+    The updates compare one element each. They differ by constants in their indices. With a ``guard``, a
+    condition on the loops, they do so where it holds, as in a window over the border.
     """
 
     first: Store
     loops: tuple[For, ...]
     updates: tuple[Store | If, ...]
     elements: tuple[Load, ...]
+    guard: Expr | None = None
+
+    def around(self, loops: Sequence[For], body: Sequence[Stmt]) -> list[Stmt]:
+        """Return statements in loops that stand for these, where the guard holds."""
+        if self.guard is not None:
+            names: dict[str, Expr] = {
+                own.var: Var(other.var, INT) for own, other in zip(self.loops, loops, strict=True)
+            }
+            body = [If(substitute(self.guard, names), tuple(body), (), self.first.line)]
+        for loop in reversed(loops):
+            body = [replace(loop, body=tuple(body))]
+        return list(body)
 
     @cached_property
     def digits(self) -> tuple[Digit, ...]:
@@ -111,7 +124,11 @@ def extreme_at(before: Sequence[Stmt], rest: Sequence[Stmt]) -> Extreme | None:
     """Return the maximum whose updates ``rest`` begins with; ``before`` are the statements before them."""
     loops = tuple(perfect(rest[0])) if isinstance(rest[0], For) else ()
     run = loops[-1].body if loops else rest
-    if not run:
+    guard = None
+    match run:
+        case (If(condition=test, body=body, orelse=()) as only,) if loops and cell(only) is None:
+            guard, run = test, body
+    if not run or (guard is not None and loads_of(guard)):
         return None
     updated = _updated(run[0])
     if updated is None or (isinstance(run[0], If) and (not loops or len(run) > 1)):
@@ -125,7 +142,7 @@ def extreme_at(before: Sequence[Stmt], rest: Sequence[Stmt]) -> Extreme | None:
     read = tensors_of(*loads)
     if not _is_box(loops, updated) or not _differ_by_constants(loads) or read & stored_by(updates):
         return None
-    return Extreme(first, loops, tuple(s for s in updates if isinstance(s, (Store, If))), loads)
+    return Extreme(first, loops, tuple(s for s in updates if isinstance(s, (Store, If))), loads, guard)
 
 
 def cell(update: Stmt) -> Store | None:

@@ -127,7 +127,7 @@ class _Rewriter:
             if isinstance(moved, If):
                 moved = replace(moved, body=(*moved.body, Store(search, ZERO, number, "", node.line)))
             stmts.append(moved)
-        return _nested(found.loops, stmts)
+        return found.around(found.loops, stmts)
 
     def _search(self, found: Extreme, best: str, search: str) -> list[Stmt]:
         """Return the search for the last element that equals ``best``."""
@@ -146,7 +146,7 @@ class _Rewriter:
             other: Expr = Const(-1, of) if in_order else Load(search, ZERO, of, line)
             value = Op("select", (equal, number, other), of)
             stmts.append(Store(search, ZERO, value, "max" if in_order else "", line))
-        return _nested(renamed, stmts)
+        return found.around(renamed, stmts)
 
     def _temporary(self, name: str, dtype: str, around: Sequence[For], line: int) -> str:
         name = self.names.new(name)
@@ -178,10 +178,3 @@ def _integers(found: Extreme, dtype: str) -> tuple[str, str]:
     if count is None or count > 2**31:
         return "int64", "int64"
     return "int64" if dtype in ("float64", "int64") else "int32", "int8" if count <= 128 else "int32"
-
-
-def _nested(loops: Sequence[For], stmts: Sequence[Stmt]) -> list[Stmt]:
-    body = tuple(stmts)
-    for loop in reversed(loops):
-        body = (replace(loop, body=body),)
-    return list(body)
