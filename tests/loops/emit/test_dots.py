@@ -194,6 +194,21 @@ def test_sums_of_narrow_products_are_dots(number):
     assert kind_of(number) == CASES[number][2]
 
 
+def test_a_float_sum_of_integer_products_is_none():
+    def of_floats(a, b):
+        c = np.zeros((a.shape[0], b.shape[1]), np.float32)
+        for i in range(a.shape[0]):
+            for j in range(b.shape[1]):
+                total = float32(0)
+                for k in range(a.shape[1]):
+                    total += float32(int32(a[i, k]) * int32(b[k, j]))
+                c[i, j] = total
+        return c
+
+    tiles = schedule(parse(of_floats, [("int8", 2), ("int8", 2)], {})).plan.tiles
+    assert [tile.dots for tile in tiles.values()] == [()]
+
+
 def values(dtype, shape, draw):
     if dtype == "bfloat16":
         return draw.standard_normal(shape).astype(BFLOAT)

@@ -143,6 +143,36 @@ def follows_the_sum(d, x):
     return w
 
 
+def starts_with_the_target(d, x):
+    y = output_tensor((d.shape[1] + 1, x.shape[1], 3), x.dtype)
+    for c in range(x.shape[1]):
+        for o in range(d.shape[1]):
+            for p in range(min(3, x.shape[2])):
+                total = y[o + 1, c, max(p - 1, 0)]
+                for n in range(min(d.shape[0], x.shape[0])):
+                    for i in range(min(d.shape[2], x.shape[2] - p)):
+                        total += d[n, o, i, 0] * x[n, c, i + p, 0]
+                y[o, c, p] += total
+    return y
+
+
+def two_in_a_loop(d, x):
+    w = output_tensor((d.shape[1], x.shape[1], x.shape[2] - d.shape[2] + 1), x.dtype)
+    v = output_tensor((d.shape[1], x.shape[1], x.shape[2] - d.shape[2] + 1), x.dtype)
+    for o in range(w.shape[0]):
+        for c in range(w.shape[1]):
+            for p in range(w.shape[2]):
+                for n in range(d.shape[0]):
+                    for i in range(d.shape[2]):
+                        w[o, c, p] += d[n, o, i, 0] * x[n, c, i + p, 0]
+        for c in range(w.shape[1]):
+            for p in range(w.shape[2]):
+                for n in range(d.shape[0]):
+                    for i in range(d.shape[2]):
+                        v[o, c, p] += d[n, o, i, 0] * x[n, c, i + p, 0] * 2
+    return w, v
+
+
 def sums(d, x):
     y = output_tensor(d.shape, x.dtype)
     s = allocate((d.shape[0], d.shape[1]), x.dtype)
@@ -187,7 +217,16 @@ TRANSPOSED = {
 BY_SIZES = {weights: "x.shape[3] - d.shape[3] + 1 < 32", along_the_last: "x.shape[3] - d.shape[3] + 1 < 32"}
 KEPT = (windows,)
 ONE_ELEMENT, MORE = (sums, once_positive), (of_all_iterations,)
-ALL = (follows_the_sum, *TRANSPOSED, *BY_SIZES, *KEPT, *ONE_ELEMENT, *MORE)
+ALL = (
+    follows_the_sum,
+    starts_with_the_target,
+    two_in_a_loop,
+    *TRANSPOSED,
+    *BY_SIZES,
+    *KEPT,
+    *ONE_ELEMENT,
+    *MORE,
+)
 CASES = [*((f, "float32") for f in ALL), *((f, d) for f in (weights, sums) for d in ("float16", "int32"))]
 SIZES = ((2, 3, 5, 2, 2, 4, 3), (2, 3, 17, 2, 1, 4, 2), (1, 1, 1, 1, 1, 1, 1), (0, 2, 3, 2, 2, 4, 4))
 SIZES += ((2, 0, 3, 2, 2, 4, 4), (2, 3, 1, 2, 2, 4, 4))

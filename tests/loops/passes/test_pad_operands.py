@@ -71,8 +71,24 @@ def f(x, w, u):
                         y[o, i] += x[c, i + p - 1] * w[o, c, p]
     return y
 """
+OUTLIVES = """
+def f(x, w, u):
+    y = output_tensor((w.shape[0], x.shape[1]), x.dtype)
+    z = output_tensor((1,), x.dtype)
+    last = float32(0)
+    for o in range(w.shape[0]):
+        for i in range(x.shape[1]):
+            for c in range(x.shape[0]):
+                for p in range(w.shape[2]):
+                    if 0 <= i + p - 1 and i + p - 1 < x.shape[1]:
+                        y[o, i] += x[c, i + p - 1] * w[o, c, p]
+            last = y[o, i]
+    z[0] = last
+    return y, z
+"""
 CASES = {
     "plain": (text(), {}),
+    "a scalar that outlives the nest": (OUTLIVES, {}),
     "window over the filter": (
         text(taps="3", product="x[c, i + p - 1] * w[o, c, i + p - 1]"),
         {"w": (4, 3, 10)},
@@ -133,6 +149,16 @@ def test_zeros_stay_zeros(case, generate):
         given[name].flat[-1 if value != value else slice(None)] = value
     arrays = [*given.values()]
     for expected, result in zip(interpret(kernel, arrays), interpret(program.kernel, arrays), strict=True):
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_a_scalar_that_outlives_the_nest_keeps_its_value(generate):
+    kernel, program = scheduled(OUTLIVES, generate)
+    given = numbers({})
+    given["w"].flat[-1] = np.inf
+    for expected, result in zip(
+        interpret(kernel, [*given.values()]), interpret(program.kernel, [*given.values()]), strict=True
+    ):
         np.testing.assert_array_equal(result, expected)
 
 

@@ -41,19 +41,23 @@ def reordered(order: Sequence[For]) -> Nest | None:
     if None in facts:
         return None
     known = _distinct(fact for fact in facts if fact is not None)
-    result = list[For]()
+    result, variables = list[For](), {loop.var for loop in order}
     for loop in reversed(order):
         own = [fact for fact in known if fact.get(loop.var, 0)]
         low, high = ([f for f in own if f[loop.var] == sign] for sign in (1, -1))
         if len(low) + len(high) < len(own) or not low or not high or len(known) > MOST:
             return None
         rest = [fact for fact in known if fact not in own]
-        pairs = (_sum(one, other) for one, other in itertools.product(low, high))
+        pairs = [_sum(one, other) for one, other in itertools.product(low, high)]
+        if any(not pair.keys() - {""} and pair[""] < 0 for pair in pairs if pair):
+            return None  # it has no iteration at all
         known = _distinct([*rest, *(pair for pair in pairs if pair.keys() - {""})])
         lows = [_scaled(fact, loop.var, -1, 0) for fact in low]
         highs = [_scaled(fact, loop.var, 1, 1) for fact in high]
-        lo = _bound("max", lows, known, leaves)
-        result.append(replace(loop, lo=lo, hi=_bound("min", highs, known, leaves)))
+        # what loops around it imply: a fact about sizes alone may come from the very bounds that are compared
+        around = [fact for fact in known if fact.keys() & variables]
+        lo = _bound("max", lows, around, leaves)
+        result.append(replace(loop, lo=lo, hi=_bound("min", highs, around, leaves)))
     zero = Const(0, INT)
     return Nest(result[::-1], [affine.from_linear(fact, leaves) >= zero for fact in known])
 

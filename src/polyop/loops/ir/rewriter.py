@@ -84,6 +84,12 @@ def with_statements(
     return tuple(result)
 
 
+def with_replaced(node: Stmt, others: Mapping[int, Stmt]) -> Stmt:
+    """Return a statement with others in place of some in it, which are named by their ``id``."""
+    (changed,) = with_statements((node,), lambda one, _: (others[id(one)],) if id(one) in others else None)
+    return changed
+
+
 def placed(body: Sequence[Stmt], around: tuple[For | If, ...] = ()) -> Iterator[tuple[Stmt, Place]]:
     """Yield every statement of a body with its place, outer ones first."""
     for number, node in enumerate(body):

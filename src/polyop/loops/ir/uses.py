@@ -30,6 +30,13 @@ def variables_of(*nodes: Node) -> set[str]:
     return {e.name for node in nodes for e in walk(node) if isinstance(e, Var)}
 
 
+def scalars_beside(node: Stmt, body: Sequence[Stmt]) -> set[str]:
+    """Return the scalars and variables that a body reads or assigns outside one of its statements."""
+    inside = {id(s) for s in statements((node,))}
+    others = [s for s in statements(tuple(body)) if id(s) not in inside]
+    return variables_of(*others) | {s.name for s in others if isinstance(s, Assign)}
+
+
 def accesses_of(body: Sequence[Stmt]) -> list[Load | Store]:
     """Return the reads and stores of tensors in a body, inside of its loops and conditions too."""
     nodes = list(statements(tuple(body)))

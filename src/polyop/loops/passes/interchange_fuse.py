@@ -124,7 +124,7 @@ class _Rules:
         store = leaf.node
         if not isinstance(store, Store) or not store.op or len(loops) < 2:
             return []
-        if any(loop.var in self.frozen for loop in loops):
+        if any(loop.var in self.frozen or loop.node.hint == "serial" for loop in loops):
             return []
         inside = {loop.var for loop in loops}
         sums = [x for x in loops if not any(depends(i, frozenset({x.var})) for i in store.index)]

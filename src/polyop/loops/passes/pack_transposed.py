@@ -43,12 +43,13 @@ from ..ir.grammar import (
     Var,
     names_of,
     perfect,
+    statements,
     unused,
     walk,
 )
 from ..ir.note import Note
-from ..ir.rewriter import rewrite, with_statements
-from ..ir.uses import loads_of, tensors_of, variables_of
+from ..ir.rewriter import rewrite, with_replaced
+from ..ir.uses import loads_of, scalars_beside, tensors_of, variables_of
 from ..program import Program
 from .index_set_splitting import renamed_copy
 
@@ -113,7 +114,7 @@ def pack_transposed(program: Program) -> Program:
     used_names = names_of(kernel)
     body: list[Stmt] = []
     for node in kernel.body:
-        changed = node
+        changed = dict[int, Stmt]()
         for nest in _nests(node):
             one = _transposition(kernel, nest)
             if one is None or not _is_inside(Model(kernel, program.session), one.buffer):
@@ -128,18 +129,13 @@ def pack_transposed(program: Program) -> Program:
             made = nest.with_order(one.free, functools.partial(_read, one=one, name=copies[key]))
             if one.tests:
                 made = renamed_copy(made, "_lanes", used_names)
-            changed = _replaced(changed, nest.top, _if(one.tests, made, nest.top))
-        body.append(changed)
+            changed[id(nest.top)] = _if(one.tests, made, nest.top)
+        body.append(with_replaced(node, changed))
     return program.with_(*notes, kernel=replace(kernel, body=tuple(body))) if notes else program
 
 
 def _if(tests: Sequence[Expr], node: Stmt, *orelse: Stmt) -> Stmt:
     return If(affine.conjunction(tests), (node,), orelse, node.line) if tests else node
-
-
-def _replaced(node: Stmt, old: Stmt, new: Stmt) -> Stmt:
-    (changed,) = with_statements((node,), lambda one, _: (new,) if one is old else None)
-    return changed
 
 
 def _is_inside(model: Model, buffer: str) -> bool:
@@ -160,19 +156,19 @@ def _nests(node: Stmt) -> Iterator[Nest]:
             yield from _nests(inner)
     if not isinstance(node, For) or node.hint == "border":
         return
-    loops = perfect(node)
+    loops, read = perfect(node), tensors_of(*statements((node,)))
     match loops[-1].body:
         case (Store(op="+") as added,):
             free = tuple(loop for loop in loops if loop.var in variables_of(*added.index))
             sums = tuple(loop for loop in loops if loop not in free)
-            if added.buffer not in tensors_of(added.value):
+            if added.buffer not in read:
                 yield Nest(node, free, sums, added, added)
-        case (Assign(op="", name=name), For() as first, Store(op="+", value=Var(name=read)) as total):
+        case (Assign(op="", name=name), For() as first, Store(op="+", value=Var(name=stored)) as total):
             sums = tuple(perfect(first))
             is_free = {loop.var for loop in loops} <= variables_of(*total.index)
             match sums[-1].body:
-                case (Assign(op="+", name=summed) as addition,) if name == read == summed and is_free:
-                    if total.buffer not in tensors_of(addition.value):
+                case (Assign(op="+", name=summed) as addition,) if name == stored == summed and is_free:
+                    if total.buffer not in read:
                         yield Nest(node, tuple(loops), sums, addition, total)
         case body:
             for inner in body:
@@ -191,12 +187,14 @@ def _transposition(kernel: Kernel, nest: Nest) -> Transposition | None:
     lengths = [_compared(loop, nest, loads) for loop in along]
     if any(loop.hint or variables_of(loop.lo, loop.hi) & sums for loop in nest.free):
         return None  # their order stays
+    if isinstance(nest.added, Assign) and nest.added.name in scalars_beside(nest.top, kernel.body):
+        return None  # the scalar keeps what the last iteration leaves in it
     edges = {name for loop in nest.loops for name in variables_of(loop.lo, loop.hi) & names}
     inner = [loop for loop in nest.free if loop.var not in edges]
     for load in sorted(loads, key=lambda one: bool(windows[one])):
         for axis, lane in _lanes(kernel, load, loads, inner):
             rows = [loop for loop in inner if loop is not lane and stride(load, loop.var) == UNIFORM]
-            # the rows of a tile are many: not those of a window
+            # a window has too few iterations for rows; beside one, its long loop may be all there is
             row = min(
                 rows, key=lambda x: x not in along if LONG in lengths else x.var in sliding, default=None
             )
@@ -257,7 +255,9 @@ def _with_copy(
 ) -> tuple[Kernel, Stmt]:
     """Return the kernel with the memory of a copy, and the loops that fill it."""
     old = kernel.buffers[one.buffer]
-    local = replace(old, name=name, shape=_axis_last(old.shape, one.axis), role="local", for_lanes=True)
+    local = replace(
+        old, name=name, shape=_axis_last(old.shape, one.axis), role="local", pairs=False, for_lanes=True
+    )
     kernel = replace(kernel, buffers={**kernel.buffers, name: local})
     return kernel, _copy_loops(kernel, one, name, used_names, line)
 

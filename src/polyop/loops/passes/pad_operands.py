@@ -51,9 +51,9 @@ from ..ir.grammar import (
     unused,
 )
 from ..ir.note import Note
-from ..ir.rewriter import rewrite, with_bodies, with_statements
+from ..ir.rewriter import rewrite, with_bodies, with_replaced
 from ..ir.types import BYTE_FLOATS, NARROW, kind
-from ..ir.uses import loads_of, stored_by, variables_of
+from ..ir.uses import loads_of, scalars_beside, stored_by, variables_of
 from ..program import Program
 from .index_set_splitting import renamed_copy
 
@@ -133,6 +133,9 @@ def _are_inside(made: _Made, program: Program) -> bool:
 def _paddings(program: Program, nest: For) -> Iterator[Padding]:
     """Yield the sums of a nest that can lose their conditions."""
     kernel, changing = program.kernel, {*stored_by((nest,)), *program.owners}
+    assigned = {s.name for s in statements((nest,)) if isinstance(s, Assign)}
+    if assigned & scalars_beside(nest, kernel.body) or any(nest.var in o for o in program.owners.values()):
+        return  # a second nest would need them too
     for found in guarded_sums(nest, kernel.attributes):
         factors = _factors(found.node.value)
         fixed = [e for e in factors if isinstance(e, Load)]
@@ -288,12 +291,12 @@ def _with_copies(
 ) -> _Made:
     """Return what comes instead of a nest: copies, the nest that reads them, the old one for infinities."""
     buffers, body, copies = dict(kernel.buffers), list[Stmt](), dict(known)
-    changed: Stmt = nest
+    bare = dict[int, Stmt]()
     tests = tuple(dict.fromkeys(test for padding in found for test in padding.tests))
     for padding in found:
         load, key = padding.load, (padding.load.buffer, padding.axes, tests)
         if not any(padding.axes):
-            changed = _without_conditions(changed, padding, load)
+            bare[id(padding.sum.top)] = _without_conditions(padding, load)
             continue
         name = copies.get(key)
         if name is None:
@@ -306,7 +309,8 @@ def _with_copies(
             i if axis is None else affine.simplified(i - axis.low)
             for i, axis in zip(load.index, padding.axes, strict=True)
         )
-        changed = _without_conditions(changed, padding, replace(load, buffer=name, index=index))
+        bare[id(padding.sum.top)] = _without_conditions(padding, replace(load, buffer=name, index=index))
+    changed = with_replaced(nest, bare)
     checked = list(dict.fromkeys(name for padding in found for name in padding.factors))
     before: list[Stmt] = []
     conditions = list(tests)
@@ -347,16 +351,15 @@ def _copy(kernel: Kernel, padding: Padding, name: str, names: set[str]) -> tuple
     return tuple(shape), node
 
 
-def _without_conditions(nest: Stmt, padding: Padding, load: Load) -> Stmt:
-    """Return the nest with the sum in loops without conditions, which reads ``load``."""
+def _without_conditions(padding: Padding, load: Load) -> Stmt:
+    """Return the sum in loops without conditions, which reads ``load``."""
     node: Stmt = rewrite(padding.sum.node, lambda e: load if e == padding.load else e)
     for loop in reversed(padding.sum.free_first if padding.bounds else padding.sum.inner):
         lows = [e for bound in padding.bounds if bound.var == loop.var for e in bound.lows]
         highs = [e for bound in padding.bounds if bound.var == loop.var for e in bound.highs]
         lo, hi = affine.extreme("max", (loop.lo, *lows)), affine.extreme("min", (loop.hi, *highs))
         node = replace(loop, lo=lo, hi=hi, body=(node,))
-    (changed,) = with_statements((nest,), lambda one, _: (node,) if one is padding.sum.top else None)
-    return changed
+    return node
 
 
 def _in_order(body: Sequence[Stmt]) -> tuple[Stmt, ...]:

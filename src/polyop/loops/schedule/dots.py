@@ -21,9 +21,12 @@ from ..ir.plan import Dot
 from ..ir.types import kind
 from ..ir.uses import assigned_by, loads_of, stored_by
 
-SUMS = ("int32", "uint32", "float32")
+WORDS = {"int32", "uint32"}
+SUMS = {*WORDS, "float32"}
 BYTES = {"i8": (-128, 127), "u8": (0, 255)}
 HALVES = (-(2**15), 2**15 - 1)
+OF_KIND = {"bf16": {"float32"}}
+"""By kind, the dtypes of its sums and products; ``WORDS`` for those of integers."""
 
 
 def dots_of(row: For, lane: For, bounds: Bounds, *, floats: bool) -> tuple[Dot, ...]:
@@ -69,14 +72,16 @@ def _dot(node: Stmt, loop: For, row: For, lane: For, bounds: Bounds) -> Dot | No
         if apart and all(_is_packable(e, loop, lane, bounds) for e in (one, other)):
             wide = any(_is_wide(e, rows | lanes | {loop.var}) for e in (one, other))
             found = None if wide else _kind(one, other)
-            if found is not None:
+            if found is not None and {node.type.dtype, product.type.dtype} <= OF_KIND.get(found[0], WORDS):
                 return Dot(loop.var, node.name, one, other, *found, node.type, node.line)
     return None
 
 
 def _uncast(expr: Expr) -> Expr:
     """Return an expression without casts between integers of 32 bits: a sum modulo 2**32 is the same."""
-    while isinstance(expr, Op) and expr.name == "cast" and expr.args[0].type.dtype in ("int32", "uint32"):
+    while (
+        isinstance(expr, Op) and expr.name == "cast" and {expr.type.dtype, expr.args[0].type.dtype} <= WORDS
+    ):
         expr = expr.args[0]
     return expr
 
