@@ -132,6 +132,17 @@ def written(d, x):
     return w
 
 
+def either_may_be_short(d, x):
+    w = output_tensor((d.shape[1], x.shape[1], d.shape[2]), x.dtype)
+    for o in range(w.shape[0]):
+        for c in range(w.shape[1]):
+            for p in range(d.shape[2]):
+                for n in range(d.shape[0]):
+                    for j in range(d.shape[3]):
+                        w[o, c, p] += d[n, o, 0, j] * x[n, c, 0, j + p]
+    return w
+
+
 def follows_the_sum(d, x):
     w = output_tensor((d.shape[1], x.shape[1], x.shape[2]), x.dtype)
     for n in range(d.shape[0]):
@@ -214,8 +225,8 @@ TRANSPOSED = {
     picked: "d",
     written: "d",
 }
-BY_SIZES = {weights: "x.shape[3] - d.shape[3] + 1 < 32", along_the_last: "x.shape[3] - d.shape[3] + 1 < 32"}
-KEPT = (windows,)
+BY_SIZES = {either_may_be_short: "d.shape[2] < 32 and d.shape[2] <= d.shape[1]"}
+KEPT = (windows, weights, along_the_last)
 ONE_ELEMENT, MORE = (sums, once_positive), (of_all_iterations,)
 ALL = (
     follows_the_sum,

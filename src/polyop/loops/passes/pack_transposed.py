@@ -29,7 +29,6 @@ from ..analysis.polyhedra import Model
 from ..analysis.strides import STRIDED, UNIFORM, UNIT, depends, stride
 from ..ir.grammar import (
     INT,
-    Assign,
     Const,
     Expr,
     For,
@@ -49,7 +48,7 @@ from ..ir.grammar import (
 )
 from ..ir.note import Note
 from ..ir.rewriter import rewrite, with_replaced
-from ..ir.uses import loads_of, scalars_beside, tensors_of, variables_of
+from ..ir.uses import loads_of, tensors_of, variables_of
 from ..program import Program
 from .index_set_splitting import renamed_copy
 
@@ -59,16 +58,12 @@ WIDE = 32
 
 @dataclass(frozen=True)
 class Nest:
-    """A nest around one sum: its loops over elements, those that sum, and its only addition.
-
-    The addition is to the tensor itself, or to a scalar that ``total``, a store, adds to the tensor.
-    """
+    """A perfect nest around one sum: its loops over elements, those that sum, and its only addition."""
 
     top: For
     free: tuple[For, ...]
     sums: tuple[For, ...]
-    added: Store | Assign
-    total: Store
+    added: Store
 
     @property
     def loops(self) -> tuple[For, ...]:
@@ -80,11 +75,7 @@ class Nest:
 
         Its additions go to different elements, or may be made in any order.
         """
-        if self.added is self.total:
-            body: tuple[Stmt, ...] = (_around(self.sums, rewrite(self.added, change)),)
-        else:
-            body = tuple(rewrite(node, change) for node in self.free[-1].body)
-        node = _around(free[:-1], replace(free[-1], body=body))
+        node = _around((*free, *self.sums), rewrite(self.added, change))
         assert isinstance(node, For)
         return node
 
@@ -156,20 +147,13 @@ def _nests(node: Stmt) -> Iterator[Nest]:
             yield from _nests(inner)
     if not isinstance(node, For) or node.hint == "border":
         return
-    loops, read = perfect(node), tensors_of(*statements((node,)))
+    loops = perfect(node)
     match loops[-1].body:
         case (Store(op="+") as added,):
             free = tuple(loop for loop in loops if loop.var in variables_of(*added.index))
             sums = tuple(loop for loop in loops if loop not in free)
-            if added.buffer not in read:
-                yield Nest(node, free, sums, added, added)
-        case (Assign(op="", name=name), For() as first, Store(op="+", value=Var(name=stored)) as total):
-            sums = tuple(perfect(first))
-            is_free = {loop.var for loop in loops} <= variables_of(*total.index)
-            match sums[-1].body:
-                case (Assign(op="+", name=summed) as addition,) if name == stored == summed and is_free:
-                    if total.buffer not in read:
-                        yield Nest(node, tuple(loops), sums, addition, total)
+            if added.buffer not in tensors_of(*statements((node,))):
+                yield Nest(node, free, sums, added)
         case body:
             for inner in body:
                 yield from _nests(inner)
@@ -185,19 +169,16 @@ def _transposition(kernel: Kernel, nest: Nest) -> Transposition | None:
     if not sliding or any(loop.var not in sliding for loop in along):
         return None
     lengths = [_compared(loop, nest, loads) for loop in along]
+    if LONG in lengths:
+        return None
     if any(loop.hint or variables_of(loop.lo, loop.hi) & sums for loop in nest.free):
         return None  # their order stays
-    if isinstance(nest.added, Assign) and nest.added.name in scalars_beside(nest.top, kernel.body):
-        return None  # the scalar keeps what the last iteration leaves in it
     edges = {name for loop in nest.loops for name in variables_of(loop.lo, loop.hi) & names}
     inner = [loop for loop in nest.free if loop.var not in edges]
     for load in sorted(loads, key=lambda one: bool(windows[one])):
         for axis, lane in _lanes(kernel, load, loads, inner):
             rows = [loop for loop in inner if loop is not lane and stride(load, loop.var) == UNIFORM]
-            # a window has too few iterations for rows; beside one, its long loop may be all there is
-            row = min(
-                rows, key=lambda x: x not in along if LONG in lengths else x.var in sliding, default=None
-            )
+            row = min(rows, key=lambda x: x.var in sliding, default=None)  # a window has few iterations
             tests = _tests(kernel, along, lane) if {*lengths} - {SHORT} else ()
             if row is not None and lane not in along and tests is not None:
                 others = (loop for loop in nest.free if loop not in (row, lane))
