@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..ir.grammar import INT, Assign, Expr, For, If, Load, Stmt, Store, Var
 from ..ir.rewriter import placed
-from ..ir.uses import variables_of
+from ..ir.uses import loads_of, variables_of
 from . import affine
 from .ranges import Ranges
 
@@ -17,7 +17,7 @@ class GuardedSum:
     """A sum, the conditions around it as ``form >= 0``, and the loops around it, outermost first.
 
     ``top`` is the outermost loop or condition that holds nothing but the sum. ``inner`` are the loops from it
-    on. They run over their whole range: where a bound follows from another loop, that is a condition too.
+    inwards. Bounds that follow from other loops are taken out of these, and are conditions too.
     """
 
     top: For | If
@@ -40,7 +40,7 @@ class GuardedSum:
 
     @property
     def ranges(self) -> Ranges:
-        """The range of each loop: of bounds that are clamped one, as more iterations do not matter."""
+        """The range of each loop. One linear operand stands for a min or max: it is never too narrow."""
         return {loop.var: (_simple("max", loop.lo), _simple("min", loop.hi)) for loop in self.loops}
 
 
@@ -151,20 +151,21 @@ def bounds_of_sums(found: GuardedSum, load: Load) -> dict[int, list[Bound]]:
     variables = {loop.var for loop in found.loops}
     order = [*found.loops[: len(found.loops) - len(found.inner)], *found.free_first]
     sums = {loop.var for loop in found.inner} - variables_of(*found.target)
-    if any(loop.hint or variables_of(loop.lo, loop.hi) & sums for loop in found.inner):
+    own_order = any(loop.hint or variables_of(loop.lo, loop.hi) & sums for loop in found.inner)
+    if own_order or loads_of(*found.target):
         return bounds  # their order stays
-    failed = {len(load.index) - 1}
+    padded = {len(load.index) - 1}
     for form in found.forms:
         limit = limit_of_axis(form, load, variables)
         if limit is None:
             continue
         inside = [loop.var for loop in order if form.get(loop.var)]
         if not inside or inside[-1] not in sums or abs(form[inside[-1]]) != 1:
-            failed.add(limit.axis)
+            padded.add(limit.axis)
             continue
         step = form[inside[-1]]
         rest = {name: -step * c for name, c in form.items() if name != inside[-1]}
         bound = affine.simplified(affine.from_linear(rest, {**found.leaves, **limit.leaves}))
         lows, highs = ((bound,), ()) if step == 1 else ((), (affine.simplified(bound + 1),))
         bounds.setdefault(limit.axis, []).append(Bound(inside[-1], lows, highs))
-    return {axis: of_axis for axis, of_axis in bounds.items() if axis not in failed}
+    return {axis: of_axis for axis, of_axis in bounds.items() if axis not in padded}

@@ -25,9 +25,9 @@ MOST = 40
 
 
 class Nest(NamedTuple):
-    """Loops in their new order, and the tests of what is outside of them that they have iterations.
+    """Loops in their new order, and conditions on what is outside. Where one is false, no iteration runs.
 
-    Where all tests hold, each loop but the first has an iteration in each iteration of those around it.
+    Where all hold, each loop but the first has an iteration in each iteration of those around it.
     """
 
     loops: list[For]

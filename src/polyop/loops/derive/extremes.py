@@ -39,7 +39,7 @@ class Extreme:
     elements: tuple[Load, ...]
     guard: Expr | None = None
 
-    def around(self, loops: Sequence[For], body: Sequence[Stmt]) -> list[Stmt]:
+    def in_loops(self, loops: Sequence[For], body: Sequence[Stmt]) -> list[Stmt]:
         """Return statements in loops that stand for these, where the guard holds."""
         if self.guard is not None:
             names: dict[str, Expr] = {

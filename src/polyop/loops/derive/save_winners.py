@@ -127,7 +127,7 @@ class _Rewriter:
             if isinstance(moved, If):
                 moved = replace(moved, body=(*moved.body, Store(search, ZERO, number, "", node.line)))
             stmts.append(moved)
-        return found.around(found.loops, stmts)
+        return found.in_loops(found.loops, stmts)
 
     def _search(self, found: Extreme, best: str, search: str) -> list[Stmt]:
         """Return the search for the last element that equals ``best``."""
@@ -146,7 +146,7 @@ class _Rewriter:
             other: Expr = Const(-1, of) if in_order else Load(search, ZERO, of, line)
             value = Op("select", (equal, number, other), of)
             stmts.append(Store(search, ZERO, value, "max" if in_order else "", line))
-        return found.around(renamed, stmts)
+        return found.in_loops(renamed, stmts)
 
     def _temporary(self, name: str, dtype: str, around: Sequence[For], line: int) -> str:
         name = self.names.new(name)
