@@ -108,8 +108,9 @@ def _with_leaves(expr: Expr, leaves: dict[str, Expr], fixed: Collection[str]) ->
         leaves[name_of(expr)] = expr
     if not isinstance(expr, Op) or expr.type.dtype != WHOLE:
         return expr
-    is_sum = expr.name in ("+", "-", "neg")  # what is not linear is one of its operands
-    if not is_sum and _linear(expr) is None and all(_is_fixed(e, fixed) for e in walk(expr)):
+    # what is not linear is one of the operands of a sum, or of a multiple
+    is_multiple = expr.name == "*" and any(isinstance(a, Const) for a in expr.args)
+    if not (is_multiple or expr.name in ("+", "-", "neg")) and _linear(expr) is None and all(_is_fixed(e, fixed) for e in walk(expr)):
         leaves[repr(expr)] = expr
         return Var(repr(expr), INT)
     return replace(expr, args=tuple(_with_leaves(a, leaves, fixed) for a in expr.args))
@@ -335,16 +336,15 @@ def from_linear(form: Linear, leaves: Mapping[str, Expr]) -> Expr:
 
 
 def simplified(expr: Expr) -> Expr:
-    """Return an expression with like terms collected, if it is linear.
+    """Return an expression with like terms collected, if it is linear in loops and expressions of sizes.
 
     >>> n = Size("x", 0)
     >>> two_less = Op("+", (Const(-2, INT), n), INT)
     >>> simplified(Op("+", (two_less, Const(1, INT)), INT)) == operate("-", n, Const(1, INT))
     True
     """
-    form = linear(expr)
-    leaves = {name_of(e): e for e in walk(expr) if isinstance(e, (Var, Size))}
-    return expr if form is None else from_linear(form, leaves)
+    found = linear_with_terms(expr)
+    return expr if found is None else from_linear(*found)
 
 
 def extreme(name: str, candidates: Iterable[Expr]) -> Expr:

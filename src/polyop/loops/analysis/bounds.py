@@ -111,8 +111,7 @@ def is_inside_once_checked(model: Model, leaf: Leaf, access: Access, axis: int) 
     outside = _outside(model, access, axis)
     if outside is None:
         return False
-    definite = leaf.definite if access.around is None else access.sure
-    if access.must and definite:
+    if _is_certain(model, leaf, access, axis):
         return True
     return model.sizes_where(leaf, access, outside) is None
 
@@ -141,7 +140,10 @@ def is_inside_too(model: Model, leaf: Leaf, loops: Sequence[For]) -> bool:
                 return False
             wider = model.sizes_where_in_loops(leaf, outside, loops)
             refused = model.sizes_where(leaf, access, outside) if wider is not None else None
-            if wider is not None and (refused is None or not model.session.is_subset(wider, refused)):
+            if wider is None:
+                continue
+            is_refused = refused is not None and _is_certain(model, leaf, access, axis)
+            if not is_refused or not model.session.is_subset(wider, refused):
                 return False
     return True
 
@@ -162,12 +164,31 @@ def _outside(model: Model, access: Access, axis: int) -> str | None:
     """
     if rule_of(access.node.index[axis]):
         return "0 = 0" if axis == failing_axis(access.node.index) else "0 = 1"
-    index = access.index[axis]
+    pair = access.pairs.get(axis)
+    index = access.index[axis] if pair is None else pair.at_most
     size = affine.text(model.kernel.buffers[access.target].shape[axis], model.affine_names(()))
     if index is None or size is None:
         return None
     beyond = f"{index} >= {size}"
-    return beyond if model.is_nonnegative(access.node.index[axis]) else f"({beyond} or {index} < 0)"
+    is_nonnegative = pair is not None or model.is_nonnegative(access.node.index[axis])
+    return beyond if is_nonnegative else f"({beyond} or {index} < 0)"
+
+
+def _is_certain(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
+    """Whether an access is made, and is outside, for all sizes for which :func:`_outside` has an iteration.
+
+    Of an index that is a pair, that condition has the greatest quotient in place of each. So the iterations with
+    this one have to be outside for the same sizes.
+    """
+    if not access.must or not (leaf.definite if access.around is None else access.sure):
+        return False
+    pair = access.pairs.get(axis)
+    if pair is None:
+        return True
+    outside = _outside(model, access, axis)
+    failing = model.sizes_where(leaf, access, f"{outside}")
+    last = model.sizes_where(leaf, access, f"{pair.quotient} = {pair.last} and {outside}")
+    return failing is None or (last is not None and model.session.is_subset(failing, last))
 
 
 def _decide(model: Model, leaf: Leaf, access: Access, axis: int, bounds: Bounds, *, gather: bool) -> None:
@@ -191,8 +212,7 @@ def _decide(model: Model, leaf: Leaf, access: Access, axis: int, bounds: Bounds,
             bounds.guarded.add(key(node))
     if failing is None or is_reported(failing):
         return
-    definite = leaf.definite if access.around is None else access.sure
-    if not access.must or not definite:
+    if not _is_certain(model, leaf, access, axis):
         bounds.dynamic.setdefault(key(node), set()).add(axis)
         return
     is_constant = (affine.linear(node.index[axis]) or {"?": 0}).keys() == {""}

@@ -105,16 +105,23 @@ class Coverage:
 
     def _never_written(self, buffer: Buffer) -> Any | None:
         """Return the elements that no statement writes; None where the shape is not affine."""
-        known = self.model.affine_names(())
-        dims = [f"_e{k}" for k in range(len(buffer.shape))]
-        constraints = []
-        for dim, size in zip(dims, buffer.shape, strict=True):
-            extent = affine.text(size, known)
+        known, writes = self.model.affine_names(()), self.writes(buffer.name)
+        dims, constraints = list[str](), list[str]()
+        for axis, size in enumerate(buffer.shape):
+            extent, dim = affine.text(size, known), f"_e{axis}"
             if extent is None:
                 return None
-            constraints += [f"0 <= {dim} < {extent}"]
+            pairs = [write.pairs[axis] for _, write in writes if axis in write.pairs]
+            if not pairs:
+                dims, constraints = [*dims, dim], [*constraints, f"0 <= {dim} < {extent}"]
+                continue
+            lasts = [pair.last for pair in pairs]
+            if None in lasts:
+                return None
+            dims += [dim, f"{dim}_rest"]
+            constraints.append(pairs[0].elements(*dims[-2:], extent, max(filter(None, lasts), default=0)))
         unwritten = self.model.box(buffer.name, dims, constraints)
-        for leaf, write in self.writes(buffer.name):
+        for leaf, write in writes:
             if write.exact:
                 unwritten = unwritten.subtract(self.model.map(leaf, write).range())
         return unwritten

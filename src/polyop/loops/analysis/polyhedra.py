@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...core.locks import cached_property
@@ -34,6 +34,7 @@ from ..ir.grammar import (
     walk,
 )
 from . import affine
+from .delinearised import Pair, product_and_rest
 from .session import IslSession
 
 _WORD = re.compile(r"\w+")
@@ -59,11 +60,14 @@ class Access:
     """For a read in a condition or a loop's bound: its own constraints; those of the leaf are narrower."""
     sure: bool = True
     """For such a read: whether ``around`` is exact."""
+    pairs: Mapping[int, Pair] = field(default_factory=dict)
+    """By axis, the index where it is a pair: ``index`` has None there."""
 
     @property
     def exact(self) -> bool:
         """Whether the touched elements are known exactly."""
-        return self.must and None not in self.index
+        free = (k for k, index in enumerate(self.index) if index is None)
+        return self.must and all(k in self.pairs and self.pairs[k].shared for k in free)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +129,7 @@ class Model:
         self._nonnegative = self._find_nonnegative()
         self._maps: dict[tuple[str, int], Any] = {}
         self._collect(kernel.body, _Context(), ())
+        self._delinearise()
 
     def map(self, leaf: Leaf, access: Access) -> Any:
         """Return the isl map from instances of the leaf to elements of the target."""
@@ -277,8 +282,11 @@ class Model:
 
     def _element(self, access: Access) -> str:
         owner = self.owners.get(access.target, ())
-        free = (f"_d{k}" if i is None else i for k, i in enumerate(access.index))
-        return f"{affine.word(access.target)}[{', '.join([*map(affine.word, owner), *free])}]"
+        places = [f"_d{k}" if i is None else i for k, i in enumerate(access.index)]
+        for axis, pair in access.pairs.items():
+            if pair.shared:
+                places[axis] = f"{pair.quotient}, {pair.remainder}"
+        return f"{affine.word(access.target)}[{', '.join([*map(affine.word, owner), *places])}]"
 
     def _assumed_inside(self, access: Access) -> tuple[str, ...]:
         """Return constraints that a non-affine index is inside its buffer; outside, the kernel has failed."""
@@ -286,7 +294,9 @@ class Model:
             return ()
         sizes = (affine.text(e, self.affine_names(())) for e in self.kernel.buffers[access.target].shape)
         rows = enumerate(zip(access.index, sizes, strict=True))
-        return tuple(f"0 <= _d{k} < {size}" for k, (i, size) in rows if i is None and size is not None)
+        free = ((k, size) for k, (i, size) in rows if i is None)
+        free = ((k, size) for k, size in free if not (k in access.pairs and access.pairs[k].shared))
+        return tuple(f"0 <= _d{k} < {size}" for k, size in free if size is not None)
 
     def affine_names(self, loops: Sequence[str]) -> frozenset[str]:
         """Return the names that may occur in affine expressions inside these loops."""
@@ -395,6 +405,47 @@ class Model:
                     index = None
             indices.append(index)
         return tuple(indices)
+
+    def _delinearise(self) -> None:
+        """Note the indices that are pairs, and the axes along which all accesses have pairs with one extent."""
+        if self.session.blind:
+            return
+        found: dict[int, dict[int, Pair]] = {}
+        extents: dict[tuple[str, int], set[str | None]] = {}
+        for leaf in self.leaves:
+            for access in leaf.accesses:
+                for axis in range(len(access.index)):
+                    pair = self._pair(leaf, access, axis)
+                    extents.setdefault((access.target, axis), set()).add(pair and pair.extent)
+                    if pair is not None:
+                        found.setdefault(id(access), {})[axis] = pair
+
+        def changed(access: Access) -> Access:
+            pairs = found.get(id(access), {}).items()
+            known = {axis: replace(p, shared=len(extents[access.target, axis]) == 1) for axis, p in pairs}
+            return replace(access, pairs=known) if known else access
+
+        if found:
+            self.leaves = [replace(x, accesses=tuple(map(changed, x.accesses))) for x in self.leaves]
+
+    def _pair(self, leaf: Leaf, access: Access, axis: int) -> Pair | None:
+        """Return an index that is not affine as a pair, if the remainder is proved to be one."""
+        if access.index[axis] is not None:
+            return None
+        found = product_and_rest(access.node.index[axis], leaf.vars)
+        if found is None:
+            return None
+        quotient, extent, rest = (affine.text(part, self.affine_names(leaf.vars)) for part in found)
+        if quotient is None or extent is None or rest is None:
+            return None
+        outside = f"({quotient} < 0 or {rest} < 0 or {rest} >= {extent})"
+        if self.sizes_where(leaf, access, outside) is not None:
+            return None
+        values = self._read("Map", f"{_iteration(leaf.vars)} -> [{quotient}]").intersect_domain(
+            self._set(_iteration(leaf.vars), leaf.constraints, access.guards)
+        ).range()
+        last = values.dim_max_val(0)
+        return Pair(quotient, extent, rest, last.to_python() if last.is_int() else None)
 
     def _find_nonnegative(self) -> set[str]:
         """Return the names of sizes, and of the loops that never start below 0: these are not negative."""

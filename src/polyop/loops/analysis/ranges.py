@@ -63,7 +63,20 @@ def _of_parts(bound: Expr, ranges: Ranges, *, up: bool) -> Expr | None:
             return None if inner is None else operate(bound.name, inner, divisor)
         case Op(name="%", args=(_, Const(value=int(c)))) if c > 0:
             return Const(c - 1 if up else 0, INT)
+        case Op(name="*", args=args):
+            for a, size in (args, args[::-1]):
+                inner = part(a, up=up) if _is_size(size) else None
+                if inner is not None:
+                    return operate("*", inner, size)
     return None
+
+
+def _is_size(expr: Expr) -> bool:
+    """Whether an expression is a size, or a part of one: not negative, and the same in all iterations."""
+    match expr:
+        case Op(name="//" | "ceil_div", args=(a, Const(value=int(c)))) if c > 0:
+            return _is_size(a)
+    return isinstance(expr, Size)
 
 
 def length(low: Expr, high: Expr) -> Expr:

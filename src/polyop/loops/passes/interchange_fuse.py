@@ -29,7 +29,7 @@ from ..analysis import affine
 from ..analysis.dependence import Conflict, Paths, carried, common
 from ..analysis.loop_names import by_variable
 from ..analysis.loop_order import reordered
-from ..analysis.strides import COSTS, UNIFORM, UNIT, depends, stride
+from ..analysis.strides import COSTS, STRIDED, UNIFORM, UNIT, depends, stride
 from ..analysis.tree import (
     Branch,
     Loop,
@@ -98,14 +98,12 @@ class _Rules:
 
         The last loop becomes the lanes of a register tile, and the one around it the rows.
         """
-        lanes, inside = loops[-1], frozenset(loop.var for loop in loops)
-        if any(depends(e, inside) for loop in loops for e in (loop.node.lo, loop.node.hi)):
-            return None
+        lanes = loops[-1]
         if any(loop.var in self.frozen or loop.node.hint == "serial" for loop in loops):
             return None
         nodes = [place.node for place in statement_nodes(lanes.body)]
         stores = [node for node in nodes if isinstance(node, Store)]
-        if not stores or any(stride(store, lanes.var) != UNIT for store in stores):
+        if not stores or any(stride(store, lanes.var) not in (UNIT, STRIDED) for store in stores):
             return None
         loads = loads_of(*nodes)
         written = {store.buffer for store in stores}
@@ -115,7 +113,18 @@ class _Rules:
             own = frozenset({loop.var})
             return any(not any(depends(i, own) for i in e.index) for e in across)
 
-        rows = [x for x in loops[:-1] if shares(x) and all(stride(s, x.var) != UNIFORM for s in stores)]
+        def is_free(number: int) -> bool:
+            """Whether no bound is in the way of a loop that moves inwards."""
+            passed = frozenset(x.var for x in loops[number + 1 :])
+            row, edges = loops[number], [e for x in loops[number + 1 :] for e in (x.node.lo, x.node.hi)]
+            moved = any(depends(e, frozenset({row.var})) for e in edges)
+            return not moved and not any(depends(e, passed) for e in (row.node.lo, row.node.hi))
+
+        rows = [
+            x
+            for number, x in enumerate(loops[:-1])
+            if shares(x) and is_free(number) and all(stride(s, x.var) != UNIFORM for s in stores)
+        ]
         return rows[-1] if rows and loops[-2] not in rows else None
 
     def _orders(self, nest: Loop) -> list[list[Loop]]:

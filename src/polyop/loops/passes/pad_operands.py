@@ -28,7 +28,7 @@ from ..analysis import affine, ranges
 from ..analysis.bounds import is_inside, is_inside_in_loops
 from ..analysis.guarded_sums import Bound, GuardedSum, bounds_of_sums, guarded_sums, limit_of_axis
 from ..analysis.polyhedra import Model
-from ..analysis.strides import UNIT, stride
+from ..analysis.strides import STRIDED, UNIT, stride
 from ..ir.grammar import (
     BOOL,
     INT,
@@ -49,8 +49,10 @@ from ..ir.grammar import (
     names_of,
     statements,
     unused,
+    walk,
 )
 from ..ir.note import Note
+from ..ir.operate import operate
 from ..ir.rewriter import rewrite, with_bodies, with_replaced
 from ..ir.types import BYTE_FLOATS, NARROW, kind
 from ..ir.uses import loads_of, scalars_beside, stored_by, variables_of
@@ -168,7 +170,7 @@ def _has_lanes(nest: For, found: GuardedSum, load: Load) -> bool:
     """
     stores = [node for node in statements((nest,)) if isinstance(node, Store)]
     along = [loop.var for loop in found.loops if stride(load, loop.var) == UNIT]
-    return any(all(stride(store, var) == UNIT for store in stores) for var in along)
+    return any(all(stride(store, var) in (UNIT, STRIDED) for store in stores) for var in along)
 
 
 def _factors(value: Expr) -> list[Expr]:
@@ -270,10 +272,22 @@ def _axis(index: Expr, bounds: ranges.Ranges, limits: tuple[list[Expr], list[Exp
     low, high = ranges.extreme(index, bounds, up=False), ranges.extreme(index, bounds, up=True)
     if low is None or high is None or variables_of(low, high) & bounds.keys() or loads_of(low, high):
         return None
-    low, high = affine.simplified(low), affine.simplified(high)
+    # one operand of a clamp is a bound as well: the copy may be a little longer, and proofs have fewer pieces
+    low, high = affine.simplified(_shortest(low, up=False)), affine.simplified(_shortest(high, up=True))
     lower, upper = limits or ([], [])
     first, last = affine.extreme("max", (low, *lower)), affine.extreme("min", (high, *upper))
     return Axis(low, high, affine.simplified(first), affine.simplified(last), padded=limits is not None)
+
+
+def _shortest(bound: Expr, *, up: bool) -> Expr:
+    """Return a bound with the shortest operand in place of each clamp; it does not fall below (exceed) the bound."""
+    match bound:
+        case Op(name="min" | "max" as clamp) if (clamp == "min") == up:
+            operands = (_shortest(e, up=up) for e in affine.operands(clamp, bound))
+            return min(operands, key=lambda e: len(list(walk(e))))
+        case Op(name="+" | "-" as sign, args=(a, b)):
+            return operate(sign, _shortest(a, up=up), _shortest(b, up=up == (sign == "+")))
+    return bound
 
 
 # the copies
