@@ -105,6 +105,19 @@ POLYOP_RUN_FN int64_t polyop_lanes(int64_t trips, int parts) {
   return trips / (POLYOP_PIECES * parts) / 64 * 64;
 }
 
+/* How many blocks of lanes each of `trips` iterations is divided into: one, unless these are too few for the
+ * threads. */
+POLYOP_RUN_FN int64_t polyop_blocks(double cost, int64_t trips) {
+  const int64_t wanted = (int64_t)POLYOP_PIECES * polyop_parts(cost, INT64_MAX);
+  return wanted <= POLYOP_PIECES || trips <= 0 || trips >= wanted ? 1 : (wanted + trips - 1) / trips;
+}
+/* Where block `number` of lanes starts, after whole strips. */
+POLYOP_RUN_FN int64_t polyop_block(int64_t lo, int64_t hi, int64_t number, int64_t blocks, int64_t strip) {
+  const int64_t strips = (hi - lo + strip - 1) / strip, each = (strips + blocks - 1) / blocks;
+  const int64_t start = lo + number * each * strip;
+  return start < hi ? start : hi;
+}
+
 /* Fills memory with zeros, on several threads when it is large. */
 enum { POLYOP_ZEROS = 1 << 16 };
 struct polyop_zeros {

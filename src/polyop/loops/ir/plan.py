@@ -69,6 +69,8 @@ class Plan:
     """By loop of threads that is a reduction: the (target, operator) of which each thread has a copy."""
     collapsed: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By loop of threads: the loops directly in it whose iterations threads share too, outermost first."""
+    blocks: dict[str, str] = field(default_factory=dict)
+    """By loop of threads: the lanes of the tile in it, of which threads share blocks where it is short."""
     columns: dict[str, str] = field(default_factory=dict)
     """By sequential loop: the loop inside that is divided; each thread runs the outer one with its part."""
     rows: dict[str, Row] = field(default_factory=dict)

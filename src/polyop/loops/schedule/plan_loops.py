@@ -13,6 +13,7 @@ tile      A vector loop around sums, inside a parallel loop. The sums of several
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -162,6 +163,7 @@ class Planner:
         self._vectors(node)
         if kind == "parallel":
             self._collapse(node)
+            self._share_lanes(node)
 
     def _collapse(self, node: For) -> None:
         """Let threads share the iterations of a nest: its outer loop may be too short for them."""
@@ -180,6 +182,16 @@ class Planner:
             self.plan.collapsed[node.var] = tuple(loop.var for loop in chosen)
             names = " and ".join(loop.var for loop in chosen)
             self.note(node, f"threads share its iterations together with those of {names}")
+
+    def _share_lanes(self, node: For) -> None:
+        """Let threads share the lanes of a tile in a loop, too, all of whose loops are parallel."""
+        nest = perfect(node)
+        for row, lane in itertools.pairwise(nest):
+            if lane.var in self.plan.tiles and row is not node and not stop_flags(node):
+                around = nest[: nest.index(row)]
+                if all(self.kind(loop) == "parallel" for loop in around):
+                    self.plan.blocks[node.var] = lane.var
+                    self.note(node, f"where it is short, threads share the lanes of loop {lane.var}, too")
 
     def _columns(self, node: For) -> None:
         inner = next(

@@ -58,6 +58,8 @@ class Loops:
         self.statements, self.expressions, self.out = statements, expressions, statements.out
         self.stops = Stops(self.out, expressions, plan.vector)
         self.enter: Callable[[For, Copies], bool] = lambda node, copies: False
+        self.blocks: tuple[str, str] | None = None
+        """The number of the block of lanes that is printed, and how many there are; None for all lanes."""
         self.around: Around | None = None
         self.after: Mapping[str, Sequence[Callable[[Copies], None]]] = {}
         """What prints the end of a loop's body, from the copies that the body is printed for, by variable."""

@@ -14,6 +14,7 @@ from ..common.entry import Entry, warnings_text
 from ..common.expressions import Expressions
 from ..common.writer import Writer
 from .regions import PARAMETERS, Functions
+from .shares import BLOCKS
 from .tile import Shape
 
 HEADERS = (
@@ -137,6 +138,8 @@ def _struct(kernel: Kernel, plan: Plan, functions: Functions, expressions: Expre
             out.line(f"{'int' if elem == 'bool' else elem} {identifier(name)};")
         for name, text in functions.fields.items():
             out.line(f"{text} at_{name};")
+        if plan.blocks:
+            out.line(f"int64_t {BLOCKS};")
         for name in dict.fromkeys(n for private in plan.private.values() for n, _ in private):
             out.line(f"void* own_{name};")
     out.lines[-1] += ";"

@@ -19,7 +19,7 @@ from ..common.writer import Writer
 from .interruption import FUEL
 from .loops import Loops
 from .rows import Around
-from .shares import COLUMNS, print_collapsed, print_columns, print_rows
+from .shares import BLOCKS, COLUMNS, print_collapsed, print_columns, print_rows
 from .tile import Shape, TilePrinter
 from .unroll_and_jam import jammed
 
@@ -204,8 +204,8 @@ class Functions:
                 print_columns(inner.loops, node, self._divided_loop(node))
             elif node.var in self.plan.rows:
                 print_rows(inner.loops, node, self.plan.rows[node.var])
-            elif nest[1:]:
-                print_collapsed(inner.loops, nest)
+            elif nest[1:] or node.var in self.plan.blocks:
+                print_collapsed(inner.loops, nest, blocks=node.var in self.plan.blocks)
             else:
                 inner.range(node, "begin", "end")
             inner.finish()
@@ -231,6 +231,10 @@ class Functions:
             for name in shared:
                 out.line(f"k->at_{name} = {identifier(name)};")
             lo, hi, cost = self._range(node)
+            if node.var in self.plan.blocks:
+                out.line(f"const int64_t trips = {hi};")
+                out.line(f"k->{BLOCKS} = polyop_blocks({cost.replace('hi - lo', 'trips')}, trips);")
+                hi, cost = f"trips * k->{BLOCKS}", f"{cost} / k->{BLOCKS}"
             out.line(f"const int64_t lo = {lo}, hi = {hi};")
             out.line(f"const int parts = polyop_parts({cost}, hi - lo);")
             for name in private:
@@ -267,7 +271,7 @@ class Functions:
         The cost uses the variables ``lo`` and ``hi``, prefixed with the name of a ``part``.
         """
         nest = self._collapsed(node)
-        if nest[1:]:
+        if nest[1:] or node.var in self.plan.blocks:
             trips = [self._trips(loop) for loop in nest]
             ranges = {loop.var: (loop.lo, loop.hi) for loop in nest}
             cost = self.expressions.scalar(total(nest[-1].body, ranges), Scope())

@@ -17,15 +17,25 @@ from .rows import AHEAD, Around, picked
 
 COLUMNS = 256
 """Neighbouring columns stay with one thread: enough for sequential reads from memory."""
+BLOCKS = "q"
+"""The field of the kernel's struct with the number of blocks of lanes: as all q, no author's name."""
 PICKED = 512
 """A thread searches so many iterations at once for those of its own rows."""
 
 
-def print_collapsed(loops: Loops, nest: Sequence[For]) -> None:
-    """Print the iterations ``begin`` .. ``end - 1`` of a nest, whose loops are counted like digits."""
+def print_collapsed(loops: Loops, nest: Sequence[For], *, blocks: bool = False) -> None:
+    """Print the iterations ``begin`` .. ``end - 1`` of a nest, whose loops are counted like digits.
+
+    ``blocks``: the last digit is the block of lanes that the tile in the nest has.
+    """
     out, scope, scalar = loops.out, Scope(), loops.expressions.scalar
     names = [identifier(loop.var) for loop in nest]
     out.line("int64_t q = begin;")
+    if blocks:
+        out.line(f"const int64_t q_3 = k->{BLOCKS};")
+        out.line("int64_t q_2 = q % q_3;")
+        out.line("q /= q_3;")
+        loops.blocks = ("q_2", "q_3")
     for var, loop in reversed([*zip(names, nest, strict=True)]):
         out.line(f"const int64_t {var}_lo = {scalar(loop.lo, scope)}, {var}_end = {scalar(loop.hi, scope)};")
         out.line(f"const int64_t {var}_n = begin < end ? {var}_end - {var}_lo : 1;")
@@ -36,6 +46,9 @@ def print_collapsed(loops: Loops, nest: Sequence[For]) -> None:
         loops.stops.check(nest[-1].body)
         with loops.stops.inside():
             loops.statements.body(nest[-1].body, plain(scope))
+        if blocks:
+            out.line("if (++q_2 < q_3) continue;")
+            out.line("q_2 = 0;")
         out.line(f"++{names[-1]};")
         for outer, var in reversed([*itertools.pairwise(names)]):
             out.line(f"if ({var} == {var}_end) {var} = {var}_lo, ++{outer};")

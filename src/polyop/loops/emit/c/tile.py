@@ -112,7 +112,14 @@ class TilePrinter:
     def _rows(self, scope: Scope, few: bool | None) -> None:
         out, i, j = self.out, identifier(self.row.var), identifier(self.lane.var)
         low, high = self._range(scope, f"{i}_lo", f"({i}_end - 1)")
-        out.line(f"const int64_t {j}_lo = {low}, {j}_end = {high};")
+        if self.loops.blocks is None:
+            out.line(f"const int64_t {j}_lo = {low}, {j}_end = {high};")
+        else:
+            block, blocks = self.loops.blocks
+            strip = f"{self.shape.units} * {self.lanes}"
+            for end, number in (("lo", block), ("end", f"{block} + 1")):
+                share = f"polyop_block({low}, {high}, {number}, {blocks}, {strip})"
+                out.line(f"const int64_t {j}_{end} = {share};")
         narrow = TilePrinter(self.loops, NARROW, self.row, self.whole, self.tile)
         if few:
             narrow._strips(scope)
