@@ -182,6 +182,16 @@ class TilePrinter:
         self.dots.allocate(f"{self.shape.units} * {self.lanes}")
 
     def _pack(self, scope: Scope) -> None:
+        """Print the packing of the panels: a strip that is whole loads its vectors without masks."""
+        if not self.panels:
+            return
+        j = identifier(self.lane.var)
+        with self.out.block(f"if ({j} + {self.shape.units} * {self.lanes} <= {j}_end)"):
+            self._pack_panels(scope, whole=True)
+        with self.out.block("else"):
+            self._pack_panels(scope, whole=False)
+
+    def _pack_panels(self, scope: Scope, *, whole: bool) -> None:
         groups: dict[tuple[str, ...], list[Panel]] = {}
         for panel in self.panels:
             groups.setdefault(tuple(f.var for f in panel.loops), []).append(panel)
@@ -190,9 +200,11 @@ class TilePrinter:
                 for panel in panels:
                     elem = self.expressions.value(panel.load, scope).elem
                     self.out.line(f"{elem}* {panel.name} = {panel.name}_panel;")
-                self._pack_loops(panels, panels[0].loops, scope)
+                self._pack_loops(panels, panels[0].loops, scope, whole=whole)
 
-    def _pack_loops(self, panels: Sequence[Panel], loops: Sequence[For], scope: Scope) -> None:
+    def _pack_loops(
+        self, panels: Sequence[Panel], loops: Sequence[For], scope: Scope, *, whole: bool
+    ) -> None:
         if loops:
             node, *rest = loops
             if not rest and all(
@@ -204,13 +216,13 @@ class TilePrinter:
             var = identifier(node.var)
             lo, hi = self._scalar(node.lo, scope), self._scalar(node.hi, scope)
             with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
-                self._pack_loops(panels, rest, scope)
+                self._pack_loops(panels, rest, scope, whole=whole)
             return
         j = identifier(self.lane.var)
         for panel in panels:
             for unit in range(self.shape.units):
                 at = f"({j} + {unit} * {self.lanes})"
-                lanes = lanes_for(self.lane.var, self.width, f"({j}_end - {at})", {})
+                lanes = lanes_for(self.lane.var, self.width, None if whole else f"({j}_end - {at})", {})
                 inner = replace(scope.with_names({self.lane.var: at}), lanes=lanes)
                 value = self.expressions.value(panel.load, inner)
                 kind = self.expressions.vector(value.elem, inner)
