@@ -11,7 +11,8 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...analysis.strides import depends
+from ...analysis import affine
+from ...analysis.strides import UNIT, depends, stride
 from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, Var, statements
 from ...ir.plan import Tile
 from ...ir.rewriter import rewrite
@@ -41,11 +42,22 @@ NARROW = Shape(8, 1)
 
 @dataclass(frozen=True)
 class Panel:
-    """A packed load, the loops around it within the tile, and the variable that replaces it."""
+    """A packed load, the loops around it within the tile, and the variable that replaces it.
+
+    ``slides``: by how many elements the lanes move in an iteration of the innermost loop, 1 or -1 for a window over
+    a row. Then the row is packed once, with the elements that follow the lanes. With 0, each iteration has
+    elements of its own.
+    """
 
     load: Load
     loops: tuple[For, ...]
     name: str
+    slides: int = 0
+
+    @property
+    def packed_in(self) -> tuple[For, ...]:
+        """The loops in which it is packed."""
+        return self.loops[:-1] if self.slides else self.loops
 
 
 class TilePrinter:
@@ -56,7 +68,7 @@ class TilePrinter:
         self.out, self.expressions = loops.out, loops.expressions
         self.dots = Dots(tile.dots, row, lane, shape.units, loops)
         self.lane = lane = replace(lane, body=self.dots.without(lane.body))
-        self.panels = _panels(lane, tile, row.var)
+        self.panels = _panels(lane, tile, row.var, windows=shape is not NARROW)
         rows = row_panels(lane, row.var, self.expressions)
         self.packer = RowPacker(row, lane, rows, shape.rows, self.expressions, self.out)
         self.body: tuple[Stmt, ...] = tuple(map(self._from_panels, lane.body))
@@ -173,7 +185,14 @@ class TilePrinter:
                 f"max_i64(0, {self._scalar(f.hi, scope)} - ({self._scalar(f.lo, scope)}))"
                 for f in panel.loops
             ]
-            size = " * ".join([*trips, f"{self.shape.units} * {self.lanes} * sizeof({elem})"])
+            strip = f"{self.shape.units} * {self.lanes}"
+            if panel.slides:
+                name, of_window = panel.name, trips.pop()
+                self.out.line(f"const int64_t {name}_n = {of_window};")
+                longer = f"({name}_n + {self.lanes} - 2) / {self.lanes} * {self.lanes}"
+                self.out.line(f"const int64_t {name}_step = {strip} + {longer};")
+                strip = f"{name}_step"
+            size = " * ".join([*trips, f"{strip} * sizeof({elem})"])
             self.out.line(f"{elem}* const {panel.name}_panel = polyop_scratch({size});")
         if self.panels:
             missing = " || ".join(f"!{p.name}_panel" for p in self.panels)
@@ -194,13 +213,13 @@ class TilePrinter:
     def _pack_panels(self, scope: Scope, *, whole: bool) -> None:
         groups: dict[tuple[str, ...], list[Panel]] = {}
         for panel in self.panels:
-            groups.setdefault(tuple(f.var for f in panel.loops), []).append(panel)
+            groups.setdefault(tuple(f.var for f in panel.packed_in), []).append(panel)
         for panels in groups.values():
             with self.out.block(""):
                 for panel in panels:
                     elem = self.expressions.value(panel.load, scope).elem
                     self.out.line(f"{elem}* {panel.name} = {panel.name}_panel;")
-                self._pack_loops(panels, panels[0].loops, scope, whole=whole)
+                self._pack_loops(panels, panels[0].packed_in, scope, whole=whole)
 
     def _pack_loops(
         self, panels: Sequence[Panel], loops: Sequence[For], scope: Scope, *, whole: bool
@@ -220,14 +239,33 @@ class TilePrinter:
             return
         j = identifier(self.lane.var)
         for panel in panels:
+            after = f" + {panel.name}_n - 1" if panel.slides else ""
+            here = scope.with_names(self._window_start(panel, scope))
             for unit in range(self.shape.units):
-                at = f"({j} + {unit} * {self.lanes})"
-                lanes = lanes_for(self.lane.var, self.width, None if whole else f"({j}_end - {at})", {})
-                inner = replace(scope.with_names({self.lane.var: at}), lanes=lanes)
-                value = self.expressions.value(panel.load, inner)
-                kind = self.expressions.vector(value.elem, inner)
-                self.out.line(f"store_{kind}({panel.name} + {unit} * {self.lanes}, {value.text});")
-            self.out.line(f"{panel.name} += {self.shape.units} * {self.lanes};")
+                left = None if whole else f"({j}_end{after} - ({j} + {unit} * {self.lanes}))"
+                self._pack_vector(panel, here, f"{unit} * {self.lanes}", left)
+            if not panel.slides:
+                self.out.line(f"{panel.name} += {self.shape.units} * {self.lanes};")
+                continue
+            more = f"for (int64_t u = {self.shape.units} * {self.lanes}; u < {panel.name}_step; u += {self.lanes})"
+            with self.out.block(more):
+                self._pack_vector(panel, here, "u", f"({j}_end{after} - ({j} + u))")
+            self.out.line(f"{panel.name} += {panel.name}_step;")
+
+    def _pack_vector(self, panel: Panel, scope: Scope, offset: str, left: str | None) -> None:
+        """Print the packing of one vector; ``left`` are the lanes that there are, None for all."""
+        lanes = lanes_for(self.lane.var, self.width, left, {})
+        at = f"({identifier(self.lane.var)} + {offset})"
+        inner = replace(scope.with_names({self.lane.var: at}), lanes=lanes)
+        value = self.expressions.value(panel.load, inner)
+        kind = self.expressions.vector(value.elem, inner)
+        self.out.line(f"store_{kind}({panel.name} + {offset}, {value.text});")
+
+    def _window_start(self, panel: Panel, scope: Scope) -> dict[str, str]:
+        """Return the iteration, in C, of a window's innermost loop that reads the first elements of a row."""
+        window = panel.loops[-1]
+        end = window.lo if panel.slides > 0 else window.hi - 1
+        return {window.var: f"({self._scalar(end, scope)})"} if panel.slides else {}
 
     def _pack_transposed(self, panels: Sequence[Panel], node: For, scope: Scope) -> None:
         """Pack loads whose lanes are rows along which the loop walks: several columns at once, transposed."""
@@ -383,14 +421,17 @@ class TilePrinter:
                 tile_copies.append(Copy(row, unit, inner, start, count))
         for panel in self.panels:
             elem = self.expressions.value(panel.load, scope).elem
-            self.out.line(f"const {elem}* {panel.name} = {panel.name}_panel;")
+            start = f" + max_i64(0, {panel.name}_n - 1)" if panel.slides < 0 else ""
+            self.out.line(f"const {elem}* {panel.name} = {panel.name}_panel{start};")
         self.packer.point(scope, i)
         self.dots.add(i, rows, len(units), self.width, offset or "0")
         before, live = self.loops.after, self.loops.statements.live
         self.loops.after = self._after(rows - 1)
+        self.loops.whole_rows = {p.loops[-2].var for p in self.panels if p.slides}
         self.expressions.accessed_once = stored_by(self.lane.body)
         yield Copies(tuple(tile_copies), self.dependences, self.row.var, self.lane.var).named()
         self.loops.after, self.expressions.accessed_once = before, set()
+        self.loops.whole_rows = set()
         self.loops.statements.live = live
 
     def _after(self, last: int) -> dict[str, list[Callable[[Copies], None]]]:
@@ -401,7 +442,9 @@ class TilePrinter:
         """
         printers: dict[str, list[Callable[[Copies], None]]] = {}
         step = f"{self.shape.units} * {self.lanes}"
-        lines = [(panel.loops[-1].var, f"{panel.name} += {step};") for panel in self.panels]
+        lines = [(panel.loops[-1].var, f"{panel.name} += {panel.slides or step};") for panel in self.panels]
+        for name, slides, loops in ((p.name, p.slides, p.loops) for p in self.panels if p.slides):
+            lines.append((loops[-2].var, f"{name} += {name}_step - {slides} * {name}_n;"))
         for var, line in (*lines, *self.packer.after(last)):
             printers.setdefault(var, []).append(functools.partial(self._line, line))
         own = {p.load for p in self.packer.panels}
@@ -439,8 +482,11 @@ class TilePrinter:
         return scope.with_names(names)
 
 
-def _panels(lane: For, tile: Tile, row: str) -> list[Panel]:
-    """Return the panels of loads in innermost loops, if the ranges of loops do not depend on one another."""
+def _panels(lane: For, tile: Tile, row: str, *, windows: bool) -> list[Panel]:
+    """Return the panels of loads in innermost loops, if the ranges of loops do not depend on one another.
+
+    ``windows``: a row over which the innermost loop slides is packed once.
+    """
     panels: dict[Load, Panel] = {}
 
     def visit(body: Sequence[Stmt], loops: tuple[For, ...]) -> None:
@@ -458,10 +504,19 @@ def _panels(lane: For, tile: Tile, row: str) -> list[Panel]:
                 continue
             for load in tile.packed:
                 if load not in panels and load in loads_of(*statements(node.body)):
-                    panels[load] = Panel(load, path, f"b{len(panels)}_")
+                    slides = _slides(load, path, lane.var) if windows else 0
+                    panels[load] = Panel(load, path, f"b{len(panels)}_", slides)
 
     visit(lane.body, ())
     return list(panels.values())
+
+
+def _slides(load: Load, loops: Sequence[For], lane: str) -> int:
+    """Return by how many elements lanes move along their row in an iteration of the innermost loop, else 0."""
+    window = loops[-1].var
+    elsewhere = any(depends(i, frozenset({window})) for i in load.index[:-1])
+    step = affine.step(load.index[-1], window)
+    return step if len(loops) > 1 and stride(load, lane) == UNIT and abs(step) == 1 and not elsewhere else 0
 
 
 def sums_first(
