@@ -152,6 +152,10 @@ class Functions:
         inner = () if self.plan.band(node.var) else self.plan.collapsed.get(node.var, ())
         return [loop for loop in perfect(node) if loop.var in (node.var, *inner)]
 
+    def _has_blocks(self, node: For) -> bool:
+        """Whether threads may share the lanes of a tile in a loop, too. Those of a band keep to its rows."""
+        return node.var in self.plan.blocks and not self.plan.band(node.var)
+
     def _divided_loop(self, node: For) -> For:
         """Return the loop that is divided between threads: the loop itself, or one inside it."""
         var = self.plan.columns.get(node.var, node.var)
@@ -204,8 +208,8 @@ class Functions:
                 print_columns(inner.loops, node, self._divided_loop(node))
             elif node.var in self.plan.rows:
                 print_rows(inner.loops, node, self.plan.rows[node.var])
-            elif nest[1:] or node.var in self.plan.blocks:
-                print_collapsed(inner.loops, nest, blocks=node.var in self.plan.blocks)
+            elif nest[1:] or self._has_blocks(node):
+                print_collapsed(inner.loops, nest, blocks=self._has_blocks(node))
             else:
                 inner.range(node, "begin", "end")
             inner.finish()
@@ -231,7 +235,7 @@ class Functions:
             for name in shared:
                 out.line(f"k->at_{name} = {identifier(name)};")
             lo, hi, cost = self._range(node)
-            if node.var in self.plan.blocks:
+            if self._has_blocks(node):
                 out.line(f"const int64_t trips = {hi};")
                 out.line(f"k->{BLOCKS} = polyop_blocks({cost.replace('hi - lo', 'trips')}, trips);")
                 hi, cost = f"trips * k->{BLOCKS}", f"{cost} / k->{BLOCKS}"
@@ -271,7 +275,7 @@ class Functions:
         The cost uses the variables ``lo`` and ``hi``, prefixed with the name of a ``part``.
         """
         nest = self._collapsed(node)
-        if nest[1:] or node.var in self.plan.blocks:
+        if nest[1:] or self._has_blocks(node):
             trips = [self._trips(loop) for loop in nest]
             ranges = {loop.var: (loop.lo, loop.hi) for loop in nest}
             cost = self.expressions.scalar(total(nest[-1].body, ranges), Scope())
