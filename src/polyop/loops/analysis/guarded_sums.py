@@ -9,7 +9,8 @@ from ..ir.grammar import INT, Assign, Expr, For, If, Load, Stmt, Store, Var
 from ..ir.rewriter import placed
 from ..ir.uses import loads_of, variables_of
 from . import affine
-from .ranges import Ranges
+from .ranges import SHORT, Ranges, compared
+from .strides import UNIT, stride
 
 
 @dataclass(frozen=True)
@@ -141,11 +142,21 @@ class Bound:
     highs: tuple[Expr, ...]
 
 
-def bounds_of_sums(found: GuardedSum, load: Load) -> dict[int, list[Bound]]:
+def lanes_sum(found: GuardedSum, load: Load) -> bool:
+    """Whether lanes run along a loop that sums: the other loops over the last axis of an operand are short."""
+    used = variables_of(load.index[-1]) if load.index else frozenset()
+    free = variables_of(*found.target)
+    along = [loop for loop in found.loops if loop.var in used and stride(load, loop.var) == UNIT]
+    sums = [loop for loop in along if loop.var not in free]
+    others = [loop for loop in along if loop.var in free]
+    return bool(others) and any(all(compared(x, loop) == SHORT for x in others) for loop in sums)
+
+
+def bounds_of_sums(found: GuardedSum, load: Load, *, padded: bool) -> dict[int, list[Bound]]:
     """Return the conditions that bounds of summing loops replace, by axes of an operand.
 
-    Lanes run along the last axis, and lanes have one range for a sum: that axis needs the zeros. Around the
-    lanes, the bounds of the sums may differ.
+    ``padded``: lanes run along the last axis. They have one range for a sum, so that axis needs the zeros. Around
+    the lanes, the bounds of the sums may differ.
     """
     bounds: dict[int, list[Bound]] = {}
     variables = {loop.var for loop in found.loops}
@@ -154,18 +165,18 @@ def bounds_of_sums(found: GuardedSum, load: Load) -> dict[int, list[Bound]]:
     own_order = any(loop.hint or variables_of(loop.lo, loop.hi) & sums for loop in found.inner)
     if own_order or loads_of(*found.target):
         return bounds  # their order stays
-    padded = {len(load.index) - 1}
+    elsewhere = {len(load.index) - 1} if padded else set[int]()
     for form in found.forms:
         limit = limit_of_axis(form, load, variables)
         if limit is None:
             continue
         inside = [loop.var for loop in order if form.get(loop.var)]
         if not inside or inside[-1] not in sums or abs(form[inside[-1]]) != 1:
-            padded.add(limit.axis)
+            elsewhere.add(limit.axis)
             continue
         step = form[inside[-1]]
         rest = {name: -step * c for name, c in form.items() if name != inside[-1]}
         bound = affine.simplified(affine.from_linear(rest, {**found.leaves, **limit.leaves}))
         lows, highs = ((bound,), ()) if step == 1 else ((), (affine.simplified(bound + 1),))
         bounds.setdefault(limit.axis, []).append(Bound(inside[-1], lows, highs))
-    return {axis: of_axis for axis, of_axis in bounds.items() if axis not in padded}
+    return {axis: of_axis for axis, of_axis in bounds.items() if axis not in elsewhere}

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..ir.grammar import INT, Const, Expr, Load, Op, OpenEnd, Size, Var, walk
+from ..ir.grammar import INT, Const, Expr, For, Load, Op, OpenEnd, Size, Var, walk
 from ..ir.operate import operate
 from . import affine
 
@@ -95,6 +95,23 @@ def length(low: Expr, high: Expr) -> Expr:
         if factor:
             total = total + Const(factor, INT) * leaf
     return total
+
+
+SHORT, LONG, UNKNOWN = "short", "long", "unknown"
+"""How long a loop is beside one that slides over the same axis."""
+
+
+def compared(loop: For, other: For) -> str:
+    """Return how long a loop is beside one that slides over the same axis with it.
+
+    The sizes of the short one bound both: in ``x[i + p]`` the loop ``i`` ends earlier, the longer ``p`` is.
+    """
+    own, theirs = _sizes(loop), _sizes(other)
+    return SHORT if own < theirs else LONG if own > theirs else UNKNOWN
+
+
+def _sizes(loop: For) -> set[Expr]:
+    return {e for bound in (loop.lo, loop.hi) for e in walk(bound) if isinstance(e, Size)}
 
 
 def _runs(expr: Expr, ranges: Ranges) -> bool:

@@ -27,7 +27,7 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.rewriter import rewrite, with_bodies
-from ..ir.uses import tensors_of
+from ..ir.uses import stored_by, tensors_of
 from .derivation import Derivation
 
 MAX_OPERATORS = 4
@@ -35,13 +35,16 @@ MAX_OPERATORS = 4
 
 
 def forward_substitution(derivation: Derivation) -> Derivation:
-    """Return the derivation without adjoints of one element that are stored once, from inputs alone."""
+    """Return the derivation without adjoints of one element that are stored once, from what stays the same."""
     names = derivation.adjoints_left(scalars=True)
     return derivation.with_(kernel=forward_substituted(derivation.kernel, names))
 
 
 def forward_substituted(kernel: Kernel, names: Sequence[str]) -> Kernel:
-    """Return the kernel without those temporaries of ``names`` that are stored once, from inputs alone."""
+    """Return the kernel without those temporaries of ``names`` that are stored once, from what stays the same.
+
+    Inputs do, and tensors that nothing in the nest of the store writes.
+    """
     for name in names:
         if name not in kernel.buffers or kernel.buffers[name].role != "local":
             continue
@@ -69,11 +72,12 @@ def substituted_after(
 def _is_short(kernel: Kernel, store: Store) -> bool:
     nodes = list(walk(store.value))
     operators = [e for e in nodes if isinstance(e, Op)]
-    from_inputs = all(kernel.buffers[e.buffer].role == "input" for e in nodes if isinstance(e, Load))
+    (nest,) = (node for node in kernel.body if any(s is store for s in statements((node,))))
+    changing = stored_by((nest,))
     fixed_index = not any(isinstance(e, (Var, Load)) for i in store.index for e in walk(i))
     return (
         not store.op
-        and from_inputs
+        and not any(isinstance(e, Load) and e.buffer in changing for e in nodes)
         and fixed_index
         and len(operators) <= MAX_OPERATORS
         and not any(o.name in HEAVY for o in operators)

@@ -47,8 +47,8 @@ def split_nests(kernel: Kernel, session: IslSession, sums: frozenset[str]) -> Ke
     loops = Rearrangement(Model(kernel, session))
     for nest in list(_nests(loops.tree)):
         groups = _groups(nest, sums)
-        if len(groups) > 1 and loops.replace(nest, tuple(_around(*group) for group in groups)):
-            break  # one nest of a kernel is split: the first that the order allows
+        if len(groups) > 1:
+            loops.replace(nest, tuple(_around(*group) for group in groups))
     return replace(kernel, body=with_distinct_loops(statements_of(loops.tree), Names(kernel).new))
 
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from ..analysis import affine
 from ..analysis.bounds import is_inside_once_checked
 from ..analysis.polyhedra import Model
+from ..analysis.ranges import LONG, SHORT, UNKNOWN, compared
 from ..analysis.strides import STRIDED, UNIFORM, UNIT, depends, stride
 from ..ir.grammar import (
     INT,
@@ -35,7 +36,6 @@ from ..ir.grammar import (
     If,
     Kernel,
     Load,
-    Size,
     Stmt,
     Store,
     Type,
@@ -44,7 +44,6 @@ from ..ir.grammar import (
     perfect,
     statements,
     unused,
-    walk,
 )
 from ..ir.note import Note
 from ..ir.rewriter import rewrite, with_replaced
@@ -204,23 +203,11 @@ def _lanes(
                 yield axis, loop
 
 
-SHORT, LONG, UNKNOWN = "short", "long", "unknown"
-"""How long a loop is beside one that slides over the same axis."""
-
-
 def _compared(loop: For, nest: Nest, loads: Sequence[Load]) -> str:
-    """Return how long a loop is: of two that slide over one axis, the sizes of the short one bound both."""
+    """Return how long a loop is beside a summing one that slides over the same axis."""
     used = [variables_of(load.index[-1]) for load in loads if load.index]
-    own = _sizes(loop)
-    for other in nest.sums:
-        if any({loop.var, other.var} <= names for names in used):
-            theirs = _sizes(other)
-            return SHORT if own < theirs else LONG if own > theirs else UNKNOWN
-    return UNKNOWN
-
-
-def _sizes(loop: For) -> set[Expr]:
-    return {e for bound in (loop.lo, loop.hi) for e in walk(bound) if isinstance(e, Size)}
+    beside = (x for x in nest.sums if any({loop.var, x.var} <= names for names in used))
+    return next((compared(loop, other) for other in beside), UNKNOWN)
 
 
 def _tests(kernel: Kernel, along: Sequence[For], lane: For) -> tuple[Expr, ...] | None:

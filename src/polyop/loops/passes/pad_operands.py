@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 
 from ..analysis import affine, ranges
 from ..analysis.bounds import is_inside, is_inside_in_loops
-from ..analysis.guarded_sums import Bound, GuardedSum, bounds_of_sums, guarded_sums, limit_of_axis
+from ..analysis.guarded_sums import Bound, GuardedSum, bounds_of_sums, guarded_sums, lanes_sum, limit_of_axis
 from ..analysis.polyhedra import Model
 from ..analysis.strides import STRIDED, UNIT, stride
 from ..ir.grammar import (
@@ -147,12 +147,16 @@ def _paddings(program: Program, nest: For) -> Iterator[Padding]:
         if any(e.buffer in changing or e.type.dtype in BYTE_FLOATS or loads_of(*e.index) for e in fixed):
             continue
         for load in fixed:
-            bounds = bounds_of_sums(found, load) if _has_lanes(nest, found, load) else {}
-            axes = _axes(kernel, found, load, bounds)
             others = [e for e in fixed if e is not load]
-            if axes is None or not _is_reused(load, others, found.loops):
+            is_contraction = _is_reused(load, others, found.loops)
+            has_bounds = _has_lanes(nest, found, load) if is_contraction else lanes_sum(found, load)
+            bounds = bounds_of_sums(found, load, padded=is_contraction) if has_bounds else {}
+            axes = _axes(kernel, found, load, bounds)
+            if axes is None or not (is_contraction or has_bounds):
                 continue
             is_padded = any(axis is not None and axis.padded for axis in axes)
+            if is_padded and not is_contraction:
+                continue
             if not is_padded:
                 axes = (None,) * len(axes)
             if not is_padded or kind(load.type) != "f" or _vanishes(found.node.value, load):
