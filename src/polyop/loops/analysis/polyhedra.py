@@ -441,9 +441,11 @@ class Model:
         outside = f"({quotient} < 0 or {rest} < 0 or {rest} >= {extent})"
         if self.sizes_where(leaf, access, outside) is not None:
             return None
-        values = self._read("Map", f"{_iteration(leaf.vars)} -> [{quotient}]").intersect_domain(
-            self._set(_iteration(leaf.vars), leaf.constraints, access.guards)
-        ).range()
+        values = (
+            self._read("Map", f"{_iteration(leaf.vars)} -> [{quotient}]")
+            .intersect_domain(self._set(_iteration(leaf.vars), leaf.constraints, access.guards))
+            .range()
+        )
         last = values.dim_max_val(0)
         return Pair(quotient, extent, rest, last.to_python() if last.is_int() else None)
 

@@ -111,7 +111,13 @@ def compared(loop: For, other: For) -> str:
 
 
 def _sizes(loop: For) -> set[Expr]:
-    return {e for bound in (loop.lo, loop.hi) for e in walk(bound) if isinstance(e, Size)}
+    """Return the sizes in the bounds of a loop; of a clamp, in the operands without variables if it has some."""
+    found = set[Expr]()
+    for clamp, bound in (("max", loop.lo), ("min", loop.hi)):
+        ends = affine.operands(clamp, bound)
+        fixed = [e for e in ends if not affine.varies(e)] or ends
+        found |= {e for end in fixed for e in walk(end) if isinstance(e, Size)}
+    return found
 
 
 def _runs(expr: Expr, ranges: Ranges) -> bool:

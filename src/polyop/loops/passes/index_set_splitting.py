@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from ..analysis import affine
 from ..analysis.dependence import Kind
+from ..analysis.ranges import SHORT, compared
 from ..analysis.strides import UNIT, stride
 from ..ir.grammar import (
     BOOL,
@@ -182,8 +183,14 @@ def _sizes_in(bound: Expr) -> set[str]:
 
 
 def _contiguous(loop: For) -> bool:
-    """Whether the loop has an access with stride one, so that it may become the vector loop."""
-    return any(stride(a, loop.var) == UNIT for a in accesses_of(loop.body))
+    """Whether the loop has an access with stride one, so that it may become the vector loop.
+
+    The short one of two loops that slide over one axis will not: the other is in it.
+    """
+    accesses = [a for a in accesses_of(loop.body) if stride(a, loop.var) == UNIT]
+    used = {name for a in accesses for name in variables_of(a.index[-1])}
+    beside = (s for s in statements(loop.body) if isinstance(s, For) and s.var in used)
+    return bool(accesses) and not any(compared(loop, other) == SHORT for other in beside)
 
 
 def _range(loop: For, split: Collection[str]) -> Range | None:
