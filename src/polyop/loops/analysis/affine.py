@@ -110,11 +110,8 @@ def _with_leaves(expr: Expr, leaves: dict[str, Expr], fixed: Collection[str]) ->
         return expr
     # what is not linear is one of the operands of a sum, or of a multiple
     is_multiple = expr.name == "*" and any(isinstance(a, Const) for a in expr.args)
-    if (
-        not (is_multiple or expr.name in ("+", "-", "neg"))
-        and _linear(expr) is None
-        and all(_is_fixed(e, fixed) for e in walk(expr))
-    ):
+    is_sum = is_multiple or expr.name in ("+", "-", "neg")
+    if not is_sum and _linear(expr) is None and all(_is_fixed(e, fixed) for e in walk(expr)):
         leaves[repr(expr)] = expr
         return Var(repr(expr), INT)
     return replace(expr, args=tuple(_with_leaves(a, leaves, fixed) for a in expr.args))

@@ -177,8 +177,8 @@ def _outside(model: Model, access: Access, axis: int) -> str | None:
 def _is_certain(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
     """Whether an access is made, and is outside, for all sizes for which :func:`_outside` has an iteration.
 
-    Of an index that is a pair, that condition has the greatest quotient in place of each. So the iterations with
-    this one have to be outside for the same sizes.
+    For a pair, that condition has the greatest quotient in place of each. So the iterations with this one
+    have to be outside for the same sizes.
     """
     if not access.must or not (leaf.definite if access.around is None else access.sure):
         return False

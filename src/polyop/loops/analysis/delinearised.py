@@ -1,7 +1,7 @@
 """Delinearisation: an index ``g * s + r`` with ``0 <= r < s`` is the pair ``(g, r)``, which isl can express.
 
-isl has no products of variables and sizes. But where all accesses of a tensor have indices of this form along an
-axis, with one ``s``, two of them meet where both parts are equal:
+isl has no products of variables and sizes. But where all accesses of a tensor have indices of this form along
+an axis, with one ``s``, two of them meet where both parts are equal:
 
     for g in range(4):                      y[g * (n // 4) + o]  ->  y[g, o]
         for o in range(n // 4):
@@ -13,20 +13,24 @@ Grosser et al., Optimistic delinearization of parametrically sized arrays (ICS 2
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ..ir.grammar import INT, Const, Expr, Op
 from ..ir.operate import operate
 from ..ir.uses import variables_of
 from . import affine
 
+if TYPE_CHECKING:
+    from .polyhedra import Access, Leaf, Model
+
 
 @dataclass(frozen=True)
 class Pair:
     """An index as isl's texts of ``quotient * extent + remainder``.
 
-    ``last`` is the greatest quotient, whatever the sizes; None where it depends on them. ``shared``: all accesses
-    of the tensor have pairs with this extent along the axis, so that two of them are told apart by their pairs.
+    ``last`` is the greatest quotient, whatever the sizes; None where it depends on them. ``shared``: along
+    the axis, all accesses of the tensor have pairs with this extent. Then their pairs tell elements apart.
     """
 
     quotient: str
@@ -41,17 +45,54 @@ class Pair:
         return None if self.last is None else f"{self.last}*{self.extent} + {self.remainder}"
 
     def elements(self, quotient: str, remainder: str, size: str, last: int) -> str:
-        """Return the condition that a pair is an element of an axis of a size, if no quotient exceeds ``last``.
+        """Return the condition that a pair is one of an axis of a size, if no quotient exceeds ``last``.
 
-        The elements of the axis with greater quotients are one pair together.
+        The elements with greater quotients, if there are any, are one pair together.
         """
         inside = f"0 <= {quotient} <= {last} and 0 <= {remainder} < {self.extent}"
         beyond = f"{quotient} = {last + 1} and {remainder} = 0 and {size} > {last + 1}*{self.extent}"
         return f"(({inside}) or ({beyond}))"
 
 
+def with_pairs(model: Model) -> list[Leaf]:
+    """Return the leaves of a model, whose accesses say which of their indices are pairs."""
+    found: dict[int, dict[int, Pair]] = {}
+    extents: dict[tuple[str, int], set[str]] = {}
+    for leaf in model.leaves:
+        for access in leaf.accesses:
+            for axis in range(len(access.index)):
+                pair = _pair(model, leaf, access, axis)
+                of_axis = extents.setdefault((access.target, axis), set())
+                of_axis.add("" if pair is None else pair.extent)
+                if pair is not None:
+                    found.setdefault(id(access), {})[axis] = pair
+
+    def changed(access: Access) -> Access:
+        pairs = found.get(id(access), {}).items()
+        known = {axis: replace(p, shared=len(extents[access.target, axis]) == 1) for axis, p in pairs}
+        return replace(access, pairs=known) if known else access
+
+    if not found:
+        return model.leaves
+    return [replace(leaf, accesses=tuple(map(changed, leaf.accesses))) for leaf in model.leaves]
+
+
+def _pair(model: Model, leaf: Leaf, access: Access, axis: int) -> Pair | None:
+    """Return an index that is not affine as a pair, if the remainder is proved to be one."""
+    found = product_and_rest(access.node.index[axis], leaf.vars) if access.index[axis] is None else None
+    if found is None:
+        return None
+    quotient, extent, rest = (affine.text(part, model.affine_names(leaf.vars)) for part in found)
+    if quotient is None or extent is None or rest is None:
+        return None
+    outside = f"({quotient} < 0 or {rest} < 0 or {rest} >= {extent})"
+    if model.sizes_where(leaf, access, outside) is not None:
+        return None
+    return Pair(quotient, extent, rest, model.greatest(leaf, access, quotient))
+
+
 def product_and_rest(index: Expr, loops: Collection[str]) -> tuple[Expr, Expr, Expr] | None:
-    """Return an index as (quotient, extent, remainder) if it has products of loops and one expression of sizes.
+    """Return an index as (quotient, extent, remainder) if it has products of loops and a size.
 
     >>> from ..ir.grammar import Size, Var
     >>> g, r, n = Var("g", INT), Var("r", INT), Size("x", 0)

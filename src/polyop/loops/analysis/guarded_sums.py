@@ -143,7 +143,7 @@ class Bound:
 
 
 def lanes_sum(found: GuardedSum, load: Load) -> bool:
-    """Whether lanes run along a loop that sums: the other loops over the last axis of an operand are short."""
+    """Whether lanes run along a loop that sums: others over the last axis of an operand are short."""
     used = variables_of(load.index[-1]) if load.index else frozenset()
     free = variables_of(*found.target)
     along = [loop for loop in found.loops if loop.var in used and stride(load, loop.var) == UNIT]
@@ -155,8 +155,8 @@ def lanes_sum(found: GuardedSum, load: Load) -> bool:
 def bounds_of_sums(found: GuardedSum, load: Load, *, padded: bool) -> dict[int, list[Bound]]:
     """Return the conditions that bounds of summing loops replace, by axes of an operand.
 
-    ``padded``: lanes run along the last axis. They have one range for a sum, so that axis needs the zeros. Around
-    the lanes, the bounds of the sums may differ.
+    ``padded``: lanes run along the last axis. They have one range for a sum, so that axis needs the zeros.
+    Around the lanes, the bounds of the sums may differ.
     """
     bounds: dict[int, list[Bound]] = {}
     variables = {loop.var for loop in found.loops}

@@ -111,15 +111,16 @@ class Coverage:
             extent, dim = affine.text(size, known), f"_e{axis}"
             if extent is None:
                 return None
-            pairs = [write.pairs[axis] for _, write in writes if axis in write.pairs]
+            pairs = [w.pairs[axis] for _, w in writes if axis in w.pairs and w.pairs[axis].shared]
             if not pairs:
                 dims, constraints = [*dims, dim], [*constraints, f"0 <= {dim} < {extent}"]
                 continue
-            lasts = [pair.last for pair in pairs]
-            if None in lasts:
+            lasts = [pair.last for pair in pairs if pair.last is not None]
+            if len(lasts) < len(pairs):
                 return None
-            dims += [dim, f"{dim}_rest"]
-            constraints.append(pairs[0].elements(*dims[-2:], extent, max(filter(None, lasts), default=0)))
+            rest = f"{dim}_rest"
+            dims = [*dims, dim, rest]
+            constraints.append(pairs[0].elements(dim, rest, extent, max(lasts)))
         unwritten = self.model.box(buffer.name, dims, constraints)
         for leaf, write in writes:
             if write.exact:

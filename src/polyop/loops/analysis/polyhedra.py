@@ -34,7 +34,7 @@ from ..ir.grammar import (
     walk,
 )
 from . import affine
-from .delinearised import Pair, product_and_rest
+from .delinearised import Pair, with_pairs
 from .session import IslSession
 
 _WORD = re.compile(r"\w+")
@@ -129,7 +129,7 @@ class Model:
         self._nonnegative = self._find_nonnegative()
         self._maps: dict[tuple[str, int], Any] = {}
         self._collect(kernel.body, _Context(), ())
-        self._delinearise()
+        self.leaves = self.leaves if session.blind else with_pairs(self)
 
     def map(self, leaf: Leaf, access: Access) -> Any:
         """Return the isl map from instances of the leaf to elements of the target."""
@@ -175,6 +175,16 @@ class Model:
             known = self.affine_names([each.var for each in loops[:number]])
             yield from affine.at_least(loop.var, loop.lo, known)
             yield from affine.below(loop.var, loop.hi, known)
+
+    def greatest(self, leaf: Leaf, access: Access, value: str) -> int | None:
+        """Return the greatest value of an affine expression in an access's instances; None without bound."""
+        around = leaf.constraints if access.around is None else access.around
+        head = _iteration(leaf.vars)
+        values = self._read("Map", f"{head} -> [{value}]").intersect_domain(
+            self._set(head, around, access.guards)
+        )
+        most = values.range().dim_max_val(0)
+        return int(most.to_python()) if most.is_int() else None
 
     def _sizes_where(self, leaf: Leaf, constraints: tuple[str, ...], more: tuple[str, ...]) -> Any | None:
         cache = self.session.cache
@@ -405,49 +415,6 @@ class Model:
                     index = None
             indices.append(index)
         return tuple(indices)
-
-    def _delinearise(self) -> None:
-        """Note the indices that are pairs, and the axes along which all accesses have pairs with one extent."""
-        if self.session.blind:
-            return
-        found: dict[int, dict[int, Pair]] = {}
-        extents: dict[tuple[str, int], set[str | None]] = {}
-        for leaf in self.leaves:
-            for access in leaf.accesses:
-                for axis in range(len(access.index)):
-                    pair = self._pair(leaf, access, axis)
-                    extents.setdefault((access.target, axis), set()).add(pair and pair.extent)
-                    if pair is not None:
-                        found.setdefault(id(access), {})[axis] = pair
-
-        def changed(access: Access) -> Access:
-            pairs = found.get(id(access), {}).items()
-            known = {axis: replace(p, shared=len(extents[access.target, axis]) == 1) for axis, p in pairs}
-            return replace(access, pairs=known) if known else access
-
-        if found:
-            self.leaves = [replace(x, accesses=tuple(map(changed, x.accesses))) for x in self.leaves]
-
-    def _pair(self, leaf: Leaf, access: Access, axis: int) -> Pair | None:
-        """Return an index that is not affine as a pair, if the remainder is proved to be one."""
-        if access.index[axis] is not None:
-            return None
-        found = product_and_rest(access.node.index[axis], leaf.vars)
-        if found is None:
-            return None
-        quotient, extent, rest = (affine.text(part, self.affine_names(leaf.vars)) for part in found)
-        if quotient is None or extent is None or rest is None:
-            return None
-        outside = f"({quotient} < 0 or {rest} < 0 or {rest} >= {extent})"
-        if self.sizes_where(leaf, access, outside) is not None:
-            return None
-        values = (
-            self._read("Map", f"{_iteration(leaf.vars)} -> [{quotient}]")
-            .intersect_domain(self._set(_iteration(leaf.vars), leaf.constraints, access.guards))
-            .range()
-        )
-        last = values.dim_max_val(0)
-        return Pair(quotient, extent, rest, last.to_python() if last.is_int() else None)
 
     def _find_nonnegative(self) -> set[str]:
         """Return the names of sizes, and of the loops that never start below 0: these are not negative."""

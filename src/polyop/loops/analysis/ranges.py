@@ -111,7 +111,7 @@ def compared(loop: For, other: For) -> str:
 
 
 def _sizes(loop: For) -> set[Expr]:
-    """Return the sizes in the bounds of a loop; of a clamp, in the operands without variables if it has some."""
+    """Return the sizes in the bounds of a loop; of a clamp, in its operands without variables, if any."""
     found = set[Expr]()
     for clamp, bound in (("max", loop.lo), ("min", loop.hi)):
         ends = affine.operands(clamp, bound)

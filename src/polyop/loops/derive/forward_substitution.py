@@ -35,15 +35,15 @@ MAX_OPERATORS = 4
 
 
 def forward_substitution(derivation: Derivation) -> Derivation:
-    """Return the derivation without adjoints of one element that are stored once, from what stays the same."""
+    """Return the derivation without adjoints of one element that are stored once, from what stays."""
     names = derivation.adjoints_left(scalars=True)
     return derivation.with_(kernel=forward_substituted(derivation.kernel, names))
 
 
 def forward_substituted(kernel: Kernel, names: Sequence[str]) -> Kernel:
-    """Return the kernel without those temporaries of ``names`` that are stored once, from what stays the same.
+    """Return the kernel without those temporaries of ``names`` that are stored once, from what stays.
 
-    Inputs do, and tensors that nothing in the nest of the store writes.
+    Inputs stay the same, and so do tensors that nothing in the nest of the store writes.
     """
     for name in names:
         if name not in kernel.buffers or kernel.buffers[name].role != "local":

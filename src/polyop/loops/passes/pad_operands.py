@@ -284,7 +284,7 @@ def _axis(index: Expr, bounds: ranges.Ranges, limits: tuple[list[Expr], list[Exp
 
 
 def _shortest(bound: Expr, *, up: bool) -> Expr:
-    """Return a bound with the shortest operand in place of each clamp; it does not fall below (exceed) the bound."""
+    """Return a bound with the shortest operand in place of each clamp: no less than it, or no more."""
     match bound:
         case Op(name="min" | "max" as clamp) if (clamp == "min") == up:
             operands = (_shortest(e, up=up) for e in affine.operands(clamp, bound))

@@ -13,9 +13,9 @@ from ..common.ctypes import computed, identifier, memory
 from ..common.entry import Entry, warnings_text
 from ..common.expressions import Expressions
 from ..common.writer import Writer
+from .panels import Shape
 from .regions import PARAMETERS, Functions
 from .shares import BLOCKS
-from .tile import Shape
 
 HEADERS = (
     "vector.h",

@@ -18,9 +18,10 @@ from ..common.statements import Statements, combined
 from ..common.writer import Writer
 from .interruption import FUEL
 from .loops import Loops
+from .panels import Shape
 from .rows import Around
 from .shares import BLOCKS, COLUMNS, print_collapsed, print_columns, print_rows
-from .tile import Shape, TilePrinter
+from .tile import TilePrinter
 from .unroll_and_jam import jammed
 
 PARAMETERS = "void* context, int64_t begin, int64_t end, int thread"

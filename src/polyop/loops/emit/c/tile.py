@@ -8,56 +8,22 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
-from ...analysis import affine
-from ...analysis.strides import UNIT, depends, stride
+from ...analysis.strides import depends
 from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, Var, statements
 from ...ir.plan import Tile
 from ...ir.rewriter import rewrite
 from ...ir.uses import loads_of, stored_by, variables_of
 from ..common.copies import LANE, ROW, Copies, Copy, dependence, differing, lanes_for
-from ..common.ctypes import computed, identifier, memory
+from ..common.ctypes import computed, identifier
 from ..common.expressions import Scope
-from ..common.values import Value
-from . import prefetch_rows, register_transpose
+from . import prefetch_rows
 from .dots import Dots
 from .loops import Loops
-from .register_transpose import COLUMNS
+from .panels import NARROW, PanelPacker, Shape, panels_of
 from .row_panels import RowPacker, row_panels
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Rows and vectors of a tile."""
-
-    rows: int
-    units: int
-
-
-NARROW = Shape(8, 1)
-"""The shape where one vector covers all lanes: enough independent sums to hide the latency of one."""
-
-
-@dataclass(frozen=True)
-class Panel:
-    """A packed load, the loops around it within the tile, and the variable that replaces it.
-
-    ``slides``: by how many elements the lanes move in an iteration of the innermost loop, 1 or -1 for a window over
-    a row. Then the row is packed once, with the elements that follow the lanes. With 0, each iteration has
-    elements of its own.
-    """
-
-    load: Load
-    loops: tuple[For, ...]
-    name: str
-    slides: int = 0
-
-    @property
-    def packed_in(self) -> tuple[For, ...]:
-        """The loops in which it is packed."""
-        return self.loops[:-1] if self.slides else self.loops
 
 
 class TilePrinter:
@@ -68,7 +34,7 @@ class TilePrinter:
         self.out, self.expressions = loops.out, loops.expressions
         self.dots = Dots(tile.dots, row, lane, shape.units, loops)
         self.lane = lane = replace(lane, body=self.dots.without(lane.body))
-        self.panels = _panels(lane, tile, row.var, windows=shape is not NARROW)
+        self.panels = panels_of(lane, tile, row.var, windows=shape is not NARROW)
         rows = row_panels(lane, row.var, self.expressions)
         self.packer = RowPacker(row, lane, rows, shape.rows, self.expressions, self.out)
         self.body: tuple[Stmt, ...] = tuple(map(self._from_panels, lane.body))
@@ -78,6 +44,7 @@ class TilePrinter:
         self.width = loops.width(lane.body, lane.var, differing(lane.body, row.var, lane.var, summed))
         self.edges = depends(lane.lo, frozenset({row.var})) or depends(lane.hi, frozenset({row.var}))
         self.lanes = self.expressions.lane_count(self.width)
+        self.shared = PanelPacker(lane, self.panels, shape, self.width, self.expressions, self.out)
 
     def _from_panels(self, node: Stmt) -> Stmt:
         """Return a statement that reads panels, each in the loop that it was packed for."""
@@ -147,13 +114,14 @@ class TilePrinter:
     def _strips(self, scope: Scope) -> None:
         """Print the tiles, one strip of lanes after another."""
         out, i, j = self.out, identifier(self.row.var), identifier(self.lane.var)
-        self._allocate(scope)
+        self.shared.allocate(scope)
+        self.dots.allocate(f"{self.shape.units} * {self.lanes}")
         step = f"{self.shape.units} * {self.lanes}"
         self.packer.pack(scope, f"({j}_end - {j}_lo) / ({step})")
         self.dots.pack_rows(scope)
         with out.block(f"for (int64_t {j} = {j}_lo; {j} < {j}_end; {j} += {step})"):
             self.loops.stops.check(self.whole.body, f"({i}_end - {i}_lo)", quick=True)
-            self._pack(scope)
+            self.shared.pack(scope)
             self.dots.pack_columns(scope, self.width)
             out.line(f"int64_t {i} = {i}_lo;")
             pairs = (2,) if self._deep() and self.shape is not NARROW else ()
@@ -175,128 +143,6 @@ class TilePrinter:
         lows = [self._scalar(self.lane.lo, s) for s in ends]
         highs = [self._scalar(self.lane.hi, s) for s in ends]
         return f"min_i64({lows[0]}, {lows[1]})", f"max_i64({highs[0]}, {highs[1]})"
-
-    # panels
-
-    def _allocate(self, scope: Scope) -> None:
-        for panel in self.panels:
-            elem = self.expressions.value(panel.load, scope).elem
-            trips = [
-                f"max_i64(0, {self._scalar(f.hi, scope)} - ({self._scalar(f.lo, scope)}))"
-                for f in panel.loops
-            ]
-            strip = f"{self.shape.units} * {self.lanes}"
-            if panel.slides:
-                name, of_window = panel.name, trips.pop()
-                self.out.line(f"const int64_t {name}_n = {of_window};")
-                longer = f"({name}_n + {self.lanes} - 2) / {self.lanes} * {self.lanes}"
-                self.out.line(f"const int64_t {name}_step = {strip} + {longer};")
-                strip = f"{name}_step"
-            size = " * ".join([*trips, f"{strip} * sizeof({elem})"])
-            self.out.line(f"{elem}* const {panel.name}_panel = polyop_scratch({size});")
-        if self.panels:
-            missing = " || ".join(f"!{p.name}_panel" for p in self.panels)
-            freed = " ".join(f"polyop_release({p.name}_panel);" for p in self.panels)
-            self.out.line(f"if ({missing}) {{ {freed} polyop_out_of_memory(k); return; }}")
-        self.dots.allocate(f"{self.shape.units} * {self.lanes}")
-
-    def _pack(self, scope: Scope) -> None:
-        """Print the packing of the panels: a strip that is whole loads its vectors without masks."""
-        if not self.panels:
-            return
-        j = identifier(self.lane.var)
-        with self.out.block(f"if ({j} + {self.shape.units} * {self.lanes} <= {j}_end)"):
-            self._pack_panels(scope, whole=True)
-        with self.out.block("else"):
-            self._pack_panels(scope, whole=False)
-
-    def _pack_panels(self, scope: Scope, *, whole: bool) -> None:
-        groups: dict[tuple[str, ...], list[Panel]] = {}
-        for panel in self.panels:
-            groups.setdefault(tuple(f.var for f in panel.packed_in), []).append(panel)
-        for panels in groups.values():
-            with self.out.block(""):
-                for panel in panels:
-                    elem = self.expressions.value(panel.load, scope).elem
-                    self.out.line(f"{elem}* {panel.name} = {panel.name}_panel;")
-                self._pack_loops(panels, panels[0].packed_in, scope, whole=whole)
-
-    def _pack_loops(
-        self, panels: Sequence[Panel], loops: Sequence[For], scope: Scope, *, whole: bool
-    ) -> None:
-        if loops:
-            node, *rest = loops
-            if not rest and all(
-                register_transpose.is_transposable(p.load, node.var, self.lane.var, self.expressions)
-                for p in panels
-            ):
-                self._pack_transposed(panels, node, scope)
-                return
-            var = identifier(node.var)
-            lo, hi = self._scalar(node.lo, scope), self._scalar(node.hi, scope)
-            with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
-                self._pack_loops(panels, rest, scope, whole=whole)
-            return
-        j = identifier(self.lane.var)
-        for panel in panels:
-            after = f" + {panel.name}_n - 1" if panel.slides else ""
-            here = scope.with_names(self._window_start(panel, scope))
-            for unit in range(self.shape.units):
-                left = None if whole else f"({j}_end{after} - ({j} + {unit} * {self.lanes}))"
-                self._pack_vector(panel, here, f"{unit} * {self.lanes}", left)
-            if not panel.slides:
-                self.out.line(f"{panel.name} += {self.shape.units} * {self.lanes};")
-                continue
-            more = f"for (int64_t u = {self.shape.units} * {self.lanes}; u < {panel.name}_step; u += {self.lanes})"
-            with self.out.block(more):
-                self._pack_vector(panel, here, "u", f"({j}_end{after} - ({j} + u))")
-            self.out.line(f"{panel.name} += {panel.name}_step;")
-
-    def _pack_vector(self, panel: Panel, scope: Scope, offset: str, left: str | None) -> None:
-        """Print the packing of one vector; ``left`` are the lanes that there are, None for all."""
-        lanes = lanes_for(self.lane.var, self.width, left, {})
-        at = f"({identifier(self.lane.var)} + {offset})"
-        inner = replace(scope.with_names({self.lane.var: at}), lanes=lanes)
-        value = self.expressions.value(panel.load, inner)
-        kind = self.expressions.vector(value.elem, inner)
-        self.out.line(f"store_{kind}({panel.name} + {offset}, {value.text});")
-
-    def _window_start(self, panel: Panel, scope: Scope) -> dict[str, str]:
-        """Return the iteration, in C, of a window's innermost loop that reads the first elements of a row."""
-        window = panel.loops[-1]
-        end = window.lo if panel.slides > 0 else window.hi - 1
-        return {window.var: f"({self._scalar(end, scope)})"} if panel.slides else {}
-
-    def _pack_transposed(self, panels: Sequence[Panel], node: For, scope: Scope) -> None:
-        """Pack loads whose lanes are rows along which the loop walks: several columns at once, transposed."""
-        var, j, units = identifier(node.var), identifier(self.lane.var), self.shape.units
-        lo, hi = self._scalar(node.lo, scope), self._scalar(node.hi, scope)
-        self.expressions.used.headers.add("transpose.h")
-        kinds = [self.expressions.vector_type(memory(p.load.type.dtype), self.width) for p in panels]
-        for panel in panels:
-            size = f"({COLUMNS} + {self.lanes}) * {self.lanes}"
-            self.out.line(
-                f"{memory(panel.load.type.dtype)} {panel.name}_strip_[{size}] __attribute__((aligned(64)));"
-            )
-        with self.out.block(
-            f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; {var} += {COLUMNS})"
-        ):
-            self.out.line(f"const int64_t {var}_n0 = min({COLUMNS}, {var}_end - {var});")
-            for panel, kind in zip(panels, kinds, strict=True):
-                for unit in range(units):
-                    at = f"({j} + {unit} * {self.lanes})"
-                    lanes = lanes_for(self.lane.var, self.width, None, {})
-                    inner = scope.with_names({self.lane.var: at})
-                    index = tuple(self.expressions.scalar(i, inner) for i in panel.load.index)
-                    place = self.expressions.address(panel.load.buffer, index)
-                    step = self.expressions.strides(panel.load, lanes)
-                    source = f"&{identifier(panel.load.buffer)}[{place}], {step}, {var}_n0, {j}_end - {at}"
-                    self.out.line(f"polyop_transpose_{kind}({panel.name}_strip_, {source});")
-                    target = f"{panel.name} + ({var}_r0 * {units} + {unit}) * {self.lanes}"
-                    transposed = f"load_{kind}({panel.name}_strip_ + {var}_r0 * {self.lanes})"
-                    with self.out.block(f"for (int64_t {var}_r0 = 0; {var}_r0 < {var}_n0; ++{var}_r0)"):
-                        self.out.line(f"store_{kind}({target}, {transposed});")
-                self.out.line(f"{panel.name} += {var}_n0 * {units} * {self.lanes};")
 
     # the tile
 
@@ -419,15 +265,12 @@ class TilePrinter:
                 inner = self._with_panels(inner, row, plus)
                 inner = inner.with_names(self.dots.sums(row, unit, len(units), self.width))
                 tile_copies.append(Copy(row, unit, inner, start, count))
-        for panel in self.panels:
-            elem = self.expressions.value(panel.load, scope).elem
-            start = f" + max_i64(0, {panel.name}_n - 1)" if panel.slides < 0 else ""
-            self.out.line(f"const {elem}* {panel.name} = {panel.name}_panel{start};")
+        self.shared.point(scope)
         self.packer.point(scope, i)
         self.dots.add(i, rows, len(units), self.width, offset or "0")
         before, live = self.loops.after, self.loops.statements.live
         self.loops.after = self._after(rows - 1)
-        self.loops.whole_rows = {p.loops[-2].var for p in self.panels if p.slides}
+        self.loops.whole_rows = self.shared.whole_rows
         self.expressions.accessed_once = stored_by(self.lane.body)
         yield Copies(tuple(tile_copies), self.dependences, self.row.var, self.lane.var).named()
         self.loops.after, self.expressions.accessed_once = before, set()
@@ -441,11 +284,7 @@ class TilePrinter:
         be printed several times, as when it is collapsed with the loop around it, which then has no variable.
         """
         printers: dict[str, list[Callable[[Copies], None]]] = {}
-        step = f"{self.shape.units} * {self.lanes}"
-        lines = [(panel.loops[-1].var, f"{panel.name} += {panel.slides or step};") for panel in self.panels]
-        for name, slides, loops in ((p.name, p.slides, p.loops) for p in self.panels if p.slides):
-            lines.append((loops[-2].var, f"{name} += {name}_step - {slides} * {name}_n;"))
-        for var, line in (*lines, *self.packer.after(last)):
+        for var, line in (*self.shared.steps(), *self.packer.after(last)):
             printers.setdefault(var, []).append(functools.partial(self._line, line))
         own = {p.load for p in self.packer.panels}
         for loop, load in prefetch_rows.across(self.lane, self.row.var):
@@ -472,51 +311,9 @@ class TilePrinter:
         return start, f"({high} - {at})"
 
     def _with_panels(self, scope: Scope, row: int, plus: str) -> Scope:
-        names = {}
-        for panel in self.panels:
-            bare = replace(scope, lanes=None)
-            value: Value = self.expressions.value(panel.load, bare)
-            kind = self.expressions.vector_type(value.elem, self.width)
-            names[panel.name] = f"load_{kind}({panel.name}{' + ' + plus if plus else ''})"
+        names = self.shared.vectors(scope, plus)
         names |= {p.name: f"{p.name}[{row}]" for p in self.packer.panels}
         return scope.with_names(names)
-
-
-def _panels(lane: For, tile: Tile, row: str, *, windows: bool) -> list[Panel]:
-    """Return the panels of loads in innermost loops, if the ranges of loops do not depend on one another.
-
-    ``windows``: a row over which the innermost loop slides is packed once.
-    """
-    panels: dict[Load, Panel] = {}
-
-    def visit(body: Sequence[Stmt], loops: tuple[For, ...]) -> None:
-        for node in body:
-            if isinstance(node, If):
-                visit(node.body, loops)
-            if not isinstance(node, For):
-                continue
-            path = (*loops, node)
-            visit(node.body, path)
-            if any(isinstance(s, For) for s in node.body):
-                continue
-            variables = frozenset({row, lane.var, *(f.var for f in path)})
-            if any(depends(e, variables) for f in path for e in (f.lo, f.hi)):
-                continue
-            for load in tile.packed:
-                if load not in panels and load in loads_of(*statements(node.body)):
-                    slides = _slides(load, path, lane.var) if windows else 0
-                    panels[load] = Panel(load, path, f"b{len(panels)}_", slides)
-
-    visit(lane.body, ())
-    return list(panels.values())
-
-
-def _slides(load: Load, loops: Sequence[For], lane: str) -> int:
-    """Return by how many elements lanes move along their row in an iteration of the innermost loop, else 0."""
-    window = loops[-1].var
-    elsewhere = any(depends(i, frozenset({window})) for i in load.index[:-1])
-    step = affine.step(load.index[-1], window)
-    return step if len(loops) > 1 and stride(load, lane) == UNIT and abs(step) == 1 and not elsewhere else 0
 
 
 def sums_first(
