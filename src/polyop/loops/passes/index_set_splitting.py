@@ -33,12 +33,14 @@ from ..ir.grammar import (
     Size,
     Stmt,
     Var,
+    call,
     names_of,
     statements,
     unused,
     walk,
 )
 from ..ir.note import Note
+from ..ir.operate import operate
 from ..ir.rewriter import rewrite, substitute, with_bodies, with_buffers
 from ..ir.uses import accesses_of, assigned_by, variables_of
 from ..program import Program
@@ -258,7 +260,7 @@ def _bound(atom: Op, loop: For, inner: Mapping[str, For], assigned: set[str]) ->
         return None
     form, names = found
     step = form.pop(loop.var, 0)
-    if step not in (1, -1) or form.keys() & assigned:
+    if not step or form.keys() & assigned:
         return None
     for name, coefficient in form.items():
         if name in inner and coefficient:
@@ -267,9 +269,15 @@ def _bound(atom: Op, loop: For, inner: Mapping[str, For], assigned: set[str]) ->
             if {loop.var, *inner, *assigned} & set(bounds):
                 return None
             names[name] = head.lo if coefficient > 0 else head.hi - 1
-    # step * v + form >= 0 means v >= -form for a step of 1, and v < form + 1 for a step of -1
-    bound = affine.from_linear({name: -step * c for name, c in form.items()}, names)
-    return step == 1, affine.simplified(bound if step == 1 else bound + 1)
+    # step * v + form >= 0 means v >= ceil(-form / step), or, for a step below 0, v < floor(form / -step) + 1
+    rest = affine.simplified(affine.from_linear(form if step < 0 else _scaled(form, -1), names))
+    if step > 0:
+        return True, rest if step == 1 else call("ceil_div", rest, Const(step, INT))
+    return False, affine.simplified((rest if step == -1 else operate("//", rest, Const(-step, INT))) + 1)
+
+
+def _scaled(form: affine.Linear, factor: int) -> affine.Linear:
+    return {name: factor * c for name, c in form.items()}
 
 
 def _simplified(node: Stmt, atoms: frozenset[Expr]) -> Stmt:

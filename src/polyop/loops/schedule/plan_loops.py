@@ -21,9 +21,11 @@ from ..analysis import affine
 from ..analysis.bounds import Bounds, key
 from ..analysis.cost import arithmetic, work
 from ..analysis.dependence import Kind
+from ..analysis.ranges import SHORT, compared
 from ..analysis.refused import order
 from ..analysis.strides import (
     COSTS,
+    IN_ROW,
     OF_COLUMN,
     OF_PAIRS,
     STRIDED,
@@ -266,11 +268,12 @@ class Planner:
         inner_cost, chosen = self._inner(node.body, (*parents, node))
         if node.var in self.roles.vectorize:
             return inner_cost * 16, [(node, parents)]
-        window = _slides_over(node) in {loop.var for loop, _ in chosen}
+        window = any(_is_window(node, loop) for loop, _ in chosen)
         if not window and self.blocked(node) is None and not self.roles.has_vectorize(node.body):
             tile = self._tile(node, parents)
             own = self._cost(node.body, node, 1.0, dict.fromkeys(tile.shared if tile else (), SHARED)) / LANES
-            if own < inner_cost:  # on a tie, the inner loop
+            # on a tie, the inner loop, but never a short one
+            if own < inner_cost or any(_is_window(loop, node) for loop, _ in chosen):
                 return own * _iterations(node), [(node, parents)]
         return inner_cost * _iterations(node), chosen
 
@@ -316,7 +319,10 @@ class Planner:
         buffer, kind = self.kernel.buffers[access.buffer], stride(access, loop.var)
         if is_of_pairs(access, loop.var, buffer):
             return OF_PAIRS
-        return OF_COLUMN if kind == STRIDED and may_be_adjacent(access, loop.var, buffer) else kind
+        if kind == STRIDED and may_be_adjacent(access, loop.var, buffer):
+            return OF_COLUMN
+        in_row = kind == STRIDED and not any(depends(i, frozenset({loop.var})) for i in access.index[:-1])
+        return IN_ROW if in_row else kind
 
     def blocked(self, loop: For) -> str | None:
         """Return why the loop's iterations cannot be lanes, or None."""
@@ -421,7 +427,7 @@ class Planner:
 
 def _iterations(loop: For) -> float:
     """Return how many iterations a loop is taken to have."""
-    return 2 if loop.hint == "border" else 16
+    return 0.5 if loop.hint == "border" else 16
 
 
 def _is_sliding_window(load: Load, lane: str, inner: AbstractSet[str]) -> bool:
@@ -430,21 +436,14 @@ def _is_sliding_window(load: Load, lane: str, inner: AbstractSet[str]) -> bool:
     return load.index[-1] == Var(lane, INT) and any(len(names & inner) > 1 for names in used[:-1])
 
 
-def _slides_over(loop: For) -> str:
-    """Return the inner loop over a row that this loop slides over as a window, "" for none.
+def _is_window(loop: For, row: For) -> bool:
+    """Whether a loop is a short window that slides along the row of another one, too short for lanes.
 
-    The longer the window, the earlier the row ends, and a load adds both: ``x[j + k]`` in
-    ``for k in range(t): for j in range(n - t + 1)``. A window is taken to be too short for lanes.
+    ``k`` is one in ``x[2 * j + k]`` for ``k in range(t)`` and ``j in range((n - t) // 2 + 1)``.
     """
-    sizes = affine.linear(loop.hi) or {}
-    for inner in statements(loop.body):
-        if isinstance(inner, For):
-            shorter = affine.linear(inner.hi) or {}
-            ends_earlier = any(name and step > 0 > shorter.get(name, 0) for name, step in sizes.items())
-            loads = loads_of(*statements(inner.body))
-            if ends_earlier and any(stride(e, loop.var) == UNIT == stride(e, inner.var) for e in loads):
-                return inner.var
-    return ""
+    loads = loads_of(*statements((loop, row)))
+    along = any(stride(e, loop.var) == UNIT and affine.step(e.index[-1], row.var) for e in loads if e.index)
+    return along and compared(loop, row) == SHORT
 
 
 def tests_for_iterations(node: If) -> bool:
