@@ -82,6 +82,7 @@ def is_counted(expr: Expr, var: str, varying: frozenset[str]) -> bool:
 
 OF_PAIRS, OF_COLUMN, IN_ROW = "of pairs", "of a column", "in a row"
 COSTS: Mapping[str, float] = {
-    UNIFORM: 0.25, UNIT: 1.0, BACK: 2.0, OF_PAIRS: 2.0, OF_COLUMN: 4.0, IN_ROW: 5.0, STRIDED: 6.0, UNKNOWN: 24.0,
+    UNIFORM: 0.25, UNIT: 1.0, BACK: 2.0, OF_PAIRS: 2.0, OF_COLUMN: 4.0, IN_ROW: 5.0, STRIDED: 6.0,
+    UNKNOWN: 24.0,
 }  # fmt: skip
 """Costs of an access in a vector loop, in contiguous vector loads."""

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 
 from ..analysis import affine
 from ..analysis.bounds import is_inside_once_checked
+from ..analysis.loop_order import reordered
 from ..analysis.polyhedra import Model
 from ..analysis.ranges import LONG, SHORT, UNKNOWN, compared
 from ..analysis.strides import STRIDED, UNIFORM, UNIT, depends, stride
@@ -69,12 +70,15 @@ class Nest:
         """All its loops, outermost first."""
         return (*self.free, *self.sums)
 
-    def with_order(self, free: Sequence[For], change: Callable[[Expr], Expr]) -> For:
+    def with_order(self, free: Sequence[For], row: For | None, change: Callable[[Expr], Expr]) -> For:
         """Return the nest with its loops over elements in another order, and its expressions changed.
 
-        Its additions go to different elements, or may be made in any order.
+        The sums outside ``row`` come first, if bounds allow it: what the elements share is then one row, which
+        stays in the cache. The terms of each element keep their order.
         """
-        node = _around((*free, *self.sums), rewrite(self.added, change))
+        outer = self.sums[: self.sums.index(row)] if row is not None else ()
+        found = reordered((*outer, *free, *self.sums[len(outer) :])) if outer else None
+        node = _around(found.loops if found else (*free, *self.sums), rewrite(self.added, change))
         assert isinstance(node, For)
         return node
 
@@ -89,12 +93,14 @@ def _around(loops: Sequence[For], node: Stmt) -> Stmt:
 class Transposition:
     """A tensor of a nest, the axis that becomes the last one of its copy, and the nest's free loops then.
 
-    ``tests``: what must hold of sizes for lanes along that axis to be the better ones.
+    ``row`` is the first loop that sums along the rows of windows. ``tests``: what must hold of sizes for lanes
+    along that axis to be the better ones.
     """
 
     buffer: str
     axis: int
     free: tuple[For, ...]
+    row: For | None
     tests: tuple[Expr, ...]
 
 
@@ -116,7 +122,7 @@ def pack_transposed(program: Program) -> Program:
                 body.append(_if(one.tests, copy))
                 text = f"{one.buffer}: read from a copy with dimension {one.axis} last"
                 notes.append(Note(node.line, text, "pack_transposed"))
-            made = nest.with_order(one.free, functools.partial(_read, one=one, name=copies[key]))
+            made = nest.with_order(one.free, one.row, functools.partial(_read, one=one, name=copies[key]))
             if one.tests:
                 made = renamed_copy(made, "_lanes", used_names)
             changed[id(nest.top)] = _if(one.tests, made, nest.top)
@@ -181,7 +187,10 @@ def _transposition(kernel: Kernel, nest: Nest) -> Transposition | None:
             tests = _tests(kernel, along, lane) if {*lengths} - {SHORT} else ()
             if row is not None and lane not in along and tests is not None:
                 others = (loop for loop in nest.free if loop not in (row, lane))
-                return Transposition(load.buffer, axis, (*others, row, lane), tests)
+                summed = next(
+                    (x for x in nest.sums if any(_slide_together(x, y, loads) for y in along)), None
+                )
+                return Transposition(load.buffer, axis, (*others, row, lane), summed, tests)
     return None
 
 
@@ -205,9 +214,13 @@ def _lanes(
 
 def _compared(loop: For, nest: Nest, loads: Sequence[Load]) -> str:
     """Return how long a loop is beside a summing one that slides over the same axis."""
-    used = [variables_of(load.index[-1]) for load in loads if load.index]
-    beside = (x for x in nest.sums if any({loop.var, x.var} <= names for names in used))
+    beside = (other for other in nest.sums if _slide_together(loop, other, loads))
     return next((compared(loop, other) for other in beside), UNKNOWN)
+
+
+def _slide_together(loop: For, other: For, loads: Sequence[Load]) -> bool:
+    """Whether two loops slide over the last axis of an operand."""
+    return any({loop.var, other.var} <= variables_of(load.index[-1]) for load in loads if load.index)
 
 
 def _tests(kernel: Kernel, along: Sequence[For], lane: For) -> tuple[Expr, ...] | None:

@@ -163,19 +163,23 @@ class Planner:
         else:
             self.note(node, "parallel: on all threads")
         self._vectors(node)
+        self._collapse(node)
         if kind == "parallel":
-            self._collapse(node)
             self._share_lanes(node)
 
     def _collapse(self, node: For) -> None:
-        """Let threads share the iterations of a nest: its outer loop may be too short for them."""
+        """Let threads share the iterations of a nest: its outer loop may be too short for them.
+
+        All its loops are parallel, or all of them sum into the same tensors.
+        """
         outer, *inner = perfect(node)
         chosen = list[For]()
         for loop in inner[: MAX_COLLAPSED - 1]:
             variables = frozenset({outer.var, *(each.var for each in chosen)})
             lane = loop.body[0] if isinstance(loop.body[0], For) else None
             is_row = lane is not None and lane.var in self.plan.tiles
-            if self.kind(loop) != "parallel" or loop.var in self.plan.vector or is_row:
+            alike = self.kind(loop) == self.kind(node) and self._over(loop) == self._over(node)
+            if not alike or loop.var in self.plan.vector or is_row:
                 break
             if any(depends(e, variables) or loads_of(e) for e in (loop.lo, loop.hi)) or loop.hint:
                 break
@@ -184,6 +188,10 @@ class Planner:
             self.plan.collapsed[node.var] = tuple(loop.var for loop in chosen)
             names = " and ".join(loop.var for loop in chosen)
             self.note(node, f"threads share its iterations together with those of {names}")
+
+    def _over(self, loop: For) -> frozenset[tuple[str, str]]:
+        """Return what a loop sums into, with the operators."""
+        return frozenset(self.kinds[loop.var].over) if loop.var in self.kinds else frozenset()
 
     def _share_lanes(self, node: For) -> None:
         """Let threads share the lanes of a tile in a loop, too, all of whose loops are parallel."""
