@@ -73,8 +73,8 @@ class Nest:
     def with_order(self, free: Sequence[For], row: For | None, change: Callable[[Expr], Expr]) -> For:
         """Return the nest with its loops over elements in another order, and its expressions changed.
 
-        The sums outside ``row`` come first, if bounds allow it: what the elements share is then one row, which
-        stays in the cache. The terms of each element keep their order.
+        The sums outside ``row`` come first, if bounds allow it: what the elements share is then one row,
+        which stays in the cache. The terms of each element keep their order.
         """
         outer = self.sums[: self.sums.index(row)] if row is not None else ()
         found = reordered((*outer, *free, *self.sums[len(outer) :])) if outer else None
@@ -93,8 +93,8 @@ def _around(loops: Sequence[For], node: Stmt) -> Stmt:
 class Transposition:
     """A tensor of a nest, the axis that becomes the last one of its copy, and the nest's free loops then.
 
-    ``row`` is the first loop that sums along the rows of windows. ``tests``: what must hold of sizes for lanes
-    along that axis to be the better ones.
+    ``row`` is the first loop that sums along the rows of windows. ``tests``: what must hold of sizes for
+    lanes along that axis to be the better ones.
     """
 
     buffer: str
