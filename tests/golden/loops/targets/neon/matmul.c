@@ -36,14 +36,28 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
       if (!b0__panel) { polyop_release(b0__panel); polyop_out_of_memory(k); return; }
       for (int64_t j = j_lo; j < j_end; j += 4 * POLYOP_LANES(4)) {
         if (polyop_stops(k, (i_end - i_lo) * (1 + a_n1))) break;
-        {
-          f32* b0_ = b0__panel;
-          for (int64_t k_ = 0, k__end = a_n1; k_ < k__end; ++k_) {
-            store_f32v4(b0_ + 0 * POLYOP_LANES(4), load_n_f32v4(&b[(k_) * b_n1 + (j + 0 * POLYOP_LANES(4))], (j_end - (j + 0 * POLYOP_LANES(4)))));
-            store_f32v4(b0_ + 1 * POLYOP_LANES(4), load_n_f32v4(&b[(k_) * b_n1 + (j + 1 * POLYOP_LANES(4))], (j_end - (j + 1 * POLYOP_LANES(4)))));
-            store_f32v4(b0_ + 2 * POLYOP_LANES(4), load_n_f32v4(&b[(k_) * b_n1 + (j + 2 * POLYOP_LANES(4))], (j_end - (j + 2 * POLYOP_LANES(4)))));
-            store_f32v4(b0_ + 3 * POLYOP_LANES(4), load_n_f32v4(&b[(k_) * b_n1 + (j + 3 * POLYOP_LANES(4))], (j_end - (j + 3 * POLYOP_LANES(4)))));
-            b0_ += 4 * POLYOP_LANES(4);
+        if (j + 4 * POLYOP_LANES(4) <= j_end) {
+          {
+            f32* b0_ = b0__panel;
+            for (int64_t k_ = 0, k__end = a_n1; k_ < k__end; ++k_) {
+              store_f32v4(b0_ + 0 * POLYOP_LANES(4), load_f32v4(&b[(k_) * b_n1 + (j + 0 * POLYOP_LANES(4))]));
+              store_f32v4(b0_ + 1 * POLYOP_LANES(4), load_f32v4(&b[(k_) * b_n1 + (j + 1 * POLYOP_LANES(4))]));
+              store_f32v4(b0_ + 2 * POLYOP_LANES(4), load_f32v4(&b[(k_) * b_n1 + (j + 2 * POLYOP_LANES(4))]));
+              store_f32v4(b0_ + 3 * POLYOP_LANES(4), load_f32v4(&b[(k_) * b_n1 + (j + 3 * POLYOP_LANES(4))]));
+              b0_ += 4 * POLYOP_LANES(4);
+            }
+          }
+        }
+        else {
+          {
+            f32* b0_ = b0__panel;
+            for (int64_t k_ = 0, k__end = a_n1; k_ < k__end; ++k_) {
+              store_f32v4(b0_ + 0 * POLYOP_LANES(4), load_n_f32v4(&b[(k_) * b_n1 + (j + 0 * POLYOP_LANES(4))], (j_end - (j + 0 * POLYOP_LANES(4)))));
+              store_f32v4(b0_ + 1 * POLYOP_LANES(4), load_n_f32v4(&b[(k_) * b_n1 + (j + 1 * POLYOP_LANES(4))], (j_end - (j + 1 * POLYOP_LANES(4)))));
+              store_f32v4(b0_ + 2 * POLYOP_LANES(4), load_n_f32v4(&b[(k_) * b_n1 + (j + 2 * POLYOP_LANES(4))], (j_end - (j + 2 * POLYOP_LANES(4)))));
+              store_f32v4(b0_ + 3 * POLYOP_LANES(4), load_n_f32v4(&b[(k_) * b_n1 + (j + 3 * POLYOP_LANES(4))], (j_end - (j + 3 * POLYOP_LANES(4)))));
+              b0_ += 4 * POLYOP_LANES(4);
+            }
           }
         }
         int64_t i = i_lo;
