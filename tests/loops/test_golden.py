@@ -59,6 +59,7 @@ CHANGED = {
     "loop_tiling": Sample(small.transposed, "float32 n m"),
     "triangular_blocks": Sample(triangles.of_triangles, "float32 n n, float32 n n"),
     "scalar_replacement": Sample(small.row_sum, "float32 n m"),
+    "predictive_commoning": Sample(small.sum_of_those_before, "float32 n m"),
     "reciprocals": Sample(small.divided_by_rows, "float32 n m, float32 n"),
     "tanh_by_exp": Sample(small.logistic, "float32 n"),
     "index_set_splitting": Sample(small.with_borders, "float32 n"),

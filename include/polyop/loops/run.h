@@ -106,10 +106,12 @@ POLYOP_RUN_FN int64_t polyop_lanes(int64_t trips, int parts) {
 }
 
 /* How many blocks of lanes each of `trips` iterations is divided into: one, unless these are too few for the
- * threads. */
-POLYOP_RUN_FN int64_t polyop_blocks(double cost, int64_t trips) {
+ * threads, and at most `most`. */
+POLYOP_RUN_FN int64_t polyop_blocks(double cost, int64_t trips, int64_t most) {
   const int64_t wanted = (int64_t)POLYOP_PIECES * polyop_parts(cost, INT64_MAX);
-  return wanted <= POLYOP_PIECES || trips <= 0 || trips >= wanted ? 1 : (wanted + trips - 1) / trips;
+  if (wanted <= POLYOP_PIECES || trips <= 0 || trips >= wanted || most <= 1) return 1;
+  const int64_t blocks = (wanted + trips - 1) / trips;
+  return blocks < most ? blocks : most;
 }
 /* Where block `number` of lanes starts, after whole strips. */
 POLYOP_RUN_FN int64_t polyop_block(int64_t lo, int64_t hi, int64_t number, int64_t blocks, int64_t strip) {

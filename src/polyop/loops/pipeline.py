@@ -28,6 +28,7 @@ from .passes.loop_distribution import loop_distribution
 from .passes.loop_tiling import loop_tiling
 from .passes.pack_transposed import pack_transposed
 from .passes.pad_operands import pad_operands
+from .passes.predictive_commoning import predictive_commoning
 from .passes.propagate_indices import propagate_indices
 from .passes.reciprocals import reciprocals
 from .passes.remove_empty_loops import remove_empty_loops
@@ -68,6 +69,7 @@ PIPELINE: tuple[Pass[Program], ...] = (
     Pass(triangular_blocks, "Lanes need one range: in a block of a triangle a sum has it, but at the edge."),
     Pass(array_privatisation, "Fusion makes further temporaries private to a loop.", needed=True),
     Pass(scalar_replacement, "A sum stays in a register while its loop runs."),
+    Pass(predictive_commoning, "What the iteration before has stored is in a register."),
     Pass(reciprocals, "One division serves all iterations of a loop."),
     Pass(tanh_by_exp, "A sum of 1 and a hyperbolic tangent does without the polynomial of tanh."),
     Pass(index_set_splitting, "The inside of a loop runs without the conditions at its borders."),

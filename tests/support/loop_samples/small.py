@@ -228,6 +228,14 @@ def row_sum(x):
     return y
 
 
+def sum_of_those_before(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(1, x.shape[1]):
+            y[i, j] = y[i, j - 1] + x[i, j - 1]
+    return y
+
+
 def divided_by_rows(x, s):
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):

@@ -111,7 +111,7 @@ def is_inside_once_checked(model: Model, leaf: Leaf, access: Access, axis: int) 
     outside = _outside(model, access, axis)
     if outside is None:
         return False
-    if _is_certain(model, leaf, access, axis):
+    if _fails_surely(model, leaf, access, axis):
         return True
     return model.sizes_where(leaf, access, outside) is None
 
@@ -124,7 +124,7 @@ def is_inside(model: Model, leaf: Leaf, access: Access) -> bool:
 
 def is_inside_in_loops(model: Model, leaf: Leaf, access: Access, axis: int, loops: Sequence[For]) -> bool:
     """Whether an index is proved to be inside in all iterations of loops, whatever is tested in them."""
-    outside = _outside(model, access, axis)
+    outside = _outside(model, access, axis, anywhere=True)
     return outside is not None and model.sizes_where_in_loops(leaf, outside, loops) is None
 
 
@@ -135,14 +135,14 @@ def is_inside_too(model: Model, leaf: Leaf, loops: Sequence[For]) -> bool:
     """
     for access in leaf.accesses:
         for axis in range(len(access.index) if isinstance(access.node, (Load, Store)) else 0):
-            outside = _outside(model, access, axis)
-            if outside is None:
+            outside, anywhere = (_outside(model, access, axis, anywhere=flag) for flag in (False, True))
+            if outside is None or anywhere is None:
                 return False
-            wider = model.sizes_where_in_loops(leaf, outside, loops)
-            refused = model.sizes_where(leaf, access, outside) if wider is not None else None
+            wider = model.sizes_where_in_loops(leaf, anywhere, loops)
             if wider is None:
                 continue
-            is_refused = refused is not None and _is_certain(model, leaf, access, axis)
+            refused = model.sizes_where(leaf, access, outside)
+            is_refused = refused is not None and _fails_surely(model, leaf, access, axis)
             if not is_refused or not model.session.is_subset(wider, refused):
                 return False
     return True
@@ -156,11 +156,13 @@ def always_runs(model: Model, leaf: Leaf, loops: Sequence[For]) -> bool:
     return None not in ends and model.sizes_where_in_loops(leaf, f"{ends[0]} >= {ends[1]}", around) is None
 
 
-def _outside(model: Model, access: Access, axis: int) -> str | None:
+def _outside(model: Model, access: Access, axis: int, *, anywhere: bool = False) -> str | None:
     """Return the condition, as isl's text, that an index is outside its dimension; None if not affine.
 
-    The half that cannot be violated is left out: isl reads one condition faster than two. An access that
-    fails (ir/failing.py) is outside one dimension, whatever the size.
+    For a pair it may hold for more iterations: see :func:`_fails_surely`. ``anywhere``: the condition is for
+    other iterations than the access has. The half that cannot be violated is left out: isl reads one
+    condition faster than two. An access that fails (ir/failing.py) is outside one dimension, whatever the
+    size.
     """
     if rule_of(access.node.index[axis]):
         return "0 = 0" if axis == failing_axis(access.node.index) else "0 = 1"
@@ -170,12 +172,13 @@ def _outside(model: Model, access: Access, axis: int) -> str | None:
     if index is None or size is None:
         return None
     beyond = f"{index} >= {size}"
-    is_nonnegative = pair is not None or model.is_nonnegative(access.node.index[axis])
-    return beyond if is_nonnegative else f"({beyond} or {index} < 0)"
+    if pair is not None:
+        return f"({beyond} or {pair.no_instance})" if anywhere else beyond
+    return beyond if model.is_nonnegative(access.node.index[axis]) else f"({beyond} or {index} < 0)"
 
 
-def _is_certain(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
-    """Whether an access is made, and is outside, for all sizes for which :func:`_outside` has an iteration.
+def _fails_surely(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
+    """Whether a call fails for all sizes for which :func:`_outside` has an iteration.
 
     For a pair, that condition has the greatest quotient in place of each. So the iterations with this one
     have to be outside for the same sizes.
@@ -186,7 +189,9 @@ def _is_certain(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
     if pair is None:
         return True
     outside = _outside(model, access, axis)
-    failing = model.sizes_where(leaf, access, f"{outside}")
+    if outside is None:
+        return False
+    failing = model.sizes_where(leaf, access, outside)
     last = model.sizes_where(leaf, access, f"{pair.quotient} = {pair.last} and {outside}")
     return failing is None or (last is not None and model.session.is_subset(failing, last))
 
@@ -206,13 +211,14 @@ def _decide(model: Model, leaf: Leaf, access: Access, axis: int, bounds: Bounds,
         return any(subset(sizes, known) for known in itertools.chain(reversed(here), elsewhere))
 
     if access.guards or leaf.ranges != leaf.constraints:
-        unguarded = model.sizes_where_in_loops(leaf, outside)
+        anywhere = _outside(model, access, axis, anywhere=True)
+        unguarded = model.sizes_where_in_loops(leaf, anywhere or outside)
         same = unguarded is None or (failing is not None and subset(unguarded, failing))
         if not same and not is_reported(unguarded):
             bounds.guarded.add(key(node))
     if failing is None or is_reported(failing):
         return
-    if not _is_certain(model, leaf, access, axis):
+    if not _fails_surely(model, leaf, access, axis):
         bounds.dynamic.setdefault(key(node), set()).add(axis)
         return
     is_constant = (affine.linear(node.index[axis]) or {"?": 0}).keys() == {""}

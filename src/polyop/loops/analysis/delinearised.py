@@ -12,25 +12,22 @@ Grosser et al., Optimistic delinearization of parametrically sized arrays (ICS 2
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..ir.grammar import INT, Const, Expr, Op
 from ..ir.operate import operate
 from ..ir.uses import variables_of
 from . import affine
 
-if TYPE_CHECKING:
-    from .polyhedra import Access, Leaf, Model
-
 
 @dataclass(frozen=True)
 class Pair:
-    """An index as isl's texts of ``quotient * extent + remainder``.
+    """An index as isl's texts of ``quotient * extent + remainder``, in the instances of its access.
 
-    ``last`` is the greatest quotient, whatever the sizes; None where it depends on them. ``shared``: along
-    the axis, all accesses of the tensor have pairs with this extent. Then their pairs tell elements apart.
+    ``last`` is the greatest quotient there; None where it depends on sizes. ``shared``: along the axis, all
+    accesses of the tensor have pairs with this extent. Then their pairs tell elements apart.
     """
 
     quotient: str
@@ -41,8 +38,14 @@ class Pair:
 
     @property
     def at_most(self) -> str | None:
-        """The index with the greatest quotient, which an index is not beyond; None where that is unknown."""
+        """The index with the greatest quotient, which none of the instances is beyond; None if unknown."""
         return None if self.last is None else f"{self.last}*{self.extent} + {self.remainder}"
+
+    @property
+    def no_instance(self) -> str:
+        """The condition on other iterations under which an index may be beyond that, or be no pair."""
+        parts = (f"{self.quotient} < 0", f"{self.remainder} < 0", f"{self.remainder} >= {self.extent}")
+        return " or ".join((*parts, f"{self.quotient} > {self.last}"))
 
     def elements(self, quotient: str, remainder: str, size: str, last: int) -> str:
         """Return the condition that a pair is one of an axis of a size, if no quotient exceeds ``last``.
@@ -54,41 +57,27 @@ class Pair:
         return f"(({inside}) or ({beyond}))"
 
 
-def with_pairs(model: Model) -> list[Leaf]:
-    """Return the leaves of a model, whose accesses say which of their indices are pairs."""
+def with_pairs(leaves: Sequence[Any], pair_of: Callable[[Any, Any, int], Pair | None]) -> list[Any]:
+    """Return the leaves of a model with the pairs of their accesses: of a leaf's access along an axis."""
     found: dict[int, dict[int, Pair]] = {}
     extents: dict[tuple[str, int], set[str]] = {}
-    for leaf in model.leaves:
+    for leaf in leaves:
         for access in leaf.accesses:
             for axis in range(len(access.index)):
-                pair = _pair(model, leaf, access, axis)
+                pair = pair_of(leaf, access, axis)
                 of_axis = extents.setdefault((access.target, axis), set())
                 of_axis.add("" if pair is None else pair.extent)
                 if pair is not None:
                     found.setdefault(id(access), {})[axis] = pair
 
-    def changed(access: Access) -> Access:
+    def changed(access: Any) -> Any:
         pairs = found.get(id(access), {}).items()
         known = {axis: replace(p, shared=len(extents[access.target, axis]) == 1) for axis, p in pairs}
         return replace(access, pairs=known) if known else access
 
     if not found:
-        return model.leaves
-    return [replace(leaf, accesses=tuple(map(changed, leaf.accesses))) for leaf in model.leaves]
-
-
-def _pair(model: Model, leaf: Leaf, access: Access, axis: int) -> Pair | None:
-    """Return an index that is not affine as a pair, if the remainder is proved to be one."""
-    found = product_and_rest(access.node.index[axis], leaf.vars) if access.index[axis] is None else None
-    if found is None:
-        return None
-    quotient, extent, rest = (affine.text(part, model.affine_names(leaf.vars)) for part in found)
-    if quotient is None or extent is None or rest is None:
-        return None
-    outside = f"({quotient} < 0 or {rest} < 0 or {rest} >= {extent})"
-    if model.sizes_where(leaf, access, outside) is not None:
-        return None
-    return Pair(quotient, extent, rest, model.greatest(leaf, access, quotient))
+        return [*leaves]
+    return [replace(leaf, accesses=tuple(map(changed, leaf.accesses))) for leaf in leaves]
 
 
 def product_and_rest(index: Expr, loops: Collection[str]) -> tuple[Expr, Expr, Expr] | None:

@@ -142,7 +142,7 @@ class Bound:
     highs: tuple[Expr, ...]
 
 
-def lanes_sum(found: GuardedSum, load: Load) -> bool:
+def lanes_are_summed(found: GuardedSum, load: Load) -> bool:
     """Whether lanes run along a loop that sums: others over the last axis of an operand are short."""
     used = variables_of(load.index[-1]) if load.index else frozenset()
     free = variables_of(*found.target)
@@ -152,10 +152,10 @@ def lanes_sum(found: GuardedSum, load: Load) -> bool:
     return bool(others) and any(all(compared(x, loop) == SHORT for x in others) for loop in sums)
 
 
-def bounds_of_sums(found: GuardedSum, load: Load, *, padded: bool) -> dict[int, list[Bound]]:
+def bounds_of_sums(found: GuardedSum, load: Load, *, on_lanes: bool) -> dict[int, list[Bound]]:
     """Return the conditions that bounds of summing loops replace, by axes of an operand.
 
-    ``padded``: lanes run along the last axis. They have one range for a sum, so that axis needs the zeros.
+    ``on_lanes``: lanes run along the last axis. They have one range for a sum, so it needs the zeros.
     Around the lanes, the bounds of the sums may differ.
     """
     bounds: dict[int, list[Bound]] = {}
@@ -165,18 +165,18 @@ def bounds_of_sums(found: GuardedSum, load: Load, *, padded: bool) -> dict[int, 
     own_order = any(loop.hint or variables_of(loop.lo, loop.hi) & sums for loop in found.inner)
     if own_order or loads_of(*found.target):
         return bounds  # their order stays
-    elsewhere = {len(load.index) - 1} if padded else set[int]()
+    needs_zeros = {len(load.index) - 1} if on_lanes else set[int]()
     for form in found.forms:
         limit = limit_of_axis(form, load, variables)
         if limit is None:
             continue
         inside = [loop.var for loop in order if form.get(loop.var)]
         if not inside or inside[-1] not in sums or abs(form[inside[-1]]) != 1:
-            elsewhere.add(limit.axis)
+            needs_zeros.add(limit.axis)
             continue
         step = form[inside[-1]]
         rest = {name: -step * c for name, c in form.items() if name != inside[-1]}
         bound = affine.simplified(affine.from_linear(rest, {**found.leaves, **limit.leaves}))
         lows, highs = ((bound,), ()) if step == 1 else ((), (affine.simplified(bound + 1),))
         bounds.setdefault(limit.axis, []).append(Bound(inside[-1], lows, highs))
-    return {axis: of_axis for axis, of_axis in bounds.items() if axis not in elsewhere}
+    return {axis: of_axis for axis, of_axis in bounds.items() if axis not in needs_zeros}

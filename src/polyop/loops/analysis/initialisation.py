@@ -111,7 +111,7 @@ class Coverage:
             extent, dim = affine.text(size, known), f"_e{axis}"
             if extent is None:
                 return None
-            pairs = [w.pairs[axis] for _, w in writes if axis in w.pairs and w.pairs[axis].shared]
+            pairs = [w.shared_pairs[axis] for _, w in writes if axis in w.shared_pairs]
             if not pairs:
                 dims, constraints = [*dims, dim], [*constraints, f"0 <= {dim} < {extent}"]
                 continue

@@ -34,7 +34,7 @@ from ..ir.grammar import (
     walk,
 )
 from . import affine
-from .delinearised import Pair, with_pairs
+from .delinearised import Pair, product_and_rest, with_pairs
 from .session import IslSession
 
 _WORD = re.compile(r"\w+")
@@ -64,10 +64,20 @@ class Access:
     """By axis, the index where it is a pair: ``index`` has None there."""
 
     @property
+    def free(self) -> list[int]:
+        """The axes along which nothing is known of the touched elements."""
+        pairs = self.shared_pairs
+        return [k for k, index in enumerate(self.index) if index is None and k not in pairs]
+
+    @property
+    def shared_pairs(self) -> dict[int, Pair]:
+        """The pairs by which the elements of an axis are told apart."""
+        return {k: pair for k, pair in self.pairs.items() if pair.shared}
+
+    @property
     def exact(self) -> bool:
         """Whether the touched elements are known exactly."""
-        free = (k for k, index in enumerate(self.index) if index is None)
-        return self.must and all(k in self.pairs and self.pairs[k].shared for k in free)
+        return self.must and not self.free
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +139,7 @@ class Model:
         self._nonnegative = self._find_nonnegative()
         self._maps: dict[tuple[str, int], Any] = {}
         self._collect(kernel.body, _Context(), ())
-        self.leaves = self.leaves if session.blind else with_pairs(self)
+        self.leaves = self.leaves if session.blind else with_pairs(self.leaves, self._pair)
 
     def map(self, leaf: Leaf, access: Access) -> Any:
         """Return the isl map from instances of the leaf to elements of the target."""
@@ -175,16 +185,6 @@ class Model:
             known = self.affine_names([each.var for each in loops[:number]])
             yield from affine.at_least(loop.var, loop.lo, known)
             yield from affine.below(loop.var, loop.hi, known)
-
-    def greatest(self, leaf: Leaf, access: Access, value: str) -> int | None:
-        """Return the greatest value of an affine expression in an access's instances; None without bound."""
-        around = leaf.constraints if access.around is None else access.around
-        head = _iteration(leaf.vars)
-        values = self._read("Map", f"{head} -> [{value}]").intersect_domain(
-            self._set(head, around, access.guards)
-        )
-        most = values.range().dim_max_val(0)
-        return int(most.to_python()) if most.is_int() else None
 
     def _sizes_where(self, leaf: Leaf, constraints: tuple[str, ...], more: tuple[str, ...]) -> Any | None:
         cache = self.session.cache
@@ -293,20 +293,16 @@ class Model:
     def _element(self, access: Access) -> str:
         owner = self.owners.get(access.target, ())
         places = [f"_d{k}" if i is None else i for k, i in enumerate(access.index)]
-        for axis, pair in access.pairs.items():
-            if pair.shared:
-                places[axis] = f"{pair.quotient}, {pair.remainder}"
+        for axis, pair in access.shared_pairs.items():
+            places[axis] = f"{pair.quotient}, {pair.remainder}"
         return f"{affine.word(access.target)}[{', '.join([*map(affine.word, owner), *places])}]"
 
     def _assumed_inside(self, access: Access) -> tuple[str, ...]:
         """Return constraints that a non-affine index is inside its buffer; outside, the kernel has failed."""
         if None not in access.index or self.session.blind:
             return ()
-        sizes = (affine.text(e, self.affine_names(())) for e in self.kernel.buffers[access.target].shape)
-        rows = enumerate(zip(access.index, sizes, strict=True))
-        free = ((k, size) for k, (i, size) in rows if i is None)
-        free = ((k, size) for k, size in free if not (k in access.pairs and access.pairs[k].shared))
-        return tuple(f"0 <= _d{k} < {size}" for k, size in free if size is not None)
+        sizes = [affine.text(e, self.affine_names(())) for e in self.kernel.buffers[access.target].shape]
+        return tuple(f"0 <= _d{k} < {sizes[k]}" for k in access.free if sizes[k] is not None)
 
     def affine_names(self, loops: Sequence[str]) -> frozenset[str]:
         """Return the names that may occur in affine expressions inside these loops."""
@@ -415,6 +411,30 @@ class Model:
                     index = None
             indices.append(index)
         return tuple(indices)
+
+    def _pair(self, leaf: Leaf, access: Access, axis: int) -> Pair | None:
+        """Return an index that is not affine as a pair, if the remainder is proved to be one."""
+        found = product_and_rest(access.node.index[axis], leaf.vars) if access.index[axis] is None else None
+        parts = [affine.text(part, self.affine_names(leaf.vars)) for part in found or ()]
+        quotient, extent, rest = parts or (None, None, None)
+        if quotient is None or extent is None or rest is None:
+            return None
+        outside = f"({quotient} < 0 or {rest} < 0 or {rest} >= {extent})"
+        if self.sizes_where(leaf, access, outside) is not None:
+            return None
+        return Pair(quotient, extent, rest, self._greatest(leaf, access, quotient))
+
+    def _greatest(self, leaf: Leaf, access: Access, value: str) -> int | None:
+        """Return the greatest value of an affine expression in an access's instances, None without bound.
+
+        It is -1 where there is no instance.
+        """
+        around = leaf.constraints if access.around is None else access.around
+        head = _iteration(leaf.vars)
+        instances = self._set(head, around, access.guards)
+        values = self._read("Map", f"{head} -> [{value}]").intersect_domain(instances).range()
+        most = None if values.is_empty() else values.dim_max_val(0)
+        return -1 if most is None else int(most.to_python()) if most.is_int() else None
 
     def _find_nonnegative(self) -> set[str]:
         """Return the names of sizes, and of the loops that never start below 0: these are not negative."""

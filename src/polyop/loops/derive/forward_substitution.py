@@ -43,7 +43,7 @@ def forward_substitution(derivation: Derivation) -> Derivation:
 def forward_substituted(kernel: Kernel, names: Sequence[str]) -> Kernel:
     """Return the kernel without those temporaries of ``names`` that are stored once, from what stays.
 
-    Inputs stay the same, and so do tensors that nothing in the nest of the store writes.
+    Inputs stay the same, and so do tensors that no statement writes from the store to the last read.
     """
     for name in names:
         if name not in kernel.buffers or kernel.buffers[name].role != "local":
@@ -72,8 +72,10 @@ def substituted_after(
 def _is_short(kernel: Kernel, store: Store) -> bool:
     nodes = list(walk(store.value))
     operators = [e for e in nodes if isinstance(e, Op)]
-    (nest,) = (node for node in kernel.body if any(s is store for s in statements((node,))))
-    changing = stored_by((nest,))
+    (place,) = (k for k, node in enumerate(kernel.body) if any(s is store for s in statements((node,))))
+    # a store outside loops is read by what follows, one in a nest by the nest
+    end = len(kernel.body) if kernel.body[place] is store else place + 1
+    changing = stored_by(kernel.body[place:end])
     fixed_index = not any(isinstance(e, (Var, Load)) for i in store.index for e in walk(i))
     return (
         not store.op

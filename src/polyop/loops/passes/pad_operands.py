@@ -26,7 +26,14 @@ from dataclasses import dataclass, replace
 
 from ..analysis import affine, ranges
 from ..analysis.bounds import is_inside, is_inside_in_loops
-from ..analysis.guarded_sums import Bound, GuardedSum, bounds_of_sums, guarded_sums, lanes_sum, limit_of_axis
+from ..analysis.guarded_sums import (
+    Bound,
+    GuardedSum,
+    bounds_of_sums,
+    guarded_sums,
+    lanes_are_summed,
+    limit_of_axis,
+)
 from ..analysis.polyhedra import Model
 from ..analysis.strides import STRIDED, UNIT, stride
 from ..ir.grammar import (
@@ -149,8 +156,8 @@ def _paddings(program: Program, nest: For) -> Iterator[Padding]:
         for load in fixed:
             others = [e for e in fixed if e is not load]
             is_contraction = _is_reused(load, others, found.loops)
-            has_bounds = _has_lanes(nest, found, load) if is_contraction else lanes_sum(found, load)
-            bounds = bounds_of_sums(found, load, padded=is_contraction) if has_bounds else {}
+            has_bounds = _has_lanes(nest, found, load) if is_contraction else lanes_are_summed(found, load)
+            bounds = bounds_of_sums(found, load, on_lanes=is_contraction) if has_bounds else {}
             axes = _axes(kernel, found, load, bounds)
             if axes is None or not (is_contraction or has_bounds):
                 continue
@@ -288,7 +295,8 @@ def _shortest(bound: Expr, *, up: bool) -> Expr:
     match bound:
         case Op(name="min" | "max" as clamp) if (clamp == "min") == up:
             operands = (_shortest(e, up=up) for e in affine.operands(clamp, bound))
-            return min(operands, key=lambda e: len(list(walk(e))))
+            # a constant says nothing about sizes
+            return min(operands, key=lambda e: (isinstance(e, Const), len(list(walk(e)))))
         case Op(name="+" | "-" as sign, args=(a, b)):
             return operate(sign, _shortest(a, up=up), _shortest(b, up=up == (sign == "+")))
     return bound

@@ -127,35 +127,36 @@ class PanelPacker:
             with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
                 self._pack_loops(panels, rest, scope, whole=whole)
             return
-        j = identifier(self.lane.var)
         for panel in panels:
-            after = f" + {panel.name}_n - 1" if panel.slides else ""
-            here = scope.with_names(self._window_start(panel, scope))
-            for unit in range(self.shape.units):
-                left = None if whole else f"({j}_end{after} - ({j} + {unit} * {self.lanes}))"
-                self._pack_vector(panel, here, f"{unit} * {self.lanes}", left)
-            if not panel.slides:
-                self.out.line(f"{panel.name} += {self.shape.units} * {self.lanes};")
+            if panel.slides:
+                self._pack_row(panel, scope, whole=whole)
                 continue
-            start = f"{self.shape.units} * {self.lanes}"
-            with self.out.block(f"for (int64_t u = {start}; u < {panel.name}_step; u += {self.lanes})"):
-                self._pack_vector(panel, here, "u", f"({j}_end{after} - ({j} + u))")
-            self.out.line(f"{panel.name} += {panel.name}_step;")
+            for unit in range(self.shape.units):
+                self._pack_vector(panel, scope, f"{unit} * {self.lanes}", "", whole=whole)
+            self.out.line(f"{panel.name} += {self.shape.units} * {self.lanes};")
 
-    def _pack_vector(self, panel: Panel, scope: Scope, offset: str, left: str | None) -> None:
-        """Print the packing of one vector; ``left`` are the lanes that there are, None for all."""
-        lanes = lanes_for(self.lane.var, self.width, left, {})
-        at = f"({identifier(self.lane.var)} + {offset})"
+    def _pack_row(self, panel: Panel, scope: Scope, *, whole: bool) -> None:
+        """Print the packing of a row over which a window slides; a window of no elements reads none."""
+        window, name = panel.loops[-1], panel.name
+        end = window.lo if panel.slides > 0 else window.hi - 1
+        here = scope.with_names({window.var: f"({self._scalar(end, scope)})"})
+        more, start = f" + {name}_n - 1", f"{self.shape.units} * {self.lanes}"
+        with self.out.block(f"if ({name}_n > 0)"):
+            for unit in range(self.shape.units):
+                self._pack_vector(panel, here, f"{unit} * {self.lanes}", more, whole=whole)
+            with self.out.block(f"for (int64_t u = {start}; u < {name}_step; u += {self.lanes})"):
+                self._pack_vector(panel, here, "u", more, whole=False)
+        self.out.line(f"{name} += {name}_step;")
+
+    def _pack_vector(self, panel: Panel, scope: Scope, offset: str, more: str, *, whole: bool) -> None:
+        """Print the packing of one vector: of all lanes, or of those before the last one and ``more``."""
+        j = identifier(self.lane.var)
+        at = f"({j} + {offset})"
+        lanes = lanes_for(self.lane.var, self.width, None if whole else f"({j}_end{more} - {at})", {})
         inner = replace(scope.with_names({self.lane.var: at}), lanes=lanes)
         value = self.expressions.value(panel.load, inner)
         kind = self.expressions.vector(value.elem, inner)
         self.out.line(f"store_{kind}({panel.name} + {offset}, {value.text});")
-
-    def _window_start(self, panel: Panel, scope: Scope) -> dict[str, str]:
-        """Return the iteration, in C, of a window's innermost loop that reads the first elements of a row."""
-        window = panel.loops[-1]
-        end = window.lo if panel.slides > 0 else window.hi - 1
-        return {window.var: f"({self._scalar(end, scope)})"} if panel.slides else {}
 
     def _pack_transposed(self, panels: Sequence[Panel], node: For, scope: Scope) -> None:
         """Pack loads whose lanes are rows along which the loop walks: several columns at once, transposed."""

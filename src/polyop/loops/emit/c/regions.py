@@ -238,7 +238,8 @@ class Functions:
             lo, hi, cost = self._range(node)
             if self._has_blocks(node):
                 out.line(f"const int64_t trips = {hi};")
-                out.line(f"k->{BLOCKS} = polyop_blocks({cost.replace('hi - lo', 'trips')}, trips);")
+                _, _, of_all = self._range(node, count="trips")
+                out.line(f"k->{BLOCKS} = polyop_blocks({of_all}, trips, {self._strips(node)});")
                 hi, cost = f"trips * k->{BLOCKS}", f"{cost} / k->{BLOCKS}"
             out.line(f"const int64_t lo = {lo}, hi = {hi};")
             out.line(f"const int parts = polyop_parts({cost}, hi - lo);")
@@ -270,17 +271,26 @@ class Functions:
             return f"polyop_run({part}, k, lo, hi, polyop_lanes(hi - lo, parts), parts)"
         return f"polyop_run({part}, k, lo, hi, polyop_piece(hi - lo, parts), parts)"
 
-    def _range(self, node: For, part: str = "") -> tuple[str, str, str]:
+    def _strips(self, node: For) -> str:
+        """Return how many strips the lanes of the tile in a loop have, in C; a huge number if unknown."""
+        (lane,) = (loop for loop in perfect(node) if loop.var == self.plan.blocks[node.var])
+        own = frozenset(loop.var for loop in perfect(node))
+        if depends(lane.lo, own) or depends(lane.hi, own):
+            return "1 << 30"
+        strip = f"({self.shape.units} * POLYOP_LANES(4))"
+        return f"({self._trips(lane)} + {strip} - 1) / {strip}"
+
+    def _range(self, node: For, part: str = "", count: str = "hi - lo") -> tuple[str, str, str]:
         """Return the range that is divided between threads and its cost, in C.
 
-        The cost uses the variables ``lo`` and ``hi``, prefixed with the name of a ``part``.
+        The cost uses the variables ``lo`` and ``hi``, prefixed with the name of a ``part``; or ``count``.
         """
         nest = self._collapsed(node)
         if nest[1:] or self._has_blocks(node):
             trips = [self._trips(loop) for loop in nest]
             ranges = {loop.var: (loop.lo, loop.hi) for loop in nest}
             cost = self.expressions.scalar(total(nest[-1].body, ranges), Scope())
-            return "0", " * ".join(trips), f"(double)(hi - lo) * {cost}"
+            return "0", " * ".join(trips), f"(double)({count}) * {cost}"
         by = self._divided_loop(node)
         lo, hi = self.expressions.scalar(by.lo, Scope()), self.expressions.scalar(by.hi, Scope())
         if node.var in self.plan.threads:

@@ -36,7 +36,7 @@ class TilePrinter:
         self.lane = lane = replace(lane, body=self.dots.without(lane.body))
         self.panels = panels_of(lane, tile, row.var, windows=shape is not NARROW)
         rows = row_panels(lane, row.var, self.expressions)
-        self.packer = RowPacker(row, lane, rows, shape.rows, self.expressions, self.out)
+        self.row_packer = RowPacker(row, lane, rows, shape.rows, self.expressions, self.out)
         self.body: tuple[Stmt, ...] = tuple(map(self._from_panels, lane.body))
         given = {p.name: frozenset({LANE}) for p in self.panels} | {p.name: frozenset({ROW}) for p in rows}
         summed = dict.fromkeys(self.dots.names, frozenset({ROW, LANE}))
@@ -44,7 +44,7 @@ class TilePrinter:
         self.width = loops.width(lane.body, lane.var, differing(lane.body, row.var, lane.var, summed))
         self.edges = depends(lane.lo, frozenset({row.var})) or depends(lane.hi, frozenset({row.var}))
         self.lanes = self.expressions.lane_count(self.width)
-        self.shared = PanelPacker(lane, self.panels, shape, self.width, self.expressions, self.out)
+        self.column_packer = PanelPacker(lane, self.panels, shape, self.width, self.expressions, self.out)
 
     def _from_panels(self, node: Stmt) -> Stmt:
         """Return a statement that reads panels, each in the loop that it was packed for."""
@@ -53,7 +53,7 @@ class TilePrinter:
         if not isinstance(node, For):
             return node
         panel_of_load = {p.load: Var(p.name, p.load.type) for p in self.panels if p.loops[-1].var == node.var}
-        rows = (p for p in self.packer.panels if p.loop.var == node.var)
+        rows = (p for p in self.row_packer.panels if p.loop.var == node.var)
         panel_of_load |= {p.load: Var(p.name, p.load.type) for p in rows}
         if panel_of_load:
             return replace(node, body=tuple(rewrite(s, _replacing(panel_of_load)) for s in node.body))
@@ -77,13 +77,13 @@ class TilePrinter:
         """Print both loops for rows ``lo`` .. ``hi - 1``. ``few``: only the version for few or many lanes."""
         out, i = self.out, identifier(self.row.var)
         with out.block(""):
-            if not self.packer.panels and not self.dots.names:
+            if not self.row_packer.panels and not self.dots.names:
                 out.line(f"const int64_t {i}_lo = {lo}, {i}_end = {hi};")
                 with out.block(f"if ({i}_lo < {i}_end)"):
                     self._rows(scope, few)
                 return
             out.line(f"const int64_t {i}_last = {hi};")
-            self.packer.declare(scope, self.dots.declare(scope))
+            self.row_packer.declare(scope, self.dots.declare(scope))
             with out.block(f"for (int64_t {i}_lo = {lo}; {i}_lo < {i}_last; {i}_lo += {i}_rows)"):
                 out.line(f"const int64_t {i}_end = min_i64({i}_lo + {i}_rows, {i}_last);")
                 self._rows(scope, few)
@@ -99,6 +99,12 @@ class TilePrinter:
             for end, number in (("lo", block), ("end", f"{block} + 1")):
                 share = f"polyop_block({low}, {high}, {number}, {blocks}, {strip})"
                 out.line(f"const int64_t {j}_{end} = {share};")
+        with out.block(f"if ({j}_lo < {j}_end)") if self.loops.blocks else contextlib.nullcontext():
+            self._versions(scope, few)
+
+    def _versions(self, scope: Scope, few: bool | None) -> None:
+        """Print the tiles for few lanes, for many, or both."""
+        j = identifier(self.lane.var)
         narrow = TilePrinter(self.loops, NARROW, self.row, self.whole, self.tile)
         if few:
             narrow._strips(scope)
@@ -106,29 +112,29 @@ class TilePrinter:
         if few is False or not self.chooses:
             self._strips(scope)
             return
-        with out.block(f"if ({self.few(f'{j}_lo', f'{j}_end')})"):
+        with self.out.block(f"if ({self.few(f'{j}_lo', f'{j}_end')})"):
             narrow._strips(scope)
-        with out.block("else"):
+        with self.out.block("else"):
             self._strips(scope)
 
     def _strips(self, scope: Scope) -> None:
         """Print the tiles, one strip of lanes after another."""
         out, i, j = self.out, identifier(self.row.var), identifier(self.lane.var)
-        self.shared.allocate(scope)
+        self.column_packer.allocate(scope)
         self.dots.allocate(f"{self.shape.units} * {self.lanes}")
         step = f"{self.shape.units} * {self.lanes}"
-        self.packer.pack(scope, f"({j}_end - {j}_lo) / ({step})")
+        self.row_packer.pack(scope, f"({j}_end - {j}_lo) / ({step})")
         self.dots.pack_rows(scope)
         with out.block(f"for (int64_t {j} = {j}_lo; {j} < {j}_end; {j} += {step})"):
             self.loops.stops.check(self.whole.body, f"({i}_end - {i}_lo)", quick=True)
-            self.shared.pack(scope)
+            self.column_packer.pack(scope)
             self.dots.pack_columns(scope, self.width)
             out.line(f"int64_t {i} = {i}_lo;")
             pairs = (2,) if self._deep() and self.shape is not NARROW else ()
             for rows in (self.shape.rows, *pairs, 1):
                 with out.block(f"for (; {i} + {rows} <= {i}_end; {i} += {rows})"), self.loops.stops.inside():
                     self._tile(scope, rows)
-        for name in [*(p.name for p in self.panels), *(p.name for p in self.packer.panels)]:
+        for name in [*(p.name for p in self.panels), *(p.name for p in self.row_packer.panels)]:
             out.line(f"polyop_release({name}_panel);")
         self.dots.release()
 
@@ -265,12 +271,12 @@ class TilePrinter:
                 inner = self._with_panels(inner, row, plus)
                 inner = inner.with_names(self.dots.sums(row, unit, len(units), self.width))
                 tile_copies.append(Copy(row, unit, inner, start, count))
-        self.shared.point(scope)
-        self.packer.point(scope, i)
+        self.column_packer.point(scope)
+        self.row_packer.point(scope, i)
         self.dots.add(i, rows, len(units), self.width, offset or "0")
         before, live = self.loops.after, self.loops.statements.live
         self.loops.after = self._after(rows - 1)
-        self.loops.whole_rows = self.shared.whole_rows
+        self.loops.whole_rows = self.column_packer.whole_rows
         self.expressions.accessed_once = stored_by(self.lane.body)
         yield Copies(tuple(tile_copies), self.dependences, self.row.var, self.lane.var).named()
         self.loops.after, self.expressions.accessed_once = before, set()
@@ -284,9 +290,9 @@ class TilePrinter:
         be printed several times, as when it is collapsed with the loop around it, which then has no variable.
         """
         printers: dict[str, list[Callable[[Copies], None]]] = {}
-        for var, line in (*self.shared.steps(), *self.packer.after(last)):
+        for var, line in (*self.column_packer.steps(), *self.row_packer.after(last)):
             printers.setdefault(var, []).append(functools.partial(self._line, line))
-        own = {p.load for p in self.packer.panels}
+        own = {p.load for p in self.row_packer.panels}
         for loop, load in prefetch_rows.across(self.lane, self.row.var):
             if load not in own:
                 printers.setdefault(loop.var, []).append(functools.partial(self._prefetch, load, loop))
@@ -311,8 +317,8 @@ class TilePrinter:
         return start, f"({high} - {at})"
 
     def _with_panels(self, scope: Scope, row: int, plus: str) -> Scope:
-        names = self.shared.vectors(scope, plus)
-        names |= {p.name: f"{p.name}[{row}]" for p in self.packer.panels}
+        names = self.column_packer.vectors(scope, plus)
+        names |= {p.name: f"{p.name}[{row}]" for p in self.row_packer.panels}
         return scope.with_names(names)
 
 

@@ -42,7 +42,7 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
               strip0_lo = j;
               polyop_transpose_f32v4(strip0_panel, &x[(i) * x_n1 + strip0_lo], 1 * x_n1, j_n0 + 0, i_part);
             }
-            /* 315: y[j, i] = x[i, j] */
+            /* 323: y[j, i] = x[i, j] */
             store_n_f32v4(&y[(j) * y_n1 + i], load_f32v4(&strip0_panel[(j - strip0_lo) * POLYOP_LANES(4)]), i_part);
           }
         }

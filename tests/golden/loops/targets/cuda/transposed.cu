@@ -31,7 +31,7 @@ __global__ void part0(const kernel self) {
     const int64_t i = i_lo + polyop_split(&j_outer_r0, i_n1);
     const int64_t j_outer = j_outer_lo + j_outer_r0;
     for (int64_t j = (64 * j_outer) + (int64_t)blockIdx.x * blockDim.x + threadIdx.x, j_end = min_i64(((64 * j_outer) + 64), x_n1); j < j_end; j += (int64_t)gridDim.x * blockDim.x) {
-      /* 315: y[j, i] = x[i, j] */
+      /* 323: y[j, i] = x[i, j] */
       y[(j) * y_n1 + i] = x[(i) * x_n1 + j];
     }
   }

@@ -1,0 +1,125 @@
+"""Predictive commoning: what the iteration before has stored is in a scalar, and not loaded again.
+
+    for j in range(1, n):                     if 1 < n:
+        y[i, j] = y[i, j - 1] + x[i, j]           y_before1 = y[i, 0]
+                                        ->        for j in range(1, n):
+                                                      y_now1 = y_before1 + x[i, j]
+                                                      y[i, j] = y_now1
+                                                      y_before1 = y_now1
+
+The load would wait for the store, some five cycles in each iteration. Without it the tensor is only written,
+so lanes across its rows can be transposed in registers. Callahan, Carr and Kennedy, Improving register
+allocation for subscripted variables, PLDI 1990; the name is GCC's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..analysis import affine
+from ..analysis.bounds import always_runs
+from ..ir.grammar import (
+    BOOL,
+    INT,
+    Assign,
+    Expr,
+    For,
+    If,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    names_of,
+    statements,
+    unused,
+    walk,
+)
+from ..ir.note import Note
+from ..ir.rewriter import Place, rewrite, substitute, with_statements
+from ..ir.stops import stop_flags
+from ..ir.types import NARROW
+from ..ir.uses import loads_of, variables_of
+from ..program import Program
+
+
+def predictive_commoning(program: Program) -> Program:
+    """Return the program in which loops keep the element that the next iteration reads in a scalar."""
+    kernel, names, notes = program.kernel, names_of(program.kernel), list[Note]()
+    kept = program.kept_loops()
+
+    def change(node: Stmt, place: Place) -> list[Stmt] | None:
+        store = _carried(node, program) if isinstance(node, For) and node.var not in kept else None
+        if store is None or not isinstance(node, For):
+            return None
+        notes.append(Note(store.line, f"{store.buffer}: the element before is in a scalar", "commoning"))
+        leaf = next(leaf for leaf in program.model.leaves if leaf.node is store)
+        before, after = _with_scalars(node, store, names)
+        if always_runs(program.model, leaf, (*place.loops, node)):
+            return [before, after]
+        return [If(Op("<", (node.lo, node.hi), BOOL), (before, after), (), node.line)]
+
+    body = with_statements(kernel.body, change)
+    return program.with_(*notes, kernel=replace(kernel, body=body)) if notes else program
+
+
+def _carried(loop: For, program: Program) -> Store | None:
+    """Return the only store of a loop to a tensor of which it loads the element before, and no other.
+
+    The loads are made in any case: the one before the loop is, too.
+    """
+    if any(isinstance(s, (For, If)) for s in statements(loop.body)) or stop_flags(loop):
+        return None
+    assigned = {s.name for s in statements(loop.body) if isinstance(s, Assign)}
+    for store in loop.body:
+        if not isinstance(store, Store) or store.op or store.value.type.dtype != _dtype(program, store):
+            continue
+        stores = [s for s in loop.body if isinstance(s, Store) and s.buffer == store.buffer]
+        loads = [e for e in loads_of(*loop.body) if e.buffer == store.buffer]
+        fixed = not variables_of(*store.index) & assigned and not loads_of(*store.index)
+        is_private = loop.var in program.owners.get(store.buffer, ())
+        moves = loop.var in variables_of(*store.index)
+        chosen = {e for s in loop.body for c in walk(s) if _chooses(c) for e in loads_of(c)}
+        if len(stores) > 1 or not loads or not fixed or is_private or not moves or chosen & {*loads}:
+            continue
+        before = _at(store.index, loop.var, Var(loop.var, INT) - 1)
+        if all(_at(e.index, loop.var, Var(loop.var, INT)) == before for e in loads):
+            return store
+    return None
+
+
+def _chooses(expr: object) -> bool:
+    """Whether an expression computes some of its operands only where it needs them."""
+    return isinstance(expr, Op) and expr.name in ("select", "and", "or")
+
+
+def _dtype(program: Program, store: Store) -> str:
+    """Return the dtype of a tensor, "" where a scalar of it would not be what is in memory."""
+    dtype = program.kernel.buffers[store.buffer].dtype
+    return "" if dtype in (*NARROW, "bool") else dtype
+
+
+def _at(index: Sequence[Expr], var: str, value: Expr) -> tuple[Expr, ...]:
+    return tuple(affine.simplified(substitute(i, {var: value})) for i in index)
+
+
+def _with_scalars(loop: For, store: Store, names: set[str]) -> tuple[Stmt, For]:
+    """Return the load of the element before the first one, and the loop that reads scalars instead."""
+    kind = Type(store.value.type.dtype)
+    before, now = (Var(unused(f"{store.buffer}_{word}", names), kind) for word in ("before", "now"))
+
+    def read(expr: Expr) -> Expr:
+        return before if isinstance(expr, Load) and expr.buffer == store.buffer else expr
+
+    body: list[Stmt] = []
+    for node in loop.body:
+        changed = rewrite(node, read)
+        if node is store:
+            body.append(Assign(now.name, changed.value, "", store.line))
+            changed = replace(changed, value=now)
+        body.append(changed)
+    body.append(Assign(before.name, now, "", store.line))
+    first = Load(store.buffer, _at(store.index, loop.var, loop.lo - 1), kind, store.line)
+    return Assign(before.name, first, "", store.line), replace(loop, body=tuple(body))
