@@ -154,3 +154,42 @@ def test_loops_that_run_together(kind, batch, generate, tmp_path):
             outputs = driver.outputs_alone(kernels[-1], interpret(kernels[-1], arrays))
             calls.append(driver.Call(number, arrays, outputs))
     sanitized(batch, tmp_path, kind, kernels, calls)
+
+
+EMPTY_WINDOW = """
+def f(x, w):
+    y = output_tensor((w.shape[0], 70), x.dtype)
+    for o in range(w.shape[0]):
+        for i in range(70):
+            for c in range(x.shape[0]):
+                for p in range(w.shape[1]):
+                    y[o, i] += x[c, i + p] * w[o, p]
+    return y
+"""
+EXCLUDED = """
+def f(x, w):
+    y = output_tensor((w.shape[0],), x.dtype)
+    for o in range(w.shape[0]):
+        total = 0.0
+        for g in range(8):
+            total += x[{index}, 0] * w[o, 0] if {condition} else 0.0
+        y[o] = total
+    return y
+"""
+EDGES = [  # what the iterations that read exclude is outside: its text, and sizes of x and w
+    (EMPTY_WINDOW, (3, 0), (9, 0)),
+    (EXCLUDED.format(index="g * w.shape[0] + o", condition="g < 4"), (156, 1), (39, 1)),
+    (EXCLUDED.format(index="(g - 4) * w.shape[0] + o", condition="g >= 4"), (156, 1), (39, 1)),
+    (EXCLUDED.format(index="g * w.shape[0] + o - 3", condition="g <= 3 and o > 2"), (156, 1), (39, 1)),
+]
+
+
+@pytest.mark.slow
+def test_what_is_not_read_is_not_touched(batch, generate, tmp_path):
+    kernels, calls = [], []
+    for source, *shapes in EDGES:
+        kernel = parse(generate.function_of(source), [("float32", 2)] * 2, {})
+        arrays = [np.ones(shape, "float32") for shape in shapes]
+        calls.append(driver.Call(len(kernels), arrays, interpret(kernel, arrays)))
+        kernels.append(kernel)
+    sanitized(batch, tmp_path, "asan", kernels, calls)
