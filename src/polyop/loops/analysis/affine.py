@@ -343,6 +343,9 @@ def simplified(expr: Expr) -> Expr:
     >>> two_less = Op("+", (Const(-2, INT), n), INT)
     >>> simplified(Op("+", (two_less, Const(1, INT)), INT)) == operate("-", n, Const(1, INT))
     True
+    >>> half = Op("//", (n, Const(2, INT)), INT)
+    >>> simplified(Const(3, INT) * half + half) == operate("*", Const(4, INT), half)
+    True
     """
     found = linear_with_terms(expr)
     return expr if found is None else from_linear(*found)

@@ -102,9 +102,9 @@ SHORT, LONG, UNKNOWN = "short", "long", "unknown"
 
 
 def compared(loop: For, other: For) -> str:
-    """Return how long a loop is beside one that slides over the same axis with it.
+    """Return how long a loop is beside another; both are in one index, as ``i`` and ``p`` in ``x[i + p]``.
 
-    The sizes of the short one bound both: in ``x[i + p]`` the loop ``i`` ends earlier, the longer ``p`` is.
+    The sizes of the short one bound both: ``i`` ends earlier, the longer ``p`` is.
     """
     own, theirs = _sizes(loop), _sizes(other)
     return SHORT if own < theirs else LONG if own > theirs else UNKNOWN

@@ -155,23 +155,49 @@ def _paddings(program: Program, nest: For) -> Iterator[Padding]:
             continue
         for load in fixed:
             others = [e for e in fixed if e is not load]
-            is_contraction = _is_reused(load, others, found.loops)
-            has_bounds = _has_lanes(nest, found, load) if is_contraction else lanes_are_summed(found, load)
-            bounds = bounds_of_sums(found, load, on_lanes=is_contraction) if has_bounds else {}
-            axes = _axes(kernel, found, load, bounds)
-            if axes is None or not (is_contraction or has_bounds):
-                continue
-            is_padded = any(axis is not None and axis.padded for axis in axes)
-            if is_padded and not is_contraction:
-                continue
-            if not is_padded:
-                axes = (None,) * len(axes)
-            if not is_padded or kind(load.type) != "f" or _vanishes(found.node.value, load):
-                checked = (e.buffer for e in others if kind(e.type) == "f" and is_padded)
-                tests = _tests(program, found, load, axes) if is_padded else ()
-                limits = tuple(bound for by_axis in bounds.values() for bound in by_axis)
-                yield Padding(found, load, axes, limits, tuple(dict.fromkeys(checked)), tests)
+            if _is_reused(load, others, found.loops):
+                padding = _of_contraction(program, nest, found, load, others)
+            else:
+                padding = _of_row(program, found, load)
+            if padding is not None:
+                yield padding
                 break
+
+
+def _of_row(program: Program, found: GuardedSum, load: Load) -> Padding | None:
+    """Return a sum along rows, with its conditions as bounds; None if one cannot be a bound."""
+    if not lanes_are_summed(found, load):
+        return None
+    bounds = bounds_of_sums(found, load, on_lanes=False)
+    axes = _axes(program.kernel, found, load, bounds)
+    if axes is None or _has_padding(axes):
+        return None
+    return Padding(found, load, (None,) * len(axes), _limits(bounds), (), ())
+
+
+def _of_contraction(
+    program: Program, nest: For, found: GuardedSum, load: Load, others: Sequence[Load]
+) -> Padding | None:
+    """Return a contraction whose operand is padded, or whose conditions are all bounds; None for others."""
+    has_bounds = _has_lanes(nest, found, load)
+    bounds = bounds_of_sums(found, load, on_lanes=True) if has_bounds else {}
+    axes = _axes(program.kernel, found, load, bounds)
+    if axes is None:
+        return None
+    if not _has_padding(axes):
+        return Padding(found, load, (None,) * len(axes), _limits(bounds), (), ())
+    if kind(load.type) == "f" and not _vanishes(found.node.value, load):
+        return None
+    checked = dict.fromkeys(e.buffer for e in others if kind(e.type) == "f")
+    return Padding(found, load, axes, _limits(bounds), (*checked,), _tests(program, found, load, axes))
+
+
+def _has_padding(axes: Sequence[Axis | None]) -> bool:
+    return any(axis is not None and axis.padded for axis in axes)
+
+
+def _limits(bounds: Mapping[int, Sequence[Bound]]) -> tuple[Bound, ...]:
+    return tuple(bound for of_axis in bounds.values() for bound in of_axis)
 
 
 def _has_lanes(nest: For, found: GuardedSum, load: Load) -> bool:

@@ -63,7 +63,7 @@ class Loops:
         self.around: Around | None = None
         self.after: Mapping[str, Sequence[Callable[[Copies], None]]] = {}
         """What prints the end of a loop's body, from the copies that the body is printed for, by variable."""
-        self.whole_rows: set[str] = set()
+        self.packed_rows: set[str] = set()
         """Loops over rows that are packed whole, which are not collapsed with the loops inside."""
         self.cached: frozenset[str] = frozenset()
         """Tensors that are in the caches already: they are not prefetched."""
@@ -84,7 +84,7 @@ class Loops:
             return
         # many vectors hide the overhead
         few = len(copies.items) > 1 and len({c.unit for c in copies.items}) == 1
-        few = few and node.var not in self.whole_rows
+        few = few and node.var not in self.packed_rows
         condition = collapse_condition(node, self.expressions, first) if few else None
         if condition is None:
             self._plain(node, copies, lo, hi)

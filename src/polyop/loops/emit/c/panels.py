@@ -206,7 +206,7 @@ class PanelPacker:
                 yield panel.loops[-2].var, f"{panel.name} += {panel.name}_step - {back};"
 
     @property
-    def whole_rows(self) -> set[str]:
+    def packed_rows(self) -> set[str]:
         """The loops over rows that are packed whole."""
         return {panel.loops[-2].var for panel in self.panels if panel.slides}
 

@@ -18,7 +18,7 @@ from .rows import AHEAD, Around, picked
 COLUMNS = 256
 """Neighbouring columns stay with one thread: enough for sequential reads from memory."""
 BLOCKS = "q"
-"""The field of the kernel's struct with the number of blocks of lanes: as all q, no author's name."""
+"""The field of the kernel's struct with the number of blocks of lanes; no author's name is one of ``q``."""
 PICKED = 512
 """A thread searches so many iterations at once for those of its own rows."""
 

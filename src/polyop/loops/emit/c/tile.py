@@ -276,11 +276,11 @@ class TilePrinter:
         self.dots.add(i, rows, len(units), self.width, offset or "0")
         before, live = self.loops.after, self.loops.statements.live
         self.loops.after = self._after(rows - 1)
-        self.loops.whole_rows = self.column_packer.whole_rows
+        self.loops.packed_rows = self.column_packer.packed_rows
         self.expressions.accessed_once = stored_by(self.lane.body)
         yield Copies(tuple(tile_copies), self.dependences, self.row.var, self.lane.var).named()
         self.loops.after, self.expressions.accessed_once = before, set()
-        self.loops.whole_rows = set()
+        self.loops.packed_rows = set()
         self.loops.statements.live = live
 
     def _after(self, last: int) -> dict[str, list[Callable[[Copies], None]]]:
