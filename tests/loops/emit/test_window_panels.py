@@ -22,6 +22,18 @@ def f(x, w):
             y[o, i] = total
     return y
 """
+PHASES = """
+def f(x, w):
+    y = output_tensor((w.shape[1], x.shape[1], 2 * x.shape[2] - 2 + w.shape[2]), x.dtype)
+    for o in range(w.shape[1]):
+        for i in range(x.shape[1]):
+            for r in range(2):
+                for j in range(y.shape[2] // 2):
+                    for c in range(w.shape[0]):
+                        for q in range(max(0, j - x.shape[2] + 1), min(j + 1, (w.shape[2] - r + 1) // 2)):
+                            y[o, i, 2 * j + r] += x[c, i, j - q] * w[c, o, 2 * q + r]
+    return y
+"""
 FORWARD, BACKWARD = "i + p", "i + w.shape[2] - 1 - p"
 CASES = {
     "forward": ("float32", "0.0", "", FORWARD),
@@ -70,6 +82,15 @@ def test_a_row_is_packed_once_and_not_at_all_for_an_empty_window(case, generate)
         packed = re.findall(rf"\n( *)if \({name}_n > 0\) {{\n *(store|for)", text)
         assert packed, name
         assert len(re.findall(rf"store_\w+\({name} \+", text)) > len(packed)
+
+
+@pytest.mark.parametrize("target", isa.available())
+def test_loops_under_a_condition_are_packed_within_themselves(target, generate):
+    """The range of ``q`` follows from ``r``, so that nothing is packed over it."""
+    kernel = parse(generate.function_of(PHASES), [("float32", 3)] * 2, {})
+    program = schedule(kernel)
+    assert program.plan.tiles
+    assert "store_" in source_of(program, target, "f")  # or a name is declared nowhere, an error
 
 
 @pytest.mark.slow

@@ -235,7 +235,7 @@ def panels_of(lane: For, tile: Tile, row: str, *, windows: bool) -> list[Panel]:
                 continue
             path = (*loops, node)
             visit(node.body, path)
-            if any(isinstance(s, For) for s in node.body):
+            if any(isinstance(s, For) for s in statements(node.body)):
                 continue
             variables = frozenset({row, lane.var, *(f.var for f in path)})
             if any(depends(e, variables) for f in path for e in (f.lo, f.hi)):
