@@ -68,12 +68,13 @@ def predictive_commoning(program: Program) -> Program:
 def _carried(loop: For, program: Program) -> Store | None:
     """Return the only store of a loop to a tensor of which it loads the element before, and no other.
 
-    The loads are made in any case: the one before the loop is, too.
+    The loads are made in any case: the one before the loop is, too. They come before the store, which may
+    be to the same element: ``y[j // 2]`` is ``y[(j - 1) // 2]``, and ``y[-1]`` is ``y[0]`` in a row of one.
     """
     if any(isinstance(s, (For, If)) for s in statements(loop.body)) or stop_flags(loop):
         return None
     assigned = {s.name for s in statements(loop.body) if isinstance(s, Assign)}
-    for store in loop.body:
+    for position, store in enumerate(loop.body):
         if not isinstance(store, Store) or store.op or store.value.type.dtype != _dtype(program, store):
             continue
         stores = [s for s in loop.body if isinstance(s, Store) and s.buffer == store.buffer]
@@ -82,7 +83,8 @@ def _carried(loop: For, program: Program) -> Store | None:
         is_private = loop.var in program.owners.get(store.buffer, ())
         moves = loop.var in variables_of(*store.index)
         chosen = {e for s in loop.body for c in walk(s) if _chooses(c) for e in loads_of(c)}
-        if len(stores) > 1 or not loads or not fixed or is_private or not moves or chosen & {*loads}:
+        late = {e for e in loads_of(*loop.body[position + 1 :]) if e.buffer == store.buffer}
+        if len(stores) > 1 or not loads or not fixed or is_private or not moves or late or chosen & {*loads}:
             continue
         before = _at(store.index, loop.var, Var(loop.var, INT) - 1)
         if all(_at(e.index, loop.var, Var(loop.var, INT)) == before for e in loads):
