@@ -1,9 +1,13 @@
 """Additions that become loops over elements: errors stay errors, and what is not reached is not touched."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from polyop.core.errors import KernelError
+from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.functional import functional
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.schedule import Schedule
@@ -47,6 +51,36 @@ OUTSIDE = {
         (5, 3, 5),
     ),
 }
+
+ROWS = """
+def f(x, y):
+    for k in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            {}
+    return y
+"""
+KEPT = {  # additions under conditions on a row, which stays
+    "one": "if 0 <= 2 * k - 1 < y.shape[0] and i + 1 < y.shape[1]: y[2 * k - 1, i + 1] += x[k, i]",
+    "taps": "for p in range(3):\n                if 2 <= 2 * k < y.shape[0] and 0 <= i + p - 1 < y.shape[1]:\n"
+    "                    y[2 * k, i + p - 1] += x[k, i]",
+    "nested": "if 2 * k < y.shape[0]:\n                for p in range(2):\n"
+    "                    if i + p < y.shape[1]: y[2 * k, i + p] += x[k, i]",
+    "several": "if 2 * k < y.shape[0] and i + 1 < y.shape[1]: y[2 * k, i + 1] += x[k, i]\n"
+    "            if 2 * k < y.shape[0] and i < y.shape[1]: y[2 * k, i] += 2",
+    "not in common": "if 2 * k < y.shape[0] and i + 1 < y.shape[1]: y[2 * k, i + 1] += x[k, i]\n"
+    "            if 1 < 2 * k < y.shape[0] and i < y.shape[1]: y[2 * k, i] += 2",
+}
+POOL = """
+def f(x):
+    y = output_tensor((max(0, x.shape[0] // 3 + 1), max(0, x.shape[1] - 1)), x.dtype)
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            for p in range(5):
+                for q in range(2):
+                    if 0 <= 3 * i + p - 1 < x.shape[0]:
+                        y[i, j] += x[3 * i + p - 1, j + q]
+    return y
+"""
 
 
 def typed(source, generate, dtype="float32"):
@@ -93,3 +127,35 @@ def test_compiled(target, generate, batch):
                     continue
                 expected = interpret(typed(source, generate), numbers(sizes))
                 np.testing.assert_array_equal(run(*numbers(sizes))[0], expected[0])
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_conditions_on_what_stays_are_kept(case, generate):
+    kernel = parse(generate.function_of(ROWS.format(KEPT[case])), [("float32", 2)] * 2, {})
+    scheduled = schedule(kernel).kernel
+    for rows, height, width in ((2, 3, 4), (4, 3, 5), (3, 5, 3), (3, 1, 1), (5, 0, 2), (1, 4, 4)):
+        arrays = [np.arange(rows * 3.0).reshape(rows, 3), np.ones((height, width))]
+        arrays = [a.astype("float32") for a in arrays]
+        expected = interpret(kernel, arrays)[0]
+        np.testing.assert_array_equal(interpret(scheduled, arrays)[0], expected, err_msg=f"{height} {width}")
+
+
+def test_a_gradient_reaches_no_row_beyond_the_image(generate):
+    kernel = functional(parse(generate.function_of(POOL), [("float64", 2)], {}))
+    derived = adjoint(kernel, [True]).kernel
+    for rows in (1, 2, 3, 4, 5, 8):
+        x = np.zeros((rows, 3))
+        d_y = np.arange(1.0, 1 + 2 * (rows // 3 + 1)).reshape(-1, 2)
+        expected = np.zeros_like(x)
+        for i, p in itertools.product(range(len(d_y)), range(5)):
+            if 0 <= 3 * i + p - 1 < rows:
+                expected[3 * i + p - 1] += [d_y[i, 0], d_y[i].sum(), d_y[i, 1]]
+        given = {"x": x, "y": np.zeros_like(d_y)}
+        tensors = [n for n in derived.parameters if n in derived.buffers]
+        arrays = [given.get(n, d_y) for n in tensors]
+        arrays = [
+            a if derived.buffers[n].shape else np.zeros((), bool)
+            for n, a in zip(tensors, arrays, strict=True)
+        ]
+        for one in (derived, schedule(derived).kernel):
+            np.testing.assert_array_equal(interpret(one, arrays)[0], expected, err_msg=f"{rows}")

@@ -165,7 +165,20 @@ class _Nest:
         if len({s.buffer for s in stores}) > 1 or not are_shifted(stores, variables) or _reads(additions):
             return None
         axes = _shifts(stores, variables)
-        return cls(kernel, loops, additions, axes, names) if axes is not None else None
+        nest = cls(kernel, loops, additions, axes, names) if axes is not None else None
+        return (
+            nest if nest is not None and all(nest.kept_tests(a) == nest.common for a in additions) else None
+        )
+
+    @functools.cached_property
+    def common(self) -> list[Expr]:
+        """The conditions under which an element is added to at all: its store is under them."""
+        return self.kept_tests(self.additions[0])
+
+    def kept_tests(self, addition: Addition) -> list[Expr]:
+        """Return the conditions of an addition on what stays: they may keep an index inside its axis."""
+        moved = {v for v in self.loops if v in self.owned or self._is_inner(v)}
+        return [test for test in addition.tests if not variables_of(test) & moved]
 
     @property
     def is_guarded(self) -> bool:
@@ -188,9 +201,12 @@ class _Nest:
             *copies,
             Store(first.buffer, index, total, "+", first.line),
         )
+        left = self.common
         for loop in reversed(self._around(phases, index, limit=limit)):
-            body = (replace(loop, body=body),)
-        (nest,) = body
+            here = [test for test in left if loop.var in variables_of(test)]
+            left = [test for test in left if test not in here]
+            body = (replace(loop, body=_all_under(here, body)),)
+        (nest,) = _all_under(left, body)
         return nest
 
     # the loops
@@ -336,10 +352,11 @@ class _Nest:
         sizes = self.kernel.buffers[self.target].shape
         inside = [
             affine.nonnegative(test)
-            for at, size in zip(index, sizes, strict=True)
+            for at, size, axis in zip(index, sizes, self.axes, strict=True)
             for test in (at >= 0, at < size)
+            if axis is not None
         ]
-        for test in addition.tests:
+        for test in (t for t in addition.tests if t not in self.common):
             changed = substitute(test, values)
             if _form(affine.nonnegative(changed)) not in map(_form, inside):
                 yield changed
@@ -362,6 +379,10 @@ def _form(found: tuple[affine.Linear, object] | None) -> affine.Linear | None:
 
 def _under(tests: Sequence[Expr], node: Stmt) -> Stmt:
     return If(affine.conjunction(tests), (node,), (), node.line) if tests else node
+
+
+def _all_under(tests: Sequence[Expr], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    return (If(affine.conjunction(tests), body, (), body[0].line),) if tests else body
 
 
 def _addition(node: Stmt) -> Addition | None:
