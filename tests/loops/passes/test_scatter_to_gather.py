@@ -67,6 +67,10 @@ KEPT = {  # additions under conditions on a row, which stays
     "                    if i + p < y.shape[1]: y[2 * k, i + p] += x[k, i]",
     "several": "if 2 * k < y.shape[0] and i + 1 < y.shape[1]: y[2 * k, i + 1] += x[k, i]\n"
     "            if 2 * k < y.shape[0] and i < y.shape[1]: y[2 * k, i] += 2",
+    "of both": "if 2 * k + i < y.shape[0] and i + 1 < y.shape[1]: y[2 * k, i + 1] += x[k, i]\n"
+    "            if 2 * k + i < y.shape[0] and i < y.shape[1]: y[2 * k, i] += 2",
+    "neither": "for p in range(2):\n                if not (2 * k >= y.shape[0] or i + p >= y.shape[1]):\n"
+    "                    y[2 * k, i + p] += x[k, i]",
     "not in common": "if 2 * k < y.shape[0] and i + 1 < y.shape[1]: y[2 * k, i + 1] += x[k, i]\n"
     "            if 1 < 2 * k < y.shape[0] and i < y.shape[1]: y[2 * k, i] += 2",
 }

@@ -201,13 +201,27 @@ class _Nest:
             *copies,
             Store(first.buffer, index, total, "+", first.line),
         )
-        left = self.common
+        left = [*self.common, *self._mixed_tests(index)]
         for loop in reversed(self._around(phases, index, limit=limit)):
             here = [test for test in left if loop.var in variables_of(test)]
             left = [test for test in left if test not in here]
             body = (replace(loop, body=_all_under(here, body)),)
         (nest,) = _all_under(left, body)
         return nest
+
+    def _mixed_tests(self, index: Sequence[Expr]) -> Iterator[Expr]:
+        """Yield what must hold of the index of an axis that stays, if tests on what moves keep it inside.
+
+        An addition beyond the tensor is an error, so there is none to an element that is left out.
+        """
+        mixed = variables_of(*(t for a in self.additions for t in a.tests if t not in self.common))
+        sizes = self.kernel.buffers[self.target].shape
+        for at, size, axis in zip(index, sizes, self.axes, strict=True):
+            if axis is None and variables_of(at) & mixed:
+                yield at >= (
+                    affine.simplified(Const(0, INT) - size) if self.kernel.derived else Const(0, INT)
+                )
+                yield at < size
 
     # the loops
 
