@@ -107,14 +107,14 @@ POLYOP_RUN_FN int64_t polyop_lanes(int64_t trips, int parts) {
 
 /* How many blocks of lanes each of `trips` iterations is divided into: one, unless these are too few for the
  * threads, and at most `most`. */
-POLYOP_RUN_FN int64_t polyop_blocks(double cost, int64_t trips, int64_t most) {
+POLYOP_RUN_FN int64_t polyop_lane_blocks(double cost, int64_t trips, int64_t most) {
   const int64_t wanted = (int64_t)POLYOP_PIECES * polyop_parts(cost, INT64_MAX);
   if (wanted <= POLYOP_PIECES || trips <= 0 || trips >= wanted || most <= 1) return 1;
   const int64_t blocks = (wanted + trips - 1) / trips;
   return blocks < most ? blocks : most;
 }
 /* Where block `number` of lanes starts, after whole strips. */
-POLYOP_RUN_FN int64_t polyop_block(int64_t lo, int64_t hi, int64_t number, int64_t blocks, int64_t strip) {
+POLYOP_RUN_FN int64_t polyop_lane_block(int64_t lo, int64_t hi, int64_t number, int64_t blocks, int64_t strip) {
   const int64_t strips = (hi - lo + strip - 1) / strip, each = (strips + blocks - 1) / blocks;
   const int64_t start = lo + number * each * strip;
   return start < hi ? start : hi;

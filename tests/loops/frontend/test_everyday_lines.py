@@ -378,11 +378,12 @@ def running(x):
 
 
 def test_explain_says_that_prange_is_a_hint(capsys):
+    from polyop.loops.ir.grammar import statements
     from polyop.loops.pipeline import schedule
     from polyop.loops.why_serial import why_serial
 
     program = schedule(parse(running, [("float64", 1)], {}))
-    (loop,) = (one for one in program.kernel.body if getattr(one, "hint", "") == "prange")
+    (loop,) = (one for one in statements(program.kernel.body) if getattr(one, "hint", "") == "prange")
     assert re.search("prange is a range here: threads share what is proved", why_serial(program, loop))
 
 

@@ -45,7 +45,7 @@ def kernel_of(text, dtype, generate):
 
 def kept(program):
     """Return the tensors whose elements are kept in scalars."""
-    return [note.text.split(":")[0] for note in program.notes if note.kind == "commoning"]
+    return [note.text.split(":")[0] for note in program.notes if note.kind == "predictive_commoning"]
 
 
 @pytest.mark.parametrize("name", [*KEPT, *LOADED])

@@ -54,7 +54,9 @@ def predictive_commoning(program: Program) -> Program:
         store = _carried(node, program) if isinstance(node, For) and node.var not in kept else None
         if store is None or not isinstance(node, For):
             return None
-        notes.append(Note(store.line, f"{store.buffer}: the element before is in a scalar", "commoning"))
+        notes.append(
+            Note(store.line, f"{store.buffer}: the element before is in a scalar", "predictive_commoning")
+        )
         leaf = next(leaf for leaf in program.model.leaves if leaf.node is store)
         before, after = _with_scalars(node, store, names)
         if always_runs(program.model, leaf, (*place.loops, node)):

@@ -239,7 +239,7 @@ class Functions:
             if self._has_blocks(node):
                 out.line(f"const int64_t trips = {hi};")
                 _, _, of_all = self._range(node, count="trips")
-                out.line(f"k->{BLOCKS} = polyop_blocks({of_all}, trips, {self._strips(node)});")
+                out.line(f"k->{BLOCKS} = polyop_lane_blocks({of_all}, trips, {self._strips(node)});")
                 hi, cost = f"trips * k->{BLOCKS}", f"{cost} / k->{BLOCKS}"
             out.line(f"const int64_t lo = {lo}, hi = {hi};")
             out.line(f"const int parts = polyop_parts({cost}, hi - lo);")

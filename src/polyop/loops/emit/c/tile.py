@@ -97,7 +97,7 @@ class TilePrinter:
             block, blocks = self.loops.blocks
             strip = f"{self.shape.units} * {self.lanes}"
             for end, number in (("lo", block), ("end", f"{block} + 1")):
-                share = f"polyop_block({low}, {high}, {number}, {blocks}, {strip})"
+                share = f"polyop_lane_block({low}, {high}, {number}, {blocks}, {strip})"
                 out.line(f"const int64_t {j}_{end} = {share};")
         with out.block(f"if ({j}_lo < {j}_end)") if self.loops.blocks else contextlib.nullcontext():
             self._versions(scope, few)
