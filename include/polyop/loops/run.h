@@ -114,7 +114,8 @@ POLYOP_RUN_FN int64_t polyop_lane_blocks(double cost, int64_t trips, int64_t mos
   return blocks < most ? blocks : most;
 }
 /* Where block `number` of lanes starts, after whole strips. */
-POLYOP_RUN_FN int64_t polyop_lane_block(int64_t lo, int64_t hi, int64_t number, int64_t blocks, int64_t strip) {
+POLYOP_RUN_FN int64_t polyop_lane_block(int64_t lo, int64_t hi, int64_t number, int64_t blocks,
+                                        int64_t strip) {
   const int64_t strips = (hi - lo + strip - 1) / strip, each = (strips + blocks - 1) / blocks;
   const int64_t start = lo + number * each * strip;
   return start < hi ? start : hi;
