@@ -27,6 +27,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ...core.locks import cached_property
 from ..analysis import affine
 from ..analysis.bounds import is_inside, is_inside_once_checked
 from ..analysis.polyhedra import Model
@@ -170,7 +171,7 @@ class _Nest:
             nest if nest is not None and all(nest.kept_tests(a) == nest.common for a in additions) else None
         )
 
-    @functools.cached_property
+    @cached_property
     def common(self) -> list[Expr]:
         """The conditions under which an element is added to at all: its store is under them."""
         return self.kept_tests(self.additions[0])
