@@ -1,14 +1,14 @@
 """Predictive commoning: what the iteration before has stored is in a scalar, and not loaded again.
 
     for j in range(1, n):                     if 1 < n:
-        y[i, j] = y[i, j - 1] + x[i, j]           y_before1 = y[i, 0]
+        y[i, j] = y[i, j - 1] + x[i, j]           y_before = y[i, 0]
                                         ->        for j in range(1, n):
-                                                      y_now1 = y_before1 + x[i, j]
-                                                      y[i, j] = y_now1
-                                                      y_before1 = y_now1
+                                                      y_now = y_before + x[i, j]
+                                                      y[i, j] = y_now
+                                                      y_before = y_now
 
-The load would wait for the store, some five cycles in each iteration. Without it the tensor is only written,
-so lanes across its rows can be transposed in registers. Callahan, Carr and Kennedy, Improving register
+The load would wait for the store in each iteration. Without it the tensor is only written, so lanes across
+its rows can be transposed in registers. Callahan, Carr and Kennedy, Improving register
 allocation for subscripted variables, PLDI 1990; the name is GCC's.
 """
 
@@ -76,22 +76,26 @@ def _carried(loop: For, program: Program) -> Store | None:
     if any(isinstance(s, (For, If)) for s in statements(loop.body)) or stop_flags(loop):
         return None
     assigned = {s.name for s in statements(loop.body) if isinstance(s, Assign)}
+    optional = {e for s in loop.body for choice in walk(s) if _chooses(choice) for e in loads_of(choice)}
     for position, store in enumerate(loop.body):
         if not isinstance(store, Store) or store.op or store.value.type.dtype != _dtype(program, store):
             continue
-        stores = [s for s in loop.body if isinstance(s, Store) and s.buffer == store.buffer]
-        loads = [e for e in loads_of(*loop.body) if e.buffer == store.buffer]
-        fixed = not variables_of(*store.index) & assigned and not loads_of(*store.index)
-        is_private = loop.var in program.owners.get(store.buffer, ())
-        moves = loop.var in variables_of(*store.index)
-        chosen = {e for s in loop.body for c in walk(s) if _chooses(c) for e in loads_of(c)}
-        late = {e for e in loads_of(*loop.body[position + 1 :]) if e.buffer == store.buffer}
-        if len(stores) > 1 or not loads or not fixed or is_private or not moves or late or chosen & {*loads}:
+        loads = {e for e in loads_of(*loop.body) if e.buffer == store.buffer}
+        late = loads & {*loads_of(*loop.body[position + 1 :])}
+        if not loads or late or loads & optional or sum(_stores(s, store.buffer) for s in loop.body) > 1:
+            continue
+        names = variables_of(*store.index)
+        fixed = not names & assigned and not loads_of(*store.index)
+        if not fixed or loop.var not in names or loop.var in program.owners.get(store.buffer, ()):
             continue
         before = _at(store.index, loop.var, Var(loop.var, INT) - 1)
         if all(_at(e.index, loop.var, Var(loop.var, INT)) == before for e in loads):
             return store
     return None
+
+
+def _stores(node: Stmt, buffer: str) -> bool:
+    return isinstance(node, Store) and node.buffer == buffer
 
 
 def _chooses(expr: object) -> bool:

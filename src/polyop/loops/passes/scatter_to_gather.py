@@ -166,10 +166,10 @@ class _Nest:
         if len({s.buffer for s in stores}) > 1 or not are_shifted(stores, variables) or _reads(additions):
             return None
         axes = _shifts(stores, variables)
-        nest = cls(kernel, loops, additions, axes, names) if axes is not None else None
-        return (
-            nest if nest is not None and all(nest.kept_tests(a) == nest.common for a in additions) else None
-        )
+        if axes is None:
+            return None
+        nest = cls(kernel, loops, additions, axes, names)
+        return nest if all(nest.kept_tests(a) == nest.common for a in additions) else None
 
     @cached_property
     def common(self) -> list[Expr]:

@@ -239,7 +239,7 @@ class Functions:
             if self._has_blocks(node):
                 out.line(f"const int64_t trips = {hi};")
                 _, _, of_all = self._range(node, count="trips")
-                out.line(f"k->{BLOCKS} = polyop_lane_blocks({of_all}, trips, {self._strips(node)});")
+                out.line(f"k->{BLOCKS} = polyop_lane_blocks({of_all}, trips, {self._strip_count(node)});")
                 hi, cost = f"trips * k->{BLOCKS}", f"{cost} / k->{BLOCKS}"
             out.line(f"const int64_t lo = {lo}, hi = {hi};")
             out.line(f"const int parts = polyop_parts({cost}, hi - lo);")
@@ -271,7 +271,7 @@ class Functions:
             return f"polyop_run({part}, k, lo, hi, polyop_lanes(hi - lo, parts), parts)"
         return f"polyop_run({part}, k, lo, hi, polyop_piece(hi - lo, parts), parts)"
 
-    def _strips(self, node: For) -> str:
+    def _strip_count(self, node: For) -> str:
         """Return how many strips the lanes of the tile in a loop have, in C; a huge number if unknown."""
         (lane,) = (loop for loop in perfect(node) if loop.var == self.plan.blocks[node.var])
         own = frozenset(loop.var for loop in perfect(node))
