@@ -17,9 +17,9 @@
 #define POLYOP_AS(T, v) ((T)(v))
 #else
 #include "device_math.h"
-POLYOP_FN f32 polyop_as(u32 bits) { return polyop_float(bits); }
-POLYOP_FN u32 polyop_as(f32 x) { return polyop_bits(x); }
-#define POLYOP_AS(T, v) polyop_as(v)
+#define POLYOP_AS_u32(v) polyop_bits(v)
+#define POLYOP_AS_f32(v) polyop_float(v)
+#define POLYOP_AS(T, v) POLYOP_AS_##T(v)
 #define POLYOP_PICK(U, m, a, b) ((m) ? (a) : (b))
 #endif
 

@@ -11,7 +11,8 @@
  *   byte floats cvt_f8e4m3_f32 cvt_f32_f8e4m3 ...: byte_floats.h
  *   groups      polyop_sync polyop_combine polyop_broadcast: for the threads that share a row, a warp or a
  *               block
- *   memory      polyop_taken: device memory in the order of a stream, freed at the end of its block
+ *   memory      polyop_taken: device memory in the order of a stream, freed at the end of its block;
+ *               polyop_clear polyop_fetch
  *
  * CUDA's programming guide has the largest errors of CUDA's functions. They are not math.h's, so a result may
  * differ from the CPU's in the last digits. */
@@ -27,7 +28,12 @@
 #include POLYOP_DEVICE_EMULATION
 #else
 #include <cuda_runtime.h>
-#define POLYOP_LAUNCH(part, grid, block, stream, self) part<<<(grid), (block), 0, (stream)>>>(self)
+#define POLYOP_LAUNCH(part, grid, block, stream, self)      \
+  do {                                                      \
+    part<<<(grid), (block), 0, (stream)>>>(self);           \
+    const cudaError_t wrong = cudaGetLastError();           \
+    if (wrong) return cudaGetErrorString(wrong);            \
+  } while (0)
 #define POLYOP_UNROLL _Pragma("unroll")
 #endif
 
@@ -35,6 +41,7 @@
 #include "run.h"
 #undef polyop_inside
 
+#define POLYOP_WIDEST 512
 #define POLYOP_FN static inline __host__ __device__
 #define POLYOP_GPU static inline __device__
 
@@ -56,7 +63,10 @@ POLYOP_BYTE_FLOATS(POLYOP_ROW)
 #include "device_group.h"
 #include "device_math.h"
 #include "philox.h"
+#include "launch.h"
 #include "whole.h"
+
+typedef cudaStream_t polyop_stream;
 
 /* Device memory, freed by the destructor. `wrong` is the error when there is none, else null. */
 struct polyop_taken {
@@ -88,44 +98,25 @@ struct polyop_taken {
   polyop_taken& operator=(const polyop_taken&) = delete;
 };
 
-/* polyop_inside for threads of a GPU. The kernel's struct has a pointer to its failure. */
-POLYOP_GPU bool polyop_found_inside(polyop_failure* failure, int64_t* index, int64_t size, int place) {
-  const int64_t original = *index;
-  if (original < 0) *index += size;
-  if ((uint64_t)*index < (uint64_t)size) return true;
+/* Zeros in memory, and memory copied to the host, which waits for it; the error, or null. */
+static inline const char* polyop_clear(void* data, int64_t bytes, polyop_stream stream) {
+  const cudaError_t wrong = cudaMemsetAsync(data, 0, bytes, stream);
+  return wrong ? cudaGetErrorString(wrong) : nullptr;
+}
+static inline const char* polyop_fetch(void* to, const void* from, size_t bytes, polyop_stream stream) {
+  cudaError_t wrong = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream);
+  if (!wrong) wrong = cudaStreamSynchronize(stream);
+  return wrong ? cudaGetErrorString(wrong) : nullptr;
+}
+
+/* Whether an index is inside; else it is the failure of the launch, if it is the first. */
+POLYOP_GPU bool polyop_inside(polyop_failure* failure, int64_t index, int64_t size, int place) {
+  if ((uint64_t)polyop_from_end(index, size) < (uint64_t)size) return true;
   if (atomicCAS(&failure->place, 0, place) == 0) {
-    failure->index = original;
+    failure->index = index;
     failure->size = size;
   }
   return false;
-}
-#define polyop_inside(k, index, size, place) polyop_found_inside((k)->failure, index, size, place)
-
-/* The number of blocks for `count` rows or elements, `each` per block: at least one, at most `most`. Kernels
- * stride over the rest. */
-POLYOP_FN unsigned polyop_blocks(int64_t count, int64_t each, int64_t most) {
-  const int64_t needed = (count + each - 1) / each;
-  return (unsigned)(needed < 1 ? 1 : needed < most ? needed : most);
-}
-/* The smallest power of two that covers a range, at most 256. */
-POLYOP_FN int polyop_cover(int64_t range) {
-  int width = 1;
-  while (width < 256 && width < range) width *= 2;
-  return width;
-}
-/* The number of threads that share a row: a warp for short rows. */
-POLYOP_FN int polyop_width(int64_t length) { return length <= 512 ? 32 : length <= 4096 ? 128 : 512; }
-
-/* Divides *rest by `by`, both not negative, and returns the remainder; in 32 bits when they fit. */
-POLYOP_FN int64_t polyop_split(int64_t* rest, int64_t by) {
-  if (((*rest | by) >> 31) == 0) {
-    const uint32_t dividend = (uint32_t)*rest, d = (uint32_t)by;
-    *rest = dividend / d;
-    return dividend % d;
-  }
-  const int64_t remainder = *rest % by;
-  *rest /= by;
-  return remainder;
 }
 
 #endif

@@ -1,4 +1,5 @@
-/* Scalars of loop kernels on a GPU; included by device.h. Compiled, but not run on hardware. */
+/* Scalars of loop kernels on a device, in CUDA C++ and OpenCL C, and of the host that launches them; included
+ * by device.h, opencl_device.h and opencl.h. */
 #ifndef POLYOP_LOOPS_DEVICE_MATH_H
 #define POLYOP_LOOPS_DEVICE_MATH_H
 
@@ -51,7 +52,11 @@ POLYOP_UNSIGNED_ROW(u32)
 POLYOP_UNSIGNED_ROW(u64)
 
 #include "divisors.h"
+#ifdef POLYOP_WITHOUT_F64 /* functions of OpenCL; it has no others */
+POLYOP_FN f32 polyop_lgamma(f32 x) { return lgamma(x); }
+#else
 #include "math_gamma.h"
+#endif
 
 /* Floats: E the element, F the tail of C's names. floordiv and mod round as NumPy's do. */
 #define POLYOP_ONE(name, function, E, F) \
@@ -69,8 +74,6 @@ POLYOP_UNSIGNED_ROW(u64)
     return (x < 0 ? e : (E)1) / (1 + e);                                  \
   }                                                                       \
   POLYOP_FN E pl_lgamma_##E(E x) { return (E)polyop_lgamma(x); }          \
-  POLYOP_FN E pl_digamma_##E(E x) { return (E)polyop_digamma(x); }        \
-  POLYOP_FN E pl_trigamma_##E(E x) { return (E)polyop_trigamma(x); }      \
   POLYOP_FN E pl_atan2_##E(E y, E x) { return atan2##F(y, x); }           \
   POLYOP_FN E pl_hypot_##E(E x, E y) { return hypot##F(x, y); }           \
   POLYOP_FN E pl_pow_##E(E x, E y) { return pow##F(x, y); }               \
@@ -114,10 +117,25 @@ POLYOP_UNSIGNED_ROW(u64)
   POLYOP_ONE(sin, sin, E, F)                                              \
   POLYOP_ONE(cos, cos, E, F)                                              \
   POLYOP_ONE(atan, atan, E, F)
+#define POLYOP_GAMMA_ROW(E)                                        \
+  POLYOP_FN E pl_digamma_##E(E x) { return (E)polyop_digamma(x); } \
+  POLYOP_FN E pl_trigamma_##E(E x) { return (E)polyop_trigamma(x); }
+#ifdef __OPENCL_VERSION__ /* one name for all types */
+POLYOP_FLOAT_ROW(f32, )
+#else
 POLYOP_FLOAT_ROW(f32, f)
+#endif
+#ifndef POLYOP_WITHOUT_F64
 POLYOP_FLOAT_ROW(f64, )
+POLYOP_GAMMA_ROW(f32)
+POLYOP_GAMMA_ROW(f64)
+#endif
 
 /* float16: by instructions on a GPU, which make all NaN equal; else by bits. */
+#ifdef __OPENCL_VERSION__
+#define polyop_bits(x) as_uint(x)
+#define polyop_float(bits) as_float(bits)
+#else
 POLYOP_FN u32 polyop_bits(f32 x) {
   u32 bits;
   memcpy(&bits, &x, 4);
@@ -128,6 +146,7 @@ POLYOP_FN f32 polyop_float(u32 bits) {
   memcpy(&x, &bits, 4);
   return x;
 }
+#endif
 POLYOP_FN f32 cvt_f16_f32(f16 word) {
 #ifdef __CUDA_ARCH__
   f32 x;
@@ -160,5 +179,19 @@ POLYOP_FN bf16 cvt_f32_bf16(f32 x) {
   if ((bits & 0x7fffffffu) > 0x7f800000u) return (bf16)(bits >> 16 | 0x40u);
   return (bf16)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
+
+/* Divides *rest by `by`, both not negative, and returns the remainder; in 32 bits when they fit. */
+POLYOP_FN i64 polyop_split(i64* rest, i64 by) {
+  if (((*rest | by) >> 31) == 0) {
+    const u32 dividend = (u32)*rest, d = (u32)by;
+    *rest = dividend / d;
+    return dividend % d;
+  }
+  const i64 remainder = *rest % by;
+  *rest /= by;
+  return remainder;
+}
+/* An index that counts from the end when it is negative. */
+POLYOP_FN i64 polyop_from_end(i64 index, i64 size) { return index < 0 ? index + size : index; }
 
 #endif

@@ -33,7 +33,6 @@ from ...loops.library.library import (
 from ...loops.library.options import Options, exported, warn_at_line, warn_once
 from ...loops.library.tuned import Found
 from ...loops.targets import isa
-from ...loops.targets.cuda import CUDA
 from .. import described
 from ..base import Accepts, flatten
 from ..library import LibraryKernel
@@ -59,7 +58,8 @@ class LoopKernel(DefinedOnce):
     * ``attributes``: the names of the parameters that are numbers; all others are tensors.
     * ``precise``: call libm's functions instead of polyop's own.
     * ``debug``: check every index, and keep loops in their order (also with POLYOP_LOOPS_DEBUG=1).
-    * ``device``: "cuda" is the kernel for GPUs, compiled by nvcc at its first launch.
+    * ``device``: "cuda" is the kernel for GPUs, compiled by nvcc at its first launch; "opencl" that for
+      devices of OpenCL, whose drivers compile it.
     * ``functional``: copy a tensor that the function writes in place, and return the copy.
     * ``tape``: which temporaries a call saves for its derived gradient: "none", "all", or
       "auto", those of fewer dimensions than an input has.
@@ -97,7 +97,7 @@ class LoopKernel(DefinedOnce):
 
     def __str__(self) -> str:
         """Return ``loop kernel name``."""
-        return f"loop kernel {self.outline.name}{' in CUDA' if self.device == 'cuda' else ''}"
+        return f"loop kernel {self.outline.name}{'' if self.device == 'cpu' else f' for {self.device}'}"
 
     def content(self) -> Iterator[bytes]:
         """Yield the function's source, its options, and the meaning of both in this polyop."""
@@ -315,7 +315,7 @@ class LoopKernel(DefinedOnce):
         """How a launch in this process compiles the kernel."""
         debug = self.debug or os.environ.get("POLYOP_LOOPS_DEBUG", "") not in ("", "0")
         return Options(
-            CUDA.name if self.device == "cuda" else isa.chosen(), self.precise, debug, self.schedule
+            isa.chosen() if self.device == "cpu" else self.device, self.precise, debug, self.schedule
         )
 
     def is_large(self, kernel: Kernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> bool:
@@ -370,7 +370,7 @@ class LoopKernel(DefinedOnce):
             kernel, inputs, lambda options, found: (options, found, *origin_and_notes(kernel, options))
         )
         how = "libm's functions" if options.precise else "polyop's own functions"
-        how = "CUDA's functions" if options.isa == CUDA.name else how
+        how = "the device's functions" if self.device != "cpu" else how
         fixed = {n: v for n, v in self._numbers(attributes).items() if n not in kernel.attributes}
         subject = " and ".join([options.isa, *[f"{name}={value}" for name, value in fixed.items()]])
         lines = [f"compiled for {subject}, with {how}; sizes are symbols: one compile serves all"]
@@ -433,11 +433,11 @@ class LoopKernel(DefinedOnce):
     def explain_bits(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> str:
         """Return whether rows have the same bits in any batch; empty if no dimension is a batch.
 
-        Nothing is said of a kernel for GPUs: how it divides sums depends on the sizes.
+        Nothing is said of a kernel for a device: how it divides sums depends on the sizes.
         """
         from ...loops.dims.same_bits import describe_bits
 
-        if self.device == "cuda":
+        if self.device != "cpu":
             return ""
         kernel, slicings = self.slicings(inputs, attributes)
         entries = [found.entry for found in tuned.in_use(kernel, self.options)] if self.takes_tuned else []

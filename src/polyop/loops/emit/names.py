@@ -24,17 +24,17 @@ _PLAIN = re.compile(r"(?:const )?(\w+)\*?(?: const)?(?: restrict)? (\w+)(?: = ([
 """The declaration of one name: most declarations are."""
 _TYPE = re.compile(
     rf"(?:{'|'.join(SIZES)})(?:v\d+)?|u?int\d*_t|cuda\w+_t|void|char|int|unsigned|float|double"
-    r"|polyop_(?:taken|failure)"
+    r"|polyop_(?:taken|failure|memory|program|queue|stream)"
 )
 _HEADER = re.compile(
-    rf"{HEADERS}|memset|memcpy|min|max|atomic\w+|cuda[A-Z]\w*|dim3|[A-Z][A-Z0-9_]*"  # capitals: a macro
+    rf"{HEADERS}|memset|memcpy|min|max|atomic\w+|get_\w+|barrier|dim3|[A-Z][A-Z0-9_]*"  # capitals: a macro
 )
 """What is called, or takes template arguments."""
-_CONSTANT = re.compile(r"POLYOP_\w+|cuda[A-Z]\w*|nullptr|(?:thread|block)Idx|(?:block|grid)Dim")
+_CONSTANT = re.compile(r"POLYOP_\w+|CLK_\w+|nullptr|(?:thread|block)Idx|(?:block|grid)Dim")
 _NEUTRAL_TEXT = "const restrict __restrict__ __restrict static volatile extern inline"
 _KEYWORDS_TEXT = """return if else for while do break continue goto switch case default sizeof
-struct namespace __global__ __device__ __shared__ __syncthreads _Pragma"""
-_FIELDS_TEXT = "failure place data wrong x y z"
+struct namespace __global__ __device__ __shared__ __syncthreads __kernel __global __local _Pragma"""
+_FIELDS_TEXT = "failure place data wrong offset x y z"
 _NEUTRAL = frozenset(_NEUTRAL_TEXT.split())
 """Words in declarations that neither are a type nor are declared."""
 _KEYWORDS = frozenset(_KEYWORDS_TEXT.split())
@@ -66,7 +66,7 @@ class _Block:
 
 
 def undeclared(text: str) -> list[Undeclared]:
-    """Return the names in a file of C or CUDA that nothing around their lines declares."""
+    """Return the names in a file of C, CUDA or OpenCL that nothing around their lines declares."""
     reader = _Reader()
     visible = reader.visible
     for line in text.splitlines():
@@ -186,7 +186,7 @@ class _Reader:
     def _sign(self, sign: str, before: Sequence[str], *, last: bool) -> None:
         block = self.blocks[-1]
         if sign == "{" and last:
-            self.open(is_struct="struct" in before[-2:-1])
+            self.open(is_struct=before[:1] == ["struct"])
         elif sign == "{":
             self.blocks.append(_Block())
         elif sign == "}":

@@ -1,4 +1,4 @@
-"""The text of a program for a target: C for an instruction set, CUDA for "cuda".
+"""The text of a program for a target: C for an instruction set, CUDA or OpenCL for a device.
 
 All printed text comes through here, and is verified: each name is declared around its line.
 """
@@ -6,19 +6,21 @@ All printed text comes through here, and is verified: each name is declared arou
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..analysis.bounds import describe
 from ..ir.grammar import For, statements
 from ..ir.note import Note
 from ..program import Program
 from ..schedule.chosen import chosen
-from ..targets.cuda import CUDA
 from ..targets.table import TARGETS
 from .c.program import CFile, print_program
 from .c.rows import rows_checked_once
 from .common.writer import recorded_printers
 from .names import undeclared
+
+if TYPE_CHECKING:
+    from .device.program import DeviceText
 
 Printed = TypeVar("Printed")
 
@@ -26,12 +28,12 @@ Printed = TypeVar("Printed")
 def source(
     program: Program, target: str, function: str, *, precise: bool = False, checked: bool = False
 ) -> str:
-    """Return the C file for an instruction set, or the CUDA file for "cuda"; ``function`` is exported.
+    """Return the C file for an instruction set, or the text for a device; ``function`` is exported.
 
     Raises ``AssertionError`` if a line names what nothing around it declares, unless it is a fallback.
     """
-    if target == CUDA.name:
-        return _verified(program, target, lambda: _cuda(program, function, checked=checked), str)
+    if TARGETS[target].is_device:
+        return "\n".join(text for text in device_text(program, target, function, checked=checked) if text)
     return c_file(program, target, function, precise=precise, checked=checked).text()
 
 
@@ -53,32 +55,38 @@ def c_file(
             unfused=program.schedule.is_deterministic,
         )
 
-    return _verified(program, target, printed, CFile.text)
+    return _verified(program, target, printed, lambda file: [file.text()])
 
 
-def _cuda(program: Program, function: str, *, checked: bool) -> str:
-    from .cuda.program import print_cuda
+def device_text(program: Program, target: str, function: str, *, checked: bool = False) -> DeviceText:
+    """Return the host's text and that of the device, for a device. Raises what :func:`source` raises."""
+    from .device.dialect import DIALECTS
+    from .device.program import print_device
 
-    return print_cuda(
-        program.kernel,
-        program.plan,
-        program.bounds,
-        program.owners,
-        program.kinds,
-        function=function,
-        checked=checked,
-    )
+    def printed() -> DeviceText:
+        return print_device(
+            program.kernel,
+            program.plan,
+            program.bounds,
+            program.owners,
+            program.kinds,
+            DIALECTS[target],
+            function=function,
+            checked=checked,
+        )
+
+    return _verified(program, target, printed, list)
 
 
 def _verified(
-    program: Program, target: str, printed: Callable[[], Printed], text: Callable[[Printed], str]
+    program: Program, target: str, printed: Callable[[], Printed], texts: Callable[[Printed], list[str]]
 ) -> Printed:
     """Return what is printed. Raises ``AssertionError`` with the printer of each line that is wrong.
 
     The text of a fallback is left to the C compiler: there is nothing to fall back to.
     """
     file = printed()
-    faults = [] if program.fallback else undeclared(text(file))
+    faults = [] if program.fallback else [fault for text in texts(file) for fault in undeclared(text)]
     if faults:
         with recorded_printers() as printers:
             printed()  # again: who prints a line is not recorded otherwise
@@ -94,8 +102,8 @@ def _verified(
 def notes(program: Program, target: str) -> list[Note]:
     """Return what was decided for a target, and why, by line."""
     steps = [] if program.checked else [Note(0, f"schedule={chosen(program)}", "schedule")]
-    if target == CUDA.name:
-        from .cuda.program import mapped
+    if TARGETS[target].is_device:
+        from .device.program import mapped
 
         mapper = mapped(program.kernel, program.plan, program.bounds, program.owners, program.kinds)
         mapper.pieces(program.kernel.body)

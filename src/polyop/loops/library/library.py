@@ -13,7 +13,7 @@ from ...core.errors import BuildError, PolyopError
 from .. import debug
 from ..ir.grammar import Kernel
 from ..targets import isa
-from ..targets.cuda import CUDA
+from ..targets.table import TARGETS
 from . import shipped
 from .options import Options, exported, flags_of, language_of, warn_once
 
@@ -131,7 +131,7 @@ def origin_and_notes(kernel: Kernel, options: Options) -> tuple[list[str], list[
 
 
 def _search(kernel: Kernel, options: Options) -> shipped.Search:
-    device = CUDA.name if options.isa == CUDA.name else "cpu"
+    device = options.isa if options.isa in TARGETS and TARGETS[options.isa].is_device else "cpu"
     return shipped.find(
         kernel,
         precise=options.precise,

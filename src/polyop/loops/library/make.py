@@ -15,11 +15,12 @@ from ...core.errors import BuildError, CacheError, ScheduleError
 from ...core.log import listener
 from .. import debug
 from ..emit.c.choose import choosing
-from ..emit.printer import c_file, source
+from ..emit.printer import c_file, device_text, source
 from ..pipeline import WITHOUT_COPIES, original, schedule
 from ..program import Program
 from ..targets import isa
-from ..targets.cuda import CUDA
+from ..targets.table import TARGETS
+from .embedded import embedded
 from .options import exported, flags_of, language_of
 
 if TYPE_CHECKING:
@@ -101,18 +102,22 @@ def _logged_passes(name: str) -> Watch | None:
 def sources(kernel: Kernel, options: Options, program: Program, *, divided: bool = False) -> list[str]:
     """Return the source texts of a kernel: one, or one for each instruction set and one that chooses.
 
-    The language is C, or CUDA for the instruction set "cuda". ``divided``: a long text may be divided
-    into two, which are compiled side by side. ``program``: what :func:`with_fallback` hands over.
+    The language is that of :func:`language_of`. ``divided``: a long text may be divided into two, which are
+    compiled side by side. ``program``: what :func:`with_fallback` hands over.
     """
 
     def files(name: str, function: str) -> list[str]:
         flags = {"precise": options.precise, "checked": program.checked}
-        if name == CUDA.name or not divided:
-            texts = [source(program, name, function, **flags)]
-        else:
+        is_device = TARGETS[name].is_device
+        if is_device:
+            host, device = device_text(program, name, function, checked=program.checked)
+            texts = [host, *([embedded(device, function)] if device else [])]
+        elif divided:
             texts = c_file(program, name, function, **flags).files()
+        else:
+            texts = [source(program, name, function, **flags)]
         if program.fallback:
-            linkage = 'extern "C" ' if name == CUDA.name else ""
+            linkage = 'extern "C" ' if is_device else ""
             texts[0] += f"{linkage}const char {function}_fallback[] = {json.dumps(program.fallback)};\n"
         return texts
 

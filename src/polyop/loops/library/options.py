@@ -25,8 +25,8 @@ Integers wrap, as in NumPy. The compiler may assume nothing about NaN, infinitie
 GCC_FLAGS = ("--param=iv-max-considered-uses=50",)
 """Beyond 50 accesses in a loop, as in the tile of a contraction, gcc does not compare all ways to form their
 addresses: convolutions compile in a tenth less time, and run as fast."""
-CUDA_FLAGS = ("-fwrapv",)
-"""Flags of nvcc's host compiler."""
+HOST_FLAGS = ("-fwrapv",)
+"""Flags of the compiler of a host's text, which launches a device's kernels."""
 UNFUSED = {"gcc": ("-ffp-contract=off",), "clang": ("-ffp-contract=off",), "nvcc": ("--fmad=false",)}
 """Where a row has the same bits in any batch, the text alone says what is fused (fused.h of the headers). A
 compiler that may fuse a product and a sum does it in whole vectors, say, and not in their remainder."""
@@ -45,7 +45,7 @@ class Options(NamedTuple):
 
 
 def language_of(options: Options) -> str:
-    """Return the language of a kernel's text: "c" or "cuda"."""
+    """Return the language of a kernel's text: "c", "cuda" or "c++"."""
     return "c" if options.isa == isa.PORTABLE else TARGETS[options.isa].language
 
 
@@ -59,8 +59,8 @@ def flags_of(family: str, options: Options) -> tuple[str, ...]:
     '-mbmi2'
     """
     unfused = UNFUSED[family] if options.schedule.is_deterministic else ()
-    if family == "nvcc":
-        return (*CUDA_FLAGS, *unfused)
+    if language_of(options) != "c":
+        return (*HOST_FLAGS, *unfused)
     if family == "gcc":
         return (*FLAGS, *GCC_FLAGS, *unfused)
     if options.isa == isa.PORTABLE and len(isa.family()) > 1:

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from .target import Target
 
-CUDA = Target("cuda", "cuda", language="cuda")
+CUDA = Target("cuda", "cuda", language="cuda", is_device=True)

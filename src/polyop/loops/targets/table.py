@@ -7,6 +7,7 @@ from .avx512 import AVX512
 from .baseline import BASELINE
 from .cuda import CUDA
 from .neon import NEON
+from .opencl import OPENCL
 from .target import Target
 
-TARGETS: dict[str, Target] = {row.name: row for row in (AVX512, AVX2, BASELINE, NEON, CUDA)}
+TARGETS: dict[str, Target] = {row.name: row for row in (AVX512, AVX2, BASELINE, NEON, CUDA, OPENCL)}

@@ -1,4 +1,4 @@
-"""The description of a target: an instruction set, or CUDA. Each target has a file here."""
+"""The description of a target: an instruction set, or a language of devices. Each target has a file here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Target:
-    """An instruction set that kernels are compiled for, or GPUs.
+    """An instruction set that kernels are compiled for, or devices.
 
     >>> from polyop.loops.targets.avx2 import AVX2
     >>> AVX2.flags, AVX2.pragmas
@@ -25,6 +25,8 @@ class Target:
     tile: tuple[int, int] = (4, 2)
     """Rows and vectors of a register tile: with a row of operands and a broadcast it fills all registers."""
     language: str = "c"
+    """The language of the host's text, by which its compiler is found."""
+    is_device: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:

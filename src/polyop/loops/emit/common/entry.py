@@ -109,10 +109,14 @@ class Entry:
                 if buffer.role != "inplace" or other == number or (both and other < number):
                     continue
                 text = f"{buffer.name} is written in place: it must not share memory with {second.name}"
-                ours = f"params[{number}], {self.bytes(buffer)}"
-                theirs = f"params[{other}], {self.bytes(second)}"
+                ours = f"{self.address(number)}, {self.bytes(buffer)}"
+                theirs = f"{self.address(other)}, {self.bytes(second)}"
                 self.out.line(f"if (polyop_overlap({ours}, {theirs}))")
                 self.out.line(f'  return polyop_fail(extra, "{text}");')
+
+    def address(self, number: int) -> str:
+        """Return where a tensor of the call starts, for the check of overlaps."""
+        return f"params[{number}]"
 
     def bytes(self, buffer: Buffer) -> str:
         """Return the size of a tensor, in C."""

@@ -24,13 +24,13 @@ class Writer:
             printers.setdefault(text.strip(), _caller())
 
     @contextlib.contextmanager
-    def block(self, head: str) -> Iterator[None]:
-        """Write ``head {``, what the block writes, and ``}``."""
+    def block(self, head: str, *, end: str = "") -> Iterator[None]:
+        """Write ``head {``, what the block writes, and ``}`` with an ``end``."""
         self.line(f"{head} {{" if head else "{")
         self.depth += 1
         yield
         self.depth -= 1
-        self.line("}")
+        self.line("}" + end)
 
     def text(self) -> str:
         """Return all lines."""

@@ -1,4 +1,4 @@
-"""CUDA kernels and their launches: what the printers of all kinds of pieces share."""
+"""Kernels and their launches: what the printers of all kinds of pieces share."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Set as AbstractSet
 from ...ir.grammar import Assign, Expr, For, Kernel, Stmt, Type, statements
 from ...ir.uses import assigned_by, variables_of
 from ..common.ctypes import identifier, memory, size_name
-from ..common.expressions import Expressions, Scope
+from ..common.expressions import Scope
 from ..common.writer import Writer
-from .bodies import c_type
+from .bodies import SCRATCH, DeviceExpressions, c_type
 from .shapes import Mapper
 from .sizes import longest
 
@@ -20,13 +20,20 @@ BLOCK = 256
 
 
 class Launches:
-    """The CUDA kernels print_body so far, and what they need from the host."""
+    """The kernels printed so far, and what they need from the host."""
 
     def __init__(
-        self, kernel: Kernel, expressions: Expressions, mapper: Mapper, owners: Mapping[str, tuple[str, ...]]
+        self,
+        kernel: Kernel,
+        expressions: DeviceExpressions,
+        mapper: Mapper,
+        owners: Mapping[str, tuple[str, ...]],
     ) -> None:
         self.kernel, self.expressions, self.mapper, self.owners = kernel, expressions, mapper, owners
+        self.dialect = expressions.dialect
         self.parts: list[str] = []
+        self.parameters: list[list[str]] = []
+        """The pointers that each kernel uses."""
         self.slotted: set[str] = set()
         """Temporaries that a launch allocates for itself, one for each group of threads."""
         self.private: dict[str, None] = {}
@@ -55,10 +62,8 @@ class Launches:
         of loops on the host.
         """
         for name, buffer in self.kernel.buffers.items():
-            c, elem = identifier(name), memory(buffer.dtype)
-            if device and c in names and name not in declared:
-                pointer = f"const {elem}* const __restrict__" if buffer.role == "input" else f"{elem}* const"
-                out.line(f"{pointer} {c} = self.{c};")
+            if device and identifier(name) in names and name not in declared:
+                self._tensor(out, name)
             for axis in range(len(buffer.shape)):
                 if (size := size_name(name, axis)) in names:
                     out.line(f"const int64_t {size} = self.{size};")
@@ -68,6 +73,15 @@ class Launches:
         for name in self.variables if device else ():
             if (c := identifier(name)) in names:
                 out.line(f"const int64_t {c} = self.at_{name};")
+
+    def _tensor(self, out: Writer, name: str) -> None:
+        """Declare a tensor of the host in a function of the device."""
+        buffer, c = self.kernel.buffers[name], identifier(name)
+        reads = buffer.role == "input"
+        kind = self.dialect.declared(memory(buffer.dtype), constant=reads)
+        first = "" if self.dialect.has_pointers or buffer.role == "local" else f" + self.first_{c}"
+        restrict = f" {self.dialect.restrict}" if reads else ""
+        out.line(f"{kind} const{restrict} {c} = {self.expressions.pointer(c)}{first};")
 
     def function(
         self,
@@ -84,32 +98,63 @@ class Launches:
         number = len(self.parts)
         name = f"part{number}"
         self.parts.append("")
+        self.parameters.append([])
         reads = variables_of(*statements(tuple(nodes)))
         reads |= assigned_by(nodes) | variables_of(*self.guards)
         live = {n: t for n, t in self.outer.items() if n in reads}
-        inner = Writer(1)
+        inner, before = Writer(1), Writer(1)
+        self.expressions.pointers = {}
         with self.expressions.names_of_function() as names:
             tests = [self.expressions.scalar(guard, Scope()) for guard in self.guards]
             print_body(inner, frozenset(live))
+        if SCRATCH in names and not self.dialect.has_pointers:
+            before.line(f"{self.dialect.shared} u64 {SCRATCH}[{BLOCK}];")
+        self.unpack(before, names, device=True, declared=declared)
+        for scalar, kind in live.items():
+            if scalar not in declared:
+                c = identifier(scalar)
+                before.line(f"{c_type(kind)} {c} = {self.expressions.pointer('state')}->{c};")
+        for test in tests:
+            before.line(f"if (!({test})) return;")
+        self.parameters[number] = list(self.expressions.pointers)
+        parameters = ", ".join([self.dialect.numbers, *self._pointers(number)])
         out = Writer()
-        with out.block(f"__global__ void {bounds}{name}(const kernel self)"):
-            out.line("const kernel* const k = &self;")
-            out.line("(void)k;")
-            self.unpack(out, names, device=True, declared=declared)
-            for scalar, kind in live.items():
-                if scalar not in declared:
-                    c = identifier(scalar)
-                    out.line(f"{c_type(kind)} {c} = self.state->{c};")
-            for test in tests:
-                out.line(f"if (!({test})) return;")
-            out.lines += inner.lines
+        with out.block(self.dialect.kernel.format(bounds=bounds, name=name, parameters=parameters)):
+            out.lines += [*before.lines, *inner.lines]
         self.parts[number] = out.text()
         return name
 
+    def _pointers(self, number: int) -> list[str]:
+        """Return the declarations of a kernel's pointers, where each is a parameter."""
+        if self.dialect.has_pointers:
+            return []
+        return [f"{self.type_of(name)} {self.dialect.pointer(name)}" for name in self.parameters[number]]
+
+    def type_of(self, pointer: str) -> str:
+        """Return the type of a pointer that the host gives."""
+        for name, buffer in self.kernel.buffers.items():
+            if identifier(name) == pointer:
+                return self.dialect.declared(memory(buffer.dtype), constant=buffer.role == "input")
+        of_struct = {"state": "struct scalars", "failure": "struct polyop_failure"}
+        return self.dialect.declared(of_struct.get(pointer, "void"))
+
     def launch(self, out: Writer, name: str, grid: str, block: str) -> None:
         """Print a launch and the check of its error."""
-        out.line(f"POLYOP_LAUNCH({name}, {grid}, {block}, stream, self);")
-        out.line("if (const cudaError_t wrong = cudaGetLastError()) return cudaGetErrorString(wrong);")
+        given = "self"
+        if not self.dialect.has_pointers:
+            name = name.removeprefix("part")
+            pointers = ", ".join(f"self.{pointer}" for pointer in self.parameters[int(name)])
+            given = f"numbers(self), {{{pointers}}}"
+        out.line(f"POLYOP_LAUNCH({name}, {grid}, {block}, stream, {given});")
+
+    def place(self, axis: int) -> str:
+        """Return the number of a thread among all of a launch along an axis."""
+        words = self.dialect
+        return f"(int64_t){words.block[axis]} * {words.threads[axis]} + {words.thread[axis]}"
+
+    def everywhere(self, axis: int) -> str:
+        """Return the number of threads of a launch along an axis."""
+        return f"(int64_t){self.dialect.blocks[axis]} * {self.dialect.threads[axis]}"
 
     def length(self, name: str) -> str:
         """Return the number of a buffer's elements, in C."""
@@ -119,8 +164,9 @@ class Launches:
     def slots(self, out: Writer, names: Sequence[str]) -> None:
         """Declare private temporaries as this group's slot of their memory."""
         for name in names:
-            c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
-            out.line(f"{elem}* const {c} = self.{c} + slot_ * {self.length(name)};")
+            c = identifier(name)
+            kind = self.dialect.declared(memory(self.kernel.buffers[name].dtype))
+            out.line(f"{kind} const {c} = {self.expressions.pointer(c)} + slot_ * {self.length(name)};")
 
     def allocate(self, out: Writer, names: Sequence[str], count: str) -> None:
         """Allocate private temporaries for ``count`` groups."""
@@ -128,7 +174,11 @@ class Launches:
             c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
             out.line(f"polyop_taken {c}_v1({count} * {self.length(name)} * (int64_t)sizeof({elem}), stream);")
             out.line(f"if ({c}_v1.wrong) return {c}_v1.wrong;")
-            out.line(f"self.{c} = ({elem}*){c}_v1.data;")
+            out.line(f"self.{c} = {self.given(elem, f'{c}_v1.data')};")
+
+    def given(self, elem: str, data: str) -> str:
+        """Return memory that the host took, as the field of its struct."""
+        return f"({elem}*){data}" if self.dialect.has_pointers else data
 
     def longest(self, body: Sequence[Stmt], loops: Sequence[For]) -> str:
         """Return the length of the longest loop that a group shares, in C."""

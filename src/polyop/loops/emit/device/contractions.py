@@ -90,22 +90,23 @@ def _bare(node: Stmt | Expr, names: set[str]) -> bool:
     return not isinstance(node, Load) and any(_bare(e, names) for e in children(node))
 
 
-def staged_loads(loop: For, row: str, lane: str) -> list[Staged]:
-    """Return the loads of an innermost loop that depend on row or lane."""
-    result: list[Staged] = []
-    for load in dict.fromkeys(e for s in loop.body for e in walk(s) if isinstance(e, Load)):
-        by_row, by_lane = (any(depends(i, frozenset({v})) for i in load.index) for v in (row, lane))
-        if by_row or by_lane:
-            result.append(Staged(load, f"part_{len(result)}", by_row))
+def staged_loads(lane: For, row: str) -> dict[For, list[Staged]]:
+    """Return for each innermost loop of a tile the loads that depend on row or lane; no two have one name."""
+    result: dict[For, list[Staged]] = {}
+    count = 0
+    for loop in statements(lane.body):
+        if not isinstance(loop, For) or any(isinstance(s, For) for s in loop.body):
+            continue
+        result[loop] = []
+        for load in dict.fromkeys(e for s in loop.body for e in walk(s) if isinstance(e, Load)):
+            by_row, by_lane = (any(depends(i, frozenset({v})) for i in load.index) for v in (row, lane.var))
+            if by_row or by_lane:
+                result[loop].append(Staged(load, f"part_{count}", by_row))
+                count += 1
     return result
 
 
 def fits(lane: For, row: str) -> bool:
     """Whether the staged operands fit into a block's shared memory."""
-    total = 0
-    for node in statements(lane.body):
-        if isinstance(node, For) and not any(isinstance(s, For) for s in node.body):
-            for operand in staged_loads(node, row, lane.var):
-                elem = c_type(operand.load.type)
-                total += STEP * (SIDE + 1) * SIZES.get(elem, 4)
-    return total <= SHARED
+    operands = [operand for loads in staged_loads(lane, row).values() for operand in loads]
+    return sum(STEP * (SIDE + 1) * SIZES.get(c_type(one.load.type), 4) for one in operands) <= SHARED

@@ -1,12 +1,13 @@
-"""The whole CUDA file of a kernel: compiled, not run on hardware.
+"""The whole text of a kernel for a device: its kernels, and the host function that launches them.
 
 It is printed from the same schedule as the C of the CPU. shapes.py chooses the launches, parts.py prints
-them, and this module adds the struct and the entry.
+them, and this module adds the structs and the entry. CUDA text is compiled, not run on hardware.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from ...analysis.bounds import Bounds
 from ...analysis.dependence import Kind
@@ -15,40 +16,54 @@ from ...ir.plan import Plan
 from ..common.ctypes import identifier, memory
 from ..common.entry import Entry, warnings_text
 from ..common.writer import Writer
-from .bodies import CudaExpressions, c_type
+from .bodies import DeviceExpressions, c_type
+from .dialect import Dialect
 from .parts import Parts
 from .shapes import Mapper
 
 
-def print_cuda(
+class DeviceText(NamedTuple):
+    """The host's C++, and the device's text where that is compiled at run time, else an empty one."""
+
+    host: str
+    device: str = ""
+
+
+def print_device(
     kernel: Kernel,
     plan: Plan,
     bounds: Bounds,
     owners: Mapping[str, tuple[str, ...]],
     kinds: Mapping[str, Kind],
+    dialect: Dialect,
     *,
     function: str,
     checked: bool = False,
-) -> str:
-    """Return the CUDA file; ``function`` is the exported name, with the signature of a kernel.
+) -> DeviceText:
+    """Return the text; ``function`` is the exported name, with the signature of a kernel.
 
-    The function accepts all sizes and GPUs. If an index is checked at each access, it waits for its stream
-    and reports the first index outside; else it only launches.
+    The function accepts all sizes and devices. If an index is checked at each access, it waits for its
+    stream and reports the first index outside; else it only launches.
     """
-    expressions = CudaExpressions(kernel, bounds, checked=checked)
+    expressions = DeviceExpressions(kernel, bounds, dialect, checked=checked)
     mapper = mapped(kernel, plan, bounds, owners, kinds)
     parts = Parts(kernel, expressions, mapper, owners)
-    body = parts.print(mapper.pieces(kernel.body))
+    run = parts.print(mapper.pieces(kernel.body))
+    entry = DeviceEntry(kernel, bounds, expressions, function, parts).print()
+    numbers = _numbers(kernel, parts, expressions)
     file = kernel.file.rsplit("/", 1)[-1]
-    texts = (
-        f"/* {function}: the loop kernel {kernel.name} of {file}, for CUDA: compiled, not run on hardware */",
-        '#include "polyop/loops/device.h"',
-        f"\nnamespace polyop_loops_{function} {{",
-        _structs(kernel, parts, expressions),
-        body,
-        CudaEntry(kernel, bounds, expressions, function, parts).print(),
-    )
-    return "\n".join(texts) + warnings_text(kernel, function, cpp=True)
+    title = f"/* {function}: the loop kernel {kernel.name} of {file}, for {dialect.title}"
+    kernels = "\n".join(parts.parts)
+    start = [f'#include "{dialect.header}"', f"\nnamespace polyop_loops_{function} {{"]
+    end = warnings_text(kernel, function, cpp=True)
+    if dialect.has_pointers:
+        texts = [f"{title}: compiled, not run on hardware */", *start, numbers, _pointers(kernel, parts)]
+        return DeviceText("\n".join([*texts, kernels, run, entry]) + end)
+    program = f"static polyop_program program({function}_device, {len(parts.parts)});"
+    declared = f'extern "C" const char {function}_device[];'
+    texts = [f"{title}: the host */", start[0], declared, start[1], numbers, _pointers(kernel, parts)]
+    host = "\n".join([*texts, program, "", run, entry]) + end
+    return DeviceText(host, "\n".join([f"{title}: the device */", numbers, kernels]))
 
 
 def mapped(
@@ -64,41 +79,47 @@ def mapped(
     return mapper
 
 
-def _structs(kernel: Kernel, parts: Parts, expressions: CudaExpressions) -> str:
+def _numbers(kernel: Kernel, parts: Parts, expressions: DeviceExpressions) -> str:
+    """Return the structs of what the device gets by value, and of scalars that launches share."""
     out = Writer()
-    with out.block("struct scalars"):
-        for name, kind in parts.outer.items():
-            out.line(f"{c_type(kind)} {identifier(name)};")
-    out.lines[-1] += ";"
-    with out.block("struct kernel"):
+    if parts.outer:
+        with out.block("struct scalars", end=";"):
+            for name, kind in parts.outer.items():
+                out.line(f"{c_type(kind)} {identifier(name)};")
+    with out.block("struct numbers", end=";"):
         for name, buffer in kernel.buffers.items():
-            out.line(
-                f"{'const ' if buffer.role == 'input' else ''}{memory(buffer.dtype)}* {identifier(name)};"
-            )
-        for name, buffer in kernel.buffers.items():
+            if not expressions.dialect.has_pointers and buffer.role != "local":
+                out.line(f"int64_t first_{identifier(name)};")
             for axis in range(len(buffer.shape)):
                 out.line(f"int64_t {expressions.size(name, axis)};")
         for name, kind in kernel.attributes.items():
             out.line(f"{c_type(kind)} {identifier(name)};")
         for name in parts.variables:
             out.line(f"int64_t at_{name};")
-        for name in parts.private:
-            out.line(f"void* own_{name};")
         out.line("int64_t partials;")
-        out.line("scalars* state;")
-        out.line("polyop_failure* failure;")
-    out.lines[-1] += ";"
     return out.text()
 
 
-class CudaEntry(Entry):
+def _pointers(kernel: Kernel, parts: Parts) -> str:
+    """Return the struct of all that the host gives to launches."""
+    has_pointers = parts.dialect.has_pointers
+    names = [*map(identifier, kernel.buffers), *(f"own_{name}" for name in parts.private)]
+    names += [*(["state"] if parts.outer else []), *(["failure"] if parts.expressions.places else [])]
+    out = Writer()
+    with out.block("struct kernel : numbers", end=";"):
+        for name in names:
+            out.line(f"{parts.type_of(name)} {name};" if has_pointers else f"polyop_memory {name};")
+    return out.text()
+
+
+class DeviceEntry(Entry):
     """Prints the entry of one kernel; allocations and clears are in stream order."""
 
     def __init__(
-        self, kernel: Kernel, bounds: Bounds, expressions: CudaExpressions, function: str, parts: Parts
+        self, kernel: Kernel, bounds: Bounds, expressions: DeviceExpressions, function: str, parts: Parts
     ) -> None:
         super().__init__(kernel, bounds, expressions, function)
-        self.parts = parts
+        self.parts, self.dialect = parts, parts.dialect
         self.memory: list[tuple[str, str, str, str | None]] = []
         """What a call allocates: field, type, bytes, and the condition for zeros: "" always, None never."""
 
@@ -112,7 +133,12 @@ class CudaEntry(Entry):
             count = len(self.inputs) + len(self.outputs)
             self.out.line(f'if (nparam < {count}) return polyop_fail(extra, "too few tensors");')
             self.out.line("(void)shapes;")
-            self.out.line("const cudaStream_t stream = (cudaStream_t)given;")
+            if self.dialect.has_pointers:
+                self.out.line("const polyop_stream stream = (polyop_stream)given;")
+            else:
+                self.out.line("polyop_queue queue(given, program);")
+                self.out.line("if (queue.wrong) return polyop_fail(extra, queue.wrong);")
+                self.out.line("const polyop_stream stream = &queue;")
             self.out.line("kernel self = {};")
             self.arguments()
             self.attributes()
@@ -132,9 +158,12 @@ class CudaEntry(Entry):
     def arguments(self) -> None:
         """Print the reading of tensors and of input sizes."""
         for number, buffer in enumerate([*self.inputs, *self.outputs]):
-            constant = "const " if buffer.role == "input" else ""
-            cast = f"({constant}{memory(buffer.dtype)}*)"
-            self.out.line(f"self.{identifier(buffer.name)} = {cast}params[{number}];")
+            c = identifier(buffer.name)
+            if self.dialect.has_pointers:
+                self.out.line(f"self.{c} = ({self.parts.type_of(c)})params[{number}];")
+            else:
+                self.out.line(f"self.{c} = *(const polyop_memory*)params[{number}];")
+                self.out.line(f"self.first_{c} = self.{c}.offset / (int64_t)sizeof({memory(buffer.dtype)});")
         for number, buffer in enumerate(self.inputs):
             for axis in range(len(buffer.shape)):
                 size = self.expressions.size(buffer.name, axis)
@@ -151,13 +180,13 @@ class CudaEntry(Entry):
             elif buffer.role == "output" and buffer.zeroed:
                 self._clear(c, self._cleared(buffer), size)
         if self.parts.outer:
-            self.memory.append(("state", "scalars", "(int64_t)sizeof(scalars)", ""))
+            self.memory.append(("state", "struct scalars", "(int64_t)sizeof(scalars)", ""))
         if self.expressions.places:
-            self.memory.append(("failure", "polyop_failure", "(int64_t)sizeof(polyop_failure)", ""))
+            self.memory.append(("failure", "struct polyop_failure", "(int64_t)sizeof(polyop_failure)", ""))
         for number, (field, elem, size, when) in enumerate(self.memory):
             self.out.line(f"const polyop_taken taken{number}_({size}, stream);")
             self.out.line(f"if (taken{number}_.wrong) return polyop_fail(extra, taken{number}_.wrong);")
-            self.out.line(f"self.{field} = ({elem}*)taken{number}_.data;")
+            self.out.line(f"self.{field} = {self.parts.given(elem, f'taken{number}_.data')};")
             if when is not None:
                 self._clear(field, when, size)
         self.out.line("if (const char* wrong = run(self, stream)) return polyop_fail(extra, wrong);")
@@ -165,23 +194,22 @@ class CudaEntry(Entry):
             self.out.line("return 0;")
             return
         self.out.line("polyop_failure failure = {};")
-        for call in (
-            "cudaMemcpyAsync(&failure, self.failure, sizeof failure, cudaMemcpyDeviceToHost, stream)",
-            "cudaStreamSynchronize(stream)",
-        ):
-            self._try(call)
+        self._try("polyop_fetch(&failure, self.failure, sizeof failure, stream)")
         self.out.line("return polyop_report(extra, &failure, places);")
 
+    def address(self, number: int) -> str:
+        """Return where a tensor of the call starts, for the check of overlaps."""
+        return f"params[{number}]" if self.dialect.has_pointers else f"self.{identifier(self.inputs[number].name)}"
+
     def _cleared(self, buffer: Buffer) -> str:
-        """Return the condition, in C, on which a tensor is cleared: CUDA refuses to clear no bytes."""
+        """Return the condition, in C, on which a tensor is cleared: devices refuse to clear no bytes."""
         needed = self.needs_zeros(buffer)
         return f"{self.bytes(buffer)} > 0" + (f" && {needed}" if needed else "")
 
     def _clear(self, field: str, when: str, size: str) -> None:
         """Print what clears memory; an empty ``when`` means always."""
         with self.out.block(f"if ({when})" if when else ""):
-            self._try(f"cudaMemsetAsync(self.{field}, 0, {size}, stream)")
+            self._try(f"polyop_clear(self.{field}, {size}, stream)")
 
     def _try(self, call: str) -> None:
-        self.out.line(f"if (const cudaError_t wrong = {call})")
-        self.out.line("  return polyop_fail(extra, cudaGetErrorString(wrong));")
+        self.out.line(f"if (const char* wrong = {call}) return polyop_fail(extra, wrong);")

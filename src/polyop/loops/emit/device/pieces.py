@@ -1,4 +1,4 @@
-"""The pieces of a CUDA program: launches, and the control flow of the host around them."""
+"""The pieces of a program for a device: launches, and the control flow of the host around them."""
 
 from __future__ import annotations
 

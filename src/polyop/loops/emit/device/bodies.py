@@ -6,7 +6,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from ...analysis.bounds import Bounds
-from ...ir.grammar import Assign, For, Kernel, Op, Store, Type
+from ...ir.failing import rule_of
+from ...ir.grammar import Assign, For, Kernel, Load, Op, Store, Type
 from ...ir.stops import stop_flags
 from ..common.copies import Copies, Copy
 from ..common.ctypes import NARROW, computed, identifier, memory
@@ -15,9 +16,11 @@ from ..common.expressions import Expressions, Scope
 from ..common.statements import Statements
 from ..common.values import Value
 from ..common.writer import Writer
+from .dialect import Dialect
 
-OPERATORS = {"+": "polyop_plus", "*": "polyop_times", "max": "polyop_greatest", "min": "polyop_least"}
-_TRUTHS = {"+": "polyop_greatest", "max": "polyop_greatest", "*": "polyop_least", "min": "polyop_least"}
+_TRUTHS = {"+": "max", "max": "max", "*": "min", "min": "min"}
+SCRATCH = "shared_"
+"""The memory through which the threads of a group combine values, in languages that declare it in the kernel."""
 _WRAPS = {"+": "wrap_add", "-": "wrap_sub", "*": "wrap_mul", "neg": "wrap_neg"}
 
 
@@ -31,16 +34,54 @@ def c_type(kind: Type) -> str:
     return "int" if elem == "bool" else elem
 
 
-def operator_of(op: str, kind: Type) -> str:
-    """Return the struct of device_group.h that combines values of a type."""
-    return (_TRUTHS if kind.dtype == "bool" else OPERATORS)[op]
+class DeviceExpressions(Expressions):
+    """Expressions for compilers without -fwrapv: operators of signed integers are functions that wrap.
 
+    Nothing in them is a statement, which only some of the compilers take in an expression.
+    """
 
-class CudaExpressions(Expressions):
-    """Expressions for nvcc, which has no -fwrapv: operators of signed integers are functions that wrap."""
-
-    def __init__(self, kernel: Kernel, bounds: Bounds, *, checked: bool = False) -> None:
+    def __init__(self, kernel: Kernel, bounds: Bounds, dialect: Dialect, *, checked: bool = False) -> None:
         super().__init__(kernel, bounds, checked=checked)
+        self.dialect = dialect
+        self.pointers: dict[str, None] = {}
+        """The pointers of the host that the kernel uses which is being printed."""
+
+    def pointer(self, name: str) -> str:
+        """Return the text of a pointer that the host gives the kernel."""
+        self.pointers[name] = None
+        return self.dialect.pointer(name)
+
+    def combined(self, op: str, kind: Type, value: str, width: str) -> str:
+        """Return the value that the threads of a group combine."""
+        op = _TRUTHS[op] if kind.dtype == "bool" else op
+        return self.dialect.combine(op, _element(kind), value, self._in_group(width))
+
+    def broadcast(self, kind: Type, value: str, width: str) -> str:
+        """Return the value of the group's first thread."""
+        return self.dialect.broadcast(_element(kind), value, self._in_group(width))
+
+    def _in_group(self, width: str) -> str:
+        self.used.names.add(SCRATCH)
+        return width
+
+    def checks(self, node: Load | Store, index: list[str]) -> tuple[str, str, tuple[str, ...]]:
+        """Return no declarations, the condition that all checked indices are inside, and the indices."""
+        tests, names = [], list(index)
+        for axis in sorted(self.axes(node)):
+            rule = rule_of(node.index[axis])
+            self.places.append((node.line, rule, -1) if rule else (node.line, node.buffer, axis))
+            size = self.size(node.buffer, axis)
+            tests.append(
+                f"polyop_inside({self.pointer('failure')}, {index[axis]}, {size}, {len(self.places)})"
+            )
+            names[axis] = f"polyop_from_end({index[axis]}, {size})"
+        return "", " && ".join(tests), tuple(names)
+
+    def _element(self, node: Load, scope: Scope) -> str:
+        index = [self.scalar(i, scope) for i in node.index]
+        _, tests, names = self.checks(node, index)
+        element = f"{self.tensor(node.buffer)}[{self.address(node.buffer, names)}]"
+        return f"({tests} ? {element} : 0)" if tests else element
 
     def _operator(self, expr: Op, scope: Scope) -> Value:
         elem = computed(expr.type)
@@ -55,8 +96,9 @@ class CudaExpressions(Expressions):
 class Body(Statements):
     """Prints statements for one thread. ``atomic``: buffers that several threads reduce into at once."""
 
-    def __init__(self, kernel: Kernel, expressions: Expressions, out: Writer) -> None:
+    def __init__(self, kernel: Kernel, expressions: DeviceExpressions, out: Writer) -> None:
         super().__init__(kernel, expressions, out)
+        self.device, self.dialect = expressions, expressions.dialect
         self.atomic: frozenset[str] = frozenset()
         self.loop = self.plain_loop
 
@@ -82,23 +124,23 @@ class Body(Statements):
             return
         name = copies.text(node.name, copy)
         value = self.expressions.value(node.value, copy.scope).text
-        self.out.line(f"{name} = {_merge(node.op, node.type, name, value)};")
+        self.out.line(f"{name} = {merged(node.op, node.type, name, value)};")
 
     def _merged(self, node: Store, target: str, text: str, dtype: str) -> str:
         if not node.op or dtype in NARROW:
             return super()._merged(node, target, text, dtype)
-        return _merge(node.op, Type(dtype), target, text)
+        return merged(node.op, Type(dtype), target, text)
 
     def _store_element(self, node: Store, scope: Scope, value: Value, dtype: str) -> None:
         if node.buffer not in self.atomic or not node.op:
             super()._store_element(node, scope, value, dtype)
             return
         index = [self.expressions.scalar(i, scope) for i in node.index]
-        declared, tests, names = self.expressions.checks(node, index)
+        _, tests, names = self.expressions.checks(node, index)
         place = f"&{self.expressions.tensor(node.buffer)}[{self.expressions.address(node.buffer, names)}]"
-        call = f"polyop_atomic<{OPERATORS[node.op]}>({place}, ({memory(dtype)})({value.text}));"
-        with self.out.block(""):
-            self.out.line(f"{declared}if ({tests}) {call}" if tests else call)
+        elem = memory(dtype)
+        call = self.dialect.atomic(node.op, elem, place, f"({elem})({value.text})")
+        self.out.line(f"if ({tests}) {call}" if tests else call)
 
 
 class deal:  # noqa: N801 - used as a statement
@@ -156,12 +198,20 @@ def split(out: Writer, loops: Sequence[For], place: str) -> None:
     out.line(f"const int64_t {var} = {var}_lo + {rest};")
 
 
-def _merge(op: str, kind: Type, a: str, b: str) -> str:
-    if kind.dtype == "bool":
-        return f"({a} {'|' if op in ('+', 'max') else '&'} {b})"
+def merged(op: str, kind: Type, a: str, b: str) -> str:
+    """Return ``a op b`` of a reduction in C. Integers wrap.
+
+    >>> merged("+", Type("int32"), "a", "b"), merged("+", Type("bool"), "a", "b")
+    ('wrap_add_i32(a, b)', '(a | b)')
+    """
     elem = computed(kind)
-    return (
-        f"{OPERATORS[op]}::of<{elem}>({a}, {b})"
-        if elem[0] != "f" or op in ("max", "min")
-        else f"{a} {op} {b}"
-    )
+    if elem == "bool":
+        return f"({a} {'|' if op in ('+', 'max') else '&'} {b})"
+    if op in ("max", "min"):
+        return f"{op}_{elem}({a}, {b})"
+    return f"{a} {op} {b}" if elem[0] == "f" else f"{_WRAPS[op]}_{elem}({a}, {b})"
+
+
+def _element(kind: Type) -> str:
+    """Return the element type that a scalar has in functions of the headers."""
+    return "i32" if kind.dtype == "bool" else computed(kind)

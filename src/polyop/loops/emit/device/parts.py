@@ -1,4 +1,4 @@
-"""The kernels of a program in CUDA, and the host function that launches them in order."""
+"""The kernels of a program for a device, and the host function that launches them in order."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Parts(Launches):
     """Prints the pieces of one kernel: ``text`` has the device's functions, ``host`` the function run."""
 
     def print(self, pieces: Sequence[Piece]) -> str:
-        """Return the text of all functions, the host's last."""
+        """Print the functions of the device; return the function that launches them, of the host."""
         self._find_outer(pieces)
         inner = Writer(1)
         with self.expressions.names_of_function() as names:
             self._pieces(inner, pieces)
         out = Writer()
-        with out.block("static const char* run(kernel& self, cudaStream_t stream)"):
+        with out.block("static const char* run(kernel& self, polyop_stream stream)"):
             self.unpack(out, names, device=False)
             out.lines += inner.lines
             out.line("return nullptr;")
-        return "\n".join([*self.parts, out.text()])
+        return out.text()
 
     def _find_outer(self, pieces: Sequence[Piece]) -> None:
         for piece in pieces:
@@ -100,7 +100,7 @@ class Parts(Launches):
 
         def print_body(inner: Writer, live: frozenset[str]) -> None:
             if shared:
-                inner.line(f"const int lane_ = threadIdx.x, width_ = {BLOCK};")
+                inner.line(f"const int lane_ = {self.dialect.thread[0]}, width_ = {BLOCK};")
                 printer = Shared(self.kernel, self.expressions, inner, self.mapper)
                 printer.live = live
                 printer.group(body, Scope())
@@ -110,7 +110,8 @@ class Parts(Launches):
                 thread.body(body, plain(Scope()))
             for name in sorted(assigned):
                 c = identifier(name)
-                inner.line(f"{'if (lane_ == 0) ' if shared else ''}self.state->{c} = {c};")
+                state = self.expressions.pointer("state")
+                inner.line(f"{'if (lane_ == 0) ' if shared else ''}{state}->{c} = {c};")
 
         name = self.function(body, print_body)
         self.launch(out, name, "1", str(BLOCK if shared else 1))
@@ -120,13 +121,10 @@ class Parts(Launches):
 
         def print_body(inner: Writer, live: frozenset[str]) -> None:
             total = spans(inner, self.expressions, outer, Scope())
-            first = "(int64_t)blockIdx.y * blockDim.y + threadIdx.y"
-            with inner.block(
-                f"for (int64_t row_ = {first}; row_ < {total}; row_ += (int64_t)gridDim.y * blockDim.y)"
-            ):
+            first, step = self.place(1), self.everywhere(1)
+            with inner.block(f"for (int64_t row_ = {first}; row_ < {total}; row_ += {step})"):
                 split(inner, outer, "row_")
-                lane = "(int64_t)blockIdx.x * blockDim.x + threadIdx.x"
-                with deal(inner, self.expressions, (fast,), Scope(), lane, "(int64_t)gridDim.x * blockDim.x"):
+                with deal(inner, self.expressions, (fast,), Scope(), self.place(0), self.everywhere(0)):
                     printer = Body(self.kernel, self.expressions, inner)
                     printer.live, printer.atomic = live, piece.atomic
                     printer.body(piece.body, plain(Scope()))
@@ -147,11 +145,12 @@ class Parts(Launches):
         self.slotted |= set(private)
 
         def print_body(inner: Writer, live: frozenset[str]) -> None:
-            inner.line("const int lane_ = threadIdx.x, width_ = blockDim.x;")
-            inner.line("const int64_t slot_ = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;")
+            words = self.dialect
+            inner.line(f"const int lane_ = {words.thread[0]}, width_ = {words.threads[0]};")
+            inner.line(f"const int64_t slot_ = (int64_t){words.block[0]} * {words.threads[1]} + {words.thread[1]};")
             self.slots(inner, private)
             total = spans(inner, self.expressions, piece.loops, Scope())
-            step = "(int64_t)gridDim.x * blockDim.y"
+            step = f"(int64_t){words.blocks[0]} * {words.threads[1]}"
             with inner.block(f"for (int64_t row_ = slot_; row_ < {total}; row_ += {step})"):
                 split(inner, piece.loops, "row_")
                 printer = Shared(self.kernel, self.expressions, inner, self.mapper)
@@ -163,7 +162,7 @@ class Parts(Launches):
             out.line(f"const int64_t rows_ = {spans(out, self.expressions, piece.loops, Scope())};")
             with out.block("if (rows_ > 0)"):
                 out.line(f"const int width_ = polyop_width({self.longest(piece.body, piece.loops)});")
-                out.line("const int each_ = width_ == 32 ? 4 : 1;")
+                out.line(f"const int each_ = {self.dialect.rows_of_block};")
                 limit = SLOTS if private else "1 << 30"
                 out.line(f"const unsigned blocks_ = polyop_blocks(rows_, each_, {limit});")
                 self.allocate(out, private, "(int64_t)blocks_ * each_")

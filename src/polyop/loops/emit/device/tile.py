@@ -14,9 +14,9 @@ from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Var, statements
 from ...ir.rewriter import rewrite
 from ..common.copies import plain
 from ..common.ctypes import identifier
-from ..common.expressions import Expressions, Scope
+from ..common.expressions import Scope
 from ..common.writer import Writer
-from .bodies import Body, c_type, split
+from .bodies import Body, DeviceExpressions, c_type, split
 from .contractions import EACH, SIDE, STEP, Staged, holds_loop, staged_loads
 from .pieces import Tiles
 
@@ -26,26 +26,32 @@ EACH_CELL = f"for (int m_ = 0; m_ < {EACH}; ++m_)", f"for (int n_ = 0; n_ < {EAC
 class TilePart:
     """Prints the body of one contraction's kernel."""
 
-    def __init__(self, expressions: Expressions, out: Writer, printer: Body, piece: Tiles) -> None:
+    def __init__(self, expressions: DeviceExpressions, out: Writer, printer: Body, piece: Tiles) -> None:
         self.expressions, self.out, self.printer, self.piece = expressions, out, printer, piece
+        self.dialect = expressions.dialect
         self.row, self.lane = piece.row, piece.lane
         self.i, self.j = identifier(piece.row.var), identifier(piece.lane.var)
         scalars = {s.name: s.type for s in statements(piece.lane.body) if isinstance(s, Assign)}
         self.types = {n: t for n, t in scalars.items() if n not in printer.live}
+        self.staged = staged_loads(piece.lane, piece.row.var)
         self.cell = Scope({n: f"{identifier(n)}[m_][n_]" for n in self.types})
 
     def print(self) -> None:
         """Print the loop over tiles and its body."""
-        out, (total, names) = self.out, self.tiles()
-        out.line("const int x_ = threadIdx.x % 16, y_ = threadIdx.x / 16;")
-        with out.block(f"for (int64_t tile_ = blockIdx.x; tile_ < {total}; tile_ += gridDim.x)"):
+        out, words, (total, names) = self.out, self.dialect, self.tiles()
+        out.line(f"const int x_ = {words.thread[0]} % 16, y_ = {words.thread[0]} / 16;")
+        for operand in (one for loads in self.staged.values() for one in loads):
+            out.line(f"{words.shared} {self._elem(operand)} {operand.name}_all[{STEP}][{SIDE + 1}];")
+        with out.block(
+            f"for (int64_t tile_ = {words.block[0]}; tile_ < {total}; tile_ += {words.blocks[0]})"
+        ):
             out.line("int64_t rest_ = tile_;")
             out.line(f"const int64_t {self.j}_lo = {names[1]} + {SIDE} * polyop_split(&rest_, lanes_);")
             out.line(f"const int64_t {self.i}_lo = {names[0]} + {SIDE} * polyop_split(&rest_, rows_);")
             split(out, self.piece.loops, "rest_")
             self._skip()
             for name, kind in self.types.items():
-                out.line(f"{c_type(kind)} {identifier(name)}[{EACH}][{EACH}] = {{}};")
+                out.line(f"{c_type(kind)} {identifier(name)}[{EACH}][{EACH}] = {{{{0}}}};")
             self.printer.live |= frozenset(self.types)
             self._body(self.lane.body)
 
@@ -130,17 +136,15 @@ class TilePart:
             with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
                 self._body(node.body)
             return
-        staged = list(staged_loads(node, self.row.var, self.lane.var))
+        staged = self.staged[node]
         with self.out.block(
             f"for (int64_t {var}_lo = {lo}, {var}_end = {hi}; {var}_lo < {var}_end; {var}_lo += {STEP})"
         ):
-            for operand in staged:
-                self.out.line(f"__shared__ {self._elem(operand)} {operand.name}_all[{STEP}][{SIDE + 1}];")
-            self.out.line("__syncthreads();")
+            self.out.line(self.dialect.barrier)
             self.out.line(f"const int steps_ = (int)min_i64({STEP}, {var}_end - {var}_lo);")
             for operand in staged:
                 self._stage(operand, node)
-            self.out.line("__syncthreads();")
+            self.out.line(self.dialect.barrier)
             with self.out.block("for (int step_ = 0; step_ < steps_; ++step_)"):
                 self._step(node, staged)
 
@@ -151,7 +155,7 @@ class TilePart:
         """Print the copy of a step's elements to shared memory, with coalesced loads."""
         out, var = self.out, identifier(node.var)
         contiguous = stride(operand.load, node.var) == UNIT
-        with out.block(f"for (int el_ = threadIdx.x; el_ < {SIDE * STEP}; el_ += 256)"):
+        with out.block(f"for (int el_ = {self.dialect.thread[0]}; el_ < {SIDE * STEP}; el_ += 256)"):
             step, at = (
                 (f"el_ % {STEP}", f"el_ / {STEP}") if contiguous else (f"el_ / {SIDE}", f"el_ % {SIDE}")
             )

@@ -9,9 +9,9 @@ from ...ir.grammar import Assign, Expr, For, If, Kernel, Stmt, Store, statements
 from ...ir.uses import loads_of
 from ..common.copies import Copies, plain
 from ..common.ctypes import computed, identifier, identity
-from ..common.expressions import Expressions, Scope
+from ..common.expressions import Scope
 from ..common.writer import Writer
-from .bodies import Body, c_type, deal, operator_of
+from .bodies import Body, DeviceExpressions, c_type, deal, merged
 from .shapes import Mapper
 
 
@@ -23,7 +23,7 @@ class Shared(Body):
     stores visible to all.
     """
 
-    def __init__(self, kernel: Kernel, expressions: Expressions, out: Writer, mapper: Mapper) -> None:
+    def __init__(self, kernel: Kernel, expressions: DeviceExpressions, out: Writer, mapper: Mapper) -> None:
         super().__init__(kernel, expressions, out)
         self.mapper = mapper
         self.single = False
@@ -77,9 +77,9 @@ class Shared(Body):
         with self.out.block("if (lane_ == 0)"):
             self._each((node,), copies)
         self.single = False
-        for name in names:
+        for name, kind in names.items():
             c = copies.text(name, copies.items[0])
-            self.out.line(f"{c} = polyop_broadcast({c}, width_);")
+            self.out.line(f"{c} = {self.device.broadcast(kind, c, 'width_')};")
 
     def _uniform_loop(self, node: For, scope: Scope) -> None:
         with self.iterations(node, scope):
@@ -117,9 +117,8 @@ class Shared(Body):
                 self.single = False
             for name, op in reductions.items():
                 target = scope.names.get(name, identifier(name))
-                combiner = operator_of(op, types[name])
-                total = f"polyop_combine<{combiner}>({identifier(name)}_v0, width_)"
-                self.out.line(f"{target} = {combiner}::of({target}, {total});")
+                total = self.device.combined(op, types[name], f"{identifier(name)}_v0", "width_")
+                self.out.line(f"{target} = {merged(op, types[name], target, total)};")
 
     def _reductions(self, loop: For) -> tuple[tuple[str, str], ...]:
         return self.mapper.kinds[loop.var].over if loop.var in self.mapper.kinds else ()

@@ -7,7 +7,7 @@ from ..common.copies import plain
 from ..common.ctypes import computed, identifier, identity, memory
 from ..common.expressions import Scope
 from ..common.writer import Writer
-from .bodies import Body, c_type, operator_of, spans, split
+from .bodies import Body, c_type, merged, spans, split
 from .groups import Shared
 from .launches import BLOCK, Launches
 from .pieces import Sums
@@ -21,7 +21,7 @@ class SumsPart:
 
     def __init__(self, parts: Launches, piece: Sums) -> None:
         self.parts, self.piece = parts, piece
-        self.kernel, self.expressions = parts.kernel, parts.expressions
+        self.kernel, self.expressions, self.dialect = parts.kernel, parts.expressions, parts.dialect
         self.buffers = [n for n, _ in piece.over if n in self.kernel.buffers]
         inside = {f.var for s in piece.loops for f in statements((s,)) if isinstance(f, For)}
         self.own = [n for n, loops in parts.owners.items() if inside & set(loops)] if piece.shared else []
@@ -57,7 +57,7 @@ class SumsPart:
         bytes_ = f"(int64_t)blocks_ * {length}(int64_t)sizeof({self._elem(name)})"
         out.line(f"polyop_taken {c}({bytes_}, stream);")
         out.line(f"if ({c}.wrong) return {c}.wrong;")
-        out.line(f"self.own_{name} = {c}.data;")
+        out.line(f"self.own_{name} = {self.parts.given('void', f'{c}.data')};")
 
     def _elem(self, name: str) -> str:
         buffer = self.kernel.buffers.get(name)
@@ -70,14 +70,15 @@ class SumsPart:
     def _partial(self, inner: Writer, live: frozenset[str]) -> None:
         """Print the first kernel: each group, or each thread, has partial results."""
         piece = self.piece
-        inner.line("const int lane_ = threadIdx.x, width_ = blockDim.x;")
-        inner.line("const int64_t slot_ = blockIdx.x;")
+        words = self.dialect
+        inner.line(f"const int lane_ = {words.thread[0]}, width_ = {words.threads[0]};")
+        inner.line(f"const int64_t slot_ = {words.block[0]};")
         self.parts.slots(inner, self.own)
         scope = self._start(inner)
         total = spans(inner, self.expressions, piece.loops, Scope())
-        first, step = "slot_", "gridDim.x"
+        first, step = "slot_", words.blocks[0]
         if not piece.shared:
-            first, step = "slot_ * width_ + lane_", "(int64_t)gridDim.x * width_"
+            first, step = "slot_ * width_ + lane_", f"(int64_t){words.blocks[0]} * width_"
         with inner.block(f"for (int64_t row_ = {first}; row_ < {total}; row_ += {step})"):
             split(inner, piece.loops, "row_")
             if piece.shared:
@@ -96,7 +97,8 @@ class SumsPart:
             start, c, elem = identity(op, computed(self._kind(n))), identifier(n), self._elem(n)
             if n in self.buffers:
                 length = self.parts.length(n)
-                inner.line(f"{elem}* const {c} = ({elem}*)self.own_{n} + slot_ * {length};")
+                kind = self.dialect.declared(elem)
+                inner.line(f"{kind} const {c} = {self._partials(n)} + slot_ * {length};")
                 inner.line(f"for (int64_t el_ = lane_; el_ < {length}; el_ += width_) {c}[el_] = {start};")
             else:
                 inner.line(f"{elem} {c}_v2 = {start};")
@@ -109,29 +111,33 @@ class SumsPart:
                 continue
             value = f"{identifier(n)}_v2"
             if not self.piece.shared:
-                combiner = operator_of(op, self._kind(n))
-                inner.line(f"{value} = polyop_combine<{combiner}>({value}, width_);")
-            inner.line(f"if (lane_ == 0) (({self._elem(n)}*)self.own_{n})[slot_] = {value};")
+                inner.line(f"{value} = {self.expressions.combined(op, self._kind(n), value, 'width_')};")
+            inner.line(f"if (lane_ == 0) {self._partials(n)}[slot_] = {value};")
+
+    def _partials(self, name: str) -> str:
+        """Return the partial results of a target, in C."""
+        own = self.expressions.pointer(f"own_{name}")
+        return f"(({self.dialect.declared(self._elem(name))}){own})"
 
     def _total(self, inner: Writer) -> None:
         """Print the second kernel: it combines the partial results in the order of the groups."""
-        inner.line("const int64_t lane_ = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;")
+        inner.line(f"const int64_t lane_ = {self.parts.place(0)};")
         for n, op in self.piece.over:
-            combiner, elem = operator_of(op, self._kind(n)), self._elem(n)
+            kind, elem, partial = self._kind(n), self._elem(n), self._partials(n)
             if n in self.buffers:
                 c, length = self.expressions.tensor(n), self.parts.length(n)
-                head = f"for (int64_t el_ = lane_; el_ < {length}; el_ += (int64_t)gridDim.x * blockDim.x)"
-                with inner.block(head):
+                step = self.parts.everywhere(0)
+                with inner.block(f"for (int64_t el_ = lane_; el_ < {length}; el_ += {step})"):
                     inner.line(f"{elem} sum_ = {c}[el_];")
-                    partial = f"(({elem}*)self.own_{n})[piece_ * {length} + el_]"
+                    both = merged(op, kind, "sum_", f"{partial}[piece_ * {length} + el_]")
                     each = "for (int64_t piece_ = 0; piece_ < self.partials; ++piece_)"
-                    inner.line(f"{each} sum_ = {combiner}::of(sum_, {partial});")
+                    inner.line(f"{each} sum_ = {both};")
                     inner.line(f"{c}[el_] = sum_;")
                 continue
-            c = identifier(n)
-            with inner.block("if (blockIdx.x == 0)"):
-                inner.line(f"{elem} sum_ = {identity(op, computed(self._kind(n)))};")
+            with inner.block(f"if ({self.dialect.block[0]} == 0)"):
+                inner.line(f"{elem} sum_ = {identity(op, computed(kind))};")
                 each = f"for (int64_t piece_ = lane_; piece_ < self.partials; piece_ += {BLOCK})"
-                inner.line(f"{each} sum_ = {combiner}::of(sum_, (({elem}*)self.own_{n})[piece_]);")
-                inner.line(f"sum_ = polyop_combine<{combiner}>(sum_, {BLOCK});")
-                inner.line(f"if (lane_ == 0) self.state->{c} = {combiner}::of(self.state->{c}, sum_);")
+                inner.line(f"{each} sum_ = {merged(op, kind, 'sum_', f'{partial}[piece_]')};")
+                inner.line(f"sum_ = {self.expressions.combined(op, kind, 'sum_', str(BLOCK))};")
+                total = f"{self.expressions.pointer('state')}->{identifier(n)}"
+                inner.line(f"if (lane_ == 0) {total} = {merged(op, kind, total, 'sum_')};")

@@ -1,1 +1,0 @@
-"""CUDA text for GPUs."""

@@ -1,0 +1,1 @@
+"""Text for devices: CUDA C++ and OpenCL C, printed by one walk."""
