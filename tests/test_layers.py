@@ -56,7 +56,7 @@ INSIDE = {
 """Rooms whose folders and files have an order of their own."""
 APART = {
     "hosts": ("numpy", "torch", "jax", "mindspore", "paddle", "dask", "xarray", "dlpack"),
-    "loops/emit": ("c", "cuda"),
+    "loops/emit": ("c", "device"),
     "providers": ("aten", "aclnn"),
 }
 """Folders and files that do not import one another."""

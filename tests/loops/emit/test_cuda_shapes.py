@@ -15,7 +15,7 @@ from polyop.core.dtypes import dtype
 from polyop.core.errors import KernelError, NoKernelError
 from polyop.core.spec import Spec
 from polyop.kernels.loop.kernel import LoopKernel
-from polyop.loops.emit.cuda.program import mapped
+from polyop.loops.emit.device.program import mapped
 from polyop.loops.frontend.parse import parse
 from polyop.loops.pipeline import schedule
 
@@ -333,7 +333,7 @@ def test_the_emulation_sees(fault, emulate, tmp_path):
 
 def test_tensors_on_a_gpu_take_the_kernel_in_cuda():
     bound = Custom(add, func_type="hybrid")
-    for device, name in (("cpu", "loop kernel add"), ("cuda", "loop kernel add in CUDA")):
+    for device, name in (("cpu", "loop kernel add"), ("cuda", "loop kernel add for cuda")):
         spec = Spec((2, 3), dtype(F), device)
         kernel = need(bound.operator, (spec, spec), (spec,))
         assert (str(kernel), kernel.device) == (name, device)
@@ -345,7 +345,7 @@ def test_an_operator_that_is_bound_to_gpus():
     assert choose(bound.operator, (here, here), (here,)).kernel.device == "cuda"
     assert choose(bound.set_device("CPU").operator, (there, there), (there,)).kernel.device == "cpu"
     with pytest.raises(
-        NoKernelError, match="loop kernel add in CUDA: runs on cuda, and the tensors are on npu"
+        NoKernelError, match="loop kernel add for cuda: runs on cuda, and the tensors are on npu"
     ):
         spec = Spec((2, 3), dtype(F), "npu")
         need(Custom(add, func_type="hybrid").operator, (spec, spec), (spec,))
@@ -368,5 +368,5 @@ def test_it_is_compiled_at_the_first_launch(monkeypatch):
     kernel = LoopKernel(add).on("cuda")
     kernel.launch((spec, spec), (spec,), {})
     (library,) = kernel._libraries.values()
-    assert (library.device, str(library)) == ("cuda", "loop kernel add in CUDA")
+    assert (library.device, str(library)) == ("cuda", "loop kernel add for cuda")
     assert b"sm_90" in library.path.read_bytes() or b"nv_fatbin" in library.path.read_bytes()

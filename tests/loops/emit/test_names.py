@@ -100,7 +100,7 @@ def test_no_declaration_can_be_left_out(name, target):
     ("target", "printer", "who"),
     [
         ("avx2", (prefetch_rows, "line"), r"emit/c/tile\.py:\d+ \(_prefetch\)"),
-        ("cuda", (Entry, "bytes"), r"emit/cuda/program\.py:\d+ \(\w+\)"),
+        ("cuda", (Entry, "bytes"), r"emit/device/program\.py:\d+ \(\w+\)"),
     ],
 )
 def test_a_wrong_name_is_found_with_its_printer(target, printer, who, monkeypatch):

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...analysis.cost import Ranges, middle
+from ...analysis.strides import depends
 from ...ir.grammar import INT, Const, Expr, For, If, Op, Stmt
 
 
 def trips(loop: For, around: Ranges) -> Expr:
-    """Return the trip count of a loop; if it varies, at the middle of the loops around it."""
+    """Return the trip count of a loop; if it varies, at the middle of the loops around it, and at least 1."""
+    varies = any(depends(e, frozenset(around)) for e in (loop.lo, loop.hi))
     lo, hi = (middle(e, around) for e in (loop.lo, loop.hi))
-    return Op("max", (Const(0, INT), Op("-", (hi, lo), INT)), INT)
+    return Op("max", (Const(int(varies), INT), Op("-", (hi, lo), INT)), INT)
 
 
 def longest(
