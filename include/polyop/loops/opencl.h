@@ -131,13 +131,20 @@ struct polyop_program {
     *kernels = &found;
     return (int)found.size() == count ? nullptr : build(context, device, found);
   }
+  /* pocl 3.1, on LLVM 15, computes wrong values where a loop holds barriers and loops between them, as in
+   * attention by blocks of rows. It does not without its optimisations, and neither does oclgrind. */
+  static const char* options(void* device) {
+    char version[200] = "";
+    polyop_cl().clGetDeviceInfo(device, 0x102F, sizeof version - 1, version, nullptr);
+    return strstr(version, "PoCL") ? "-cl-opt-disable" : "";
+  }
   const char* build(void* context, void* device, std::vector<void*>& found) const {
     const polyop_opencl& cl = polyop_cl();
     int wrong = 0;
     const char* texts[] = {text};
     void* const made = cl.clCreateProgramWithSource(context, 1, texts, nullptr, &wrong);
     if (wrong) return polyop_opencl_error("clCreateProgramWithSource", wrong);
-    wrong = cl.clBuildProgram(made, 1, &device, "", nullptr, nullptr);
+    wrong = cl.clBuildProgram(made, 1, &device, options(device), nullptr, nullptr);
     std::string log(wrong ? 4000 : 0, '\0');
     if (wrong) cl.clGetProgramBuildInfo(made, device, 0x1183, log.size() - 1, &log[0], nullptr);
     for (int k = 0; k < count && !wrong; ++k) {
