@@ -80,6 +80,8 @@ static_assert(offsetof(polyop_module_functions, fail) == 128);
 static_assert(offsetof(polyop_module_functions, wrote) == 136);
 static_assert(offsetof(polyop_module_functions, left) == 144);
 
+static_assert(offsetof(polyop_opencl_memory, offset) == 8 && sizeof(polyop_opencl_memory) == 16);
+
 static_assert(offsetof(polyop_function, schema) == 8 && offsetof(polyop_function, doc) == 16);
 static_assert(offsetof(polyop_function, target) == 24 && offsetof(polyop_function, call) == 32);
 static_assert(offsetof(polyop_function, free_result) == 40 && sizeof(polyop_function) == 48);

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "call.h"
+#include "dense.h"
 #include "eager.h"
 #include "hosts/host.h"
 #include "hosts/mindspore.h"
@@ -197,6 +198,34 @@ Launch with_rows(const Launch& launch, const std::vector<std::pair<size_t, std::
   return result;
 }
 
+using PyTensor = std::tuple<uintptr_t, std::vector<int64_t>, int32_t>;  // (pointer, shape, row of dtypes())
+
+// Calls a C function with pointers that mean something to it alone. A row of -1 is an absent tensor.
+nb::tuple call_raw(const Launch& launch, const std::vector<PyTensor>& tensors, uintptr_t stream) {
+  if (launch.kernel == nullptr) throw nb::type_error("only a C function takes pointers");
+  Parameters parameters;
+  for (const auto& [pointer, shape, dtype] : tensors) {
+    if (dtype < 0) {
+      parameters.add_absent();
+      continue;
+    }
+    View view{};
+    view.data = reinterpret_cast<void*>(pointer);
+    view.shape = shape.data();
+    view.ndim = static_cast<int32_t>(shape.size());
+    view.dtype = dtype;
+    parameters.add(view);
+  }
+  parameters.dtypes.push(nullptr);
+  DenseCopies none;
+  const Outcome outcome = run(launch, parameters, reinterpret_cast<void*>(stream), none);
+  if (outcome.interrupted) throw nb::python_error();
+  const auto length = static_cast<Py_ssize_t>(outcome.error.size());
+  PyObject* text = PyUnicode_DecodeUTF8(outcome.error.data(), length, "replace");
+  if (text == nullptr) throw nb::python_error();
+  return nb::make_tuple(outcome.code, nb::steal(text), outcome.threw);
+}
+
 const Launch* unwrap(PyObject* object) {
   if (!nb::isinstance<Launch>(object)) {
     PyErr_SetString(PyExc_TypeError, "polyop: _prepare must answer (Launch, bool) or None");
@@ -241,7 +270,10 @@ NB_MODULE(_core, m) {
       "Raise ImportError in a subinterpreter.");
   m.def("make_extra", &make_extra, nb::arg("attributes"), nb::arg("strings") = "",
         "Return an Extra with these attributes. strings: \"old\" or \"new\" for MindSpore's object.");
-  nb::class_<Launch>(m, "Launch", "A kernel chosen and prepared for given input specs.");
+  nb::class_<Launch>(m, "Launch", "A kernel chosen and prepared for given input specs.")
+      .def("call_raw", &call_raw, nb::arg("tensors"), nb::arg("stream"),
+           "Call a C function with (pointer, shape, row of the dtype table; -1: absent) for each input and "
+           "output; return its code, the text of the error, and whether it threw.");
   m.def("make_launch", &make_launch, nb::arg("address"), nb::arg("outputs"), nb::arg("extra"),
         nb::arg("label"), "Return a Launch; outputs are (shape, row of the dtype table).");
   m.def("with_rows", &with_rows, nb::arg("launch"), nb::arg("tensors"),

@@ -56,7 +56,7 @@ def pytest_configure(config):
     stand_in = HERE.parent / "src" / "polyop" / "providers" / "npu" / "stand_in"
     tree = HERE / "sources" / "npu_wheel"  # a project with tests of its own
     config.option.ignore_glob = [*(config.option.ignore_glob or []), f"{stand_in}/*", f"{tree}/*"]
-    for name in ("jax", "mindspore", "paddle", "dask", "xarray"):
+    for name in ("jax", "mindspore", "paddle", "dask", "xarray", "pyopencl"):
         if importlib.util.find_spec(name) is None:  # files that import it cannot be searched for doctests
             source = HERE.parent / "src" / "polyop"
             own = [f"{source}/hosts/{name}/*", f"{source}/testing/frameworks/{name}.py"]

@@ -10,6 +10,7 @@ HEAVY = (
     "paddle",
     "dask",
     "xarray",
+    "pyopencl",
     "onnxruntime",
     "rich",
     "filelock",

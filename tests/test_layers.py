@@ -55,7 +55,7 @@ INSIDE = {
 }
 """Rooms whose folders and files have an order of their own."""
 APART = {
-    "hosts": ("numpy", "torch", "jax", "mindspore", "paddle", "dask", "xarray", "dlpack"),
+    "hosts": ("numpy", "torch", "jax", "mindspore", "paddle", "dask", "xarray", "pyopencl", "dlpack"),
     "loops/emit": ("c", "device"),
     "providers": ("aten", "aclnn"),
 }
@@ -74,6 +74,7 @@ FRAMEWORKS = {
     "paddle": ("hosts/paddle", "testing/frameworks"),
     "dask": ("hosts/dask",),
     "xarray": ("hosts/xarray",),
+    "pyopencl": ("hosts/pyopencl",),
 }
 """Framework -> where it is imported."""
 SOURCE = pathlib.Path(__file__).parents[1] / "src" / "polyop"

@@ -35,7 +35,7 @@ const int polyop_aot_abi_version = POLYOP_ABI_VERSION;
  * dtypes   the dtype of each input and output: bool int8 int16 int32 int64 uint8 uint16 uint32 uint64
  *          float16 bfloat16 float32 float64 complex64 complex128 float8_e4m3fn ...; "" for an absent
  *          optional input. A null pointer ends the list.
- * stream   the cudaStream_t that the caller's framework is using, or null on the CPU.
+ * stream   the cudaStream_t or the cl_command_queue that the caller's framework is using, or null on the CPU.
  * extra    a polyop_extra: attributes, workspaces, kernel data and the error text.
  *
  * Returns 0 for success. Any other value fails the call; the user sees it with the text passed to
@@ -43,6 +43,15 @@ const int polyop_aot_abi_version = POLYOP_ABI_VERSION;
  */
 typedef int (*polyop_kernel)(int nparam, void** params, int* ndims, int64_t** shapes, const char** dtypes,
                              void* stream, void* extra);
+
+/* What `params` has for each tensor of a kernel for OpenCL, in place of a data pointer: the cl_mem, and where
+ * the first element is in it, in bytes. `memory` is null for a tensor without elements. The kernel only
+ * enqueues commands; in a queue that is out of order, with a barrier between those that depend on one
+ * another. It has no workspaces. */
+struct polyop_opencl_memory {
+  void* memory;
+  int64_t offset;
+};
 
 enum polyop_attribute_kind {
   POLYOP_NONE = 0,  /* None, or an empty list */

@@ -17,6 +17,10 @@ class Extra:
 class Launch:
     """A kernel chosen and prepared for given input specs."""
 
+    def call_raw(
+        self, tensors: Sequence[tuple[int, Sequence[int], int]], stream: int
+    ) -> tuple[int, str, bool]: ...
+
 class Call:
     """The vectorcall base of BoundOperator."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from .. import _core
 from ..core import late, locks
@@ -453,15 +453,19 @@ class BoundOperator(_core.Call, metaclass=_Definition):
     @quiet
     def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:
         # called by the native core when a kernel returned non-zero or threw
+        found = next((k for k in self.operator.kernels if str(k) == kernel), KernelBase())
+        self.failed(code, text, threw, found, kernel)
+
+    def failed(self, code: int, text: str, threw: bool, kernel: Any, label: str = "") -> NoReturn:
+        """Raise the ``KernelError`` of a kernel that returned ``code`` and set ``text``, or that threw it."""
         text = text.split("\nException raised from", maxsplit=1)[0]  # ATen appends a C++ backtrace
-        failed: Any = next((k for k in self.operator.kernels if str(k) == kernel), KernelBase())
-        of_loops = isinstance(failed, LoopKernelBase)
-        if text and of_loops:  # the message is polyop's, and may begin with a line number
+        if text and isinstance(kernel, LoopKernelBase):  # polyop's message, which may have a line number
+            of_loops: Any = kernel
             line = text.removeprefix("line ").partition(":")[0]
-            where = place(failed.outline.file, line) if line.isdigit() else failed.where
+            where = place(of_loops.outline.file, line) if line.isdigit() else of_loops.where
             raise KernelError(self.name, text, where=f"{where}, operator at {self.operator.origin}")
-        rule = failed.failure(code, text, threw)
-        raise KernelError(self.name, rule, where=f"{kernel}, operator at {self.operator.origin}")
+        rule = kernel.failure(code, text, threw)
+        raise KernelError(self.name, rule, where=f"{label or kernel}, operator at {self.operator.origin}")
 
 
 def _kinds(tensor: type, values: tuple[Any, ...]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.devices import DEVICES, TARGETS
 from ..core.errors import NoKernelError
 from ..core.spec import Spec
 from ..kernels.base import flatten
@@ -38,10 +39,10 @@ def choose(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...
     The device is ``operator.target``, else that of the first tensor. With a target of ``"cpu"`` a CPU
     kernel serves tensors of any device: hosts copy them there and back.
     """
-    device = operator.target or next((spec.device for spec in flatten(inputs) if spec is not None), "cpu")
+    device = operator.target or _device(inputs)
     chosen: Kernel | None = None
     refusals: list[Refusal] = []
-    for kernel in operator.kernels:
+    for kernel in operator.kernels_for(device):
         reason = _refuse(operator, kernel, device, inputs, outputs)
         if reason is None and chosen is not None:
             reason = f"{chosen} comes first"
@@ -52,8 +53,20 @@ def choose(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...
     return Choice(chosen, tuple(refusals))
 
 
-TARGETS = {"cpu": "CPU", "cuda": "GPU", "npu": "Ascend"}
-"""The device types, as operator information names them."""
+def _way(operator: Operator, device: str) -> str:
+    """Return how the tensor ``{}`` gets to a device that a kernel runs on; empty if one runs where it is."""
+    there = {kernel.device for kernel in operator.kernels_for(device)}
+    if there & {device, "any"} or device not in DEVICES:
+        return ""
+    if "cpu" in there:
+        way = DEVICES[device].to_cpu
+    else:
+        way = next((DEVICES[name].from_cpu for name in sorted(there & set(DEVICES))), "")
+    return f"copy the tensors first, as in {way}" if way else ""
+
+
+def _device(inputs: tuple[Any, ...]) -> str:
+    return next((spec.device for spec in flatten(inputs) if spec is not None), "cpu")
 
 
 def _refuse(operator: Operator, kernel: Kernel, device: str, inputs: Any, outputs: Any) -> str | None:
@@ -93,10 +106,12 @@ def need(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...])
 
 
 def _conversion(operator: Operator, inputs: tuple[Any, ...]) -> Iterator[str]:
-    """Yield what to do about the first argument whose dtype is declared for no kernel."""
+    """Yield what to do about another device, and about the first argument of a dtype that no kernel takes."""
+    if operator.target is None:
+        way = _way(operator, _device(inputs))
+        yield from [way.format(_tensor_names(operator)[0])] if way else []
     declared = [row for kernel in operator.kernels for row in kernel.declared_dtypes]
-    names = [argument.name for argument in operator.schema.tensor_arguments]
-    for name, value in zip(names, inputs, strict=True):
+    for name, value in zip(_tensor_names(operator), inputs, strict=True):
         wrong = next((x for x in flatten([value]) if x is not None and x.dtype not in declared), None)
         if declared and wrong is not None:
             to = next((row for row in declared if row.kind == wrong.dtype.kind), declared[0])
@@ -104,6 +119,10 @@ def _conversion(operator: Operator, inputs: tuple[Any, ...]) -> Iterator[str]:
             yield f"convert it first: {name}.astype(np.{word}), a tensor of PyTorch {name}.to(torch.{to})"
             yield f'or add "{wrong.dtype}" to dtypes= of the operator, if the kernel is written for it'
             return
+
+
+def _tensor_names(operator: Operator) -> list[str]:
+    return [argument.name for argument in operator.schema.tensor_arguments]
 
 
 def takes(operator: Operator, kernel: Kernel, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> bool:

@@ -246,6 +246,7 @@ for _framework, _packages, _beside in (
     ("paddle", (), ()),
     ("dask", (), ("numpy",)),
     ("xarray", (), ("numpy", "dask")),
+    ("pyopencl", (), ()),
 ):
     register(_framework, functools.partial(_built_in, _framework), _packages, _beside)
 

@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ..core.devices import DEVICES
 from ..core.dims.dims import Dims
 from ..core.dtypes import DType
 from ..core.infer import InferRule
 from ..core.origin import Origin
 from ..core.schema import Schema
 from ..core.spec import Spec
+from ..kernels.base import LoopKernelBase
 
 
 class Kernel(Protocol):
@@ -27,7 +29,7 @@ class Kernel(Protocol):
 
     @property
     def device(self) -> str:
-        """The device type it runs on: ``"cpu"`` or ``"cuda"``."""
+        """The device type it runs on: a row of ``core/devices.py``, or ``"any"``."""
 
     @property
     def native(self) -> bool:
@@ -103,6 +105,17 @@ class Operator:
     part_of: str = ""
     no_gradient: str = ""
     origin: Origin | None = None
+    _made: dict[str, tuple[Kernel, ...]] = field(default_factory=dict, init=False, repr=False)
+
+    def kernels_for(self, device: str) -> tuple[Kernel, ...]:
+        """Return the kernels of a call on a device: those of the definition, and loops for that device."""
+        known = device in DEVICES and DEVICES[device].on_demand
+        if not known or any(kernel.device == device for kernel in self.kernels):
+            return self.kernels
+        if device not in self._made:
+            loops = [k for k in self.kernels if isinstance(k, LoopKernelBase) and k.device == "cpu"]
+            self._made.setdefault(device, (*self.kernels, *(kernel.on(device) for kernel in loops)))
+        return self._made[device]
 
     @property
     def name(self) -> str:

@@ -14,6 +14,7 @@ from .. import _core
 from ..binary.hashes import known_digest
 from ..binary.open import open_library
 from ..core.abi import MARKER
+from ..core.devices import WITH_C_FUNCTIONS, one_of
 from ..core.dtypes import dtype_of_type_id
 from ..core.errors import (
     ArgumentTypeError,
@@ -59,10 +60,9 @@ class LibraryKernel(CFunctionKernel):
         if not isinstance(name, str):
             seen = f"{shown(name)} ({type(name).__name__})"
             raise ArgumentTypeError(f"library {path}", "the function's name must be a text", seen)
-        if self.accepts.device not in ("cpu", "cuda"):
-            raise ArgumentValueError(
-                str(self), "the device must be 'cpu' or 'cuda'", repr(self.accepts.device)
-            )
+        if self.accepts.device not in WITH_C_FUNCTIONS:
+            rule = f"the device must be {one_of(WITH_C_FUNCTIONS)}"
+            raise ArgumentValueError(str(self), rule, repr(self.accepts.device))
         handle = open_library(self.file)
         self._address = _core.find_symbol(handle, self.name)
         if not self._address:
@@ -128,6 +128,8 @@ class LibraryKernel(CFunctionKernel):
             raise KernelError(subject, f"threw a C++ exception: {problem}") from None
         if code:
             raise KernelError(subject, f"failed with code {code}{': ' + text if text else ''}")
+        if self.device == "opencl" and extra.workspaces():
+            raise KernelError(subject, "asks for workspaces, which a kernel for OpenCL allocates itself")
 
     def infer_shapes(
         self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int

@@ -11,10 +11,10 @@ from typing import Any
 
 from ...call import registry
 from ...call.bound import BoundOperator
-from ...call.choose import TARGETS
 from ...call.host import is_tensor
 from ...call.operator import Kernel, Operator
 from ...core import locks
+from ...core.devices import TARGETS
 from ...core.errors import ArgumentTypeError, ArgumentValueError, HostError, UnsupportedError
 from ...core.information import registration
 from ...core.information.information import Information, check_function, check_required

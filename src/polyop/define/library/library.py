@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...call import registry
 from ...call.bound import BoundOperator
 from ...core import locks
+from ...core.devices import WITH_C_FUNCTIONS
 from ...core.dims.claims import Claims, check_keywords
 from ...core.errors import ArgumentTypeError, ArgumentValueError, SchemaError
 from ...core.origin import Origin, caller, module_frame, runs_again
@@ -20,8 +21,6 @@ from .torch_rules import batch_of, gradient_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-DEVICES = ("cpu", "cuda")
 
 
 class Library:
@@ -98,7 +97,7 @@ class Library:
     def impl(
         self, name: str, kernel: Any = None, device: str = "cpu", *, dtypes: Sequence[Any] | None = None
     ) -> Any:
-        """Register a kernel, of a form that :func:`polyop.operator` takes, for ``"cpu"`` or ``"cuda"``.
+        """Register a kernel, of a form that :func:`polyop.operator` takes, for a device type.
 
         ``dtypes`` are those that the kernel takes. Raises ``ArgumentValueError`` for another device, or one
         that the kernel does not run on, ``SchemaError`` for a second kernel for a device, and
@@ -109,9 +108,12 @@ class Library:
         origin = caller()
         subject = f"{self.namespace}::{self._name(name, origin)}"
         refuse_triton(kernel, "Library.impl", subject, origin)
-        if device not in DEVICES:
+        if device not in WITH_C_FUNCTIONS:
             raise ArgumentValueError(
-                subject, f"the device must be one of {', '.join(DEVICES)}", repr(device), where=origin
+                subject,
+                f"the device must be one of {', '.join(WITH_C_FUNCTIONS)}",
+                repr(device),
+                where=origin,
             )
         self._register(name, "kernels", device, (kernel, dtypes, origin), f"kernel for {device}")
         return None

@@ -113,8 +113,8 @@ class AbsentKernel(KernelBase):
 
 def _kernel(schema: Schema, device: str, value: Any, dtypes: Sequence[Any] | None, origin: Origin) -> Any:
     kernel: Any = as_kernel_of(schema, value, dtypes, origin)
-    if device == "cuda" and kernel.device == "cpu" and isinstance(kernel, LoopKernelBase):
-        kernel = kernel.on("cuda")
+    if device != "cpu" == kernel.device and isinstance(kernel, LoopKernelBase):
+        kernel = kernel.on(device)
     if kernel.device not in (device, "any"):
         rule = f"the kernel is registered for {device}, but runs on {kernel.device}"
         raise ArgumentValueError(schema.qualified_name, rule, str(kernel), where=origin)

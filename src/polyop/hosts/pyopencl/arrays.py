@@ -1,0 +1,74 @@
+"""PyOpenCL's arrays: their specs, new ones, and where a call on them runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyopencl as cl
+import pyopencl.array as cl_array
+
+from ...call.conversion import way_to_numbers
+from ...call.host import map_tensors
+from ...call.operator import Operator
+from ...core.dtypes import DTYPES, DType
+from ...core.errors import ArgumentTypeError, HostError
+from ...core.spec import Spec
+
+DEVICE = "opencl"
+TAKEN = {row.numpy: row for row in DTYPES if row.numpy.isbuiltin == 1}
+"""The dtypes that OpenCL's arrays share with polyop: those of NumPy itself."""
+
+
+def row_of(kind: Any) -> DType:
+    """Return the dtype; raises ``ArgumentTypeError`` for one that no kernel accepts."""
+    row = TAKEN.get(np.dtype(kind)) if np.dtype(kind).isnative else None
+    if row is None:
+        rule = f"must be one of {', '.join(one.name for one in TAKEN.values())}, in the CPU's order of bytes"
+        raise ArgumentTypeError("dtype", rule, kind, hint=way_to_numbers(np.dtype(kind)))
+    return row
+
+
+def spec(array: Any) -> Spec:
+    """Return shape, dtype and device; raises ``ArgumentTypeError`` for an array over no buffer of OpenCL."""
+    if not isinstance(array.base_data, (cl.MemoryObjectHolder, type(None))):
+        rule, hint = "must have its memory in a buffer", "copy it: pyopencl.array.to_device(queue, x.get())"
+        raise ArgumentTypeError("tensor", rule, f"a {type(array.base_data).__name__}", hint=hint)
+    return Spec(tuple(array.shape), row_of(array.dtype), DEVICE)
+
+
+class Place(NamedTuple):
+    """Where a call runs, and what allocates its outputs."""
+
+    queue: Any
+    allocator: Any
+    arrays: Sequence[Any]
+
+    @classmethod
+    def of(cls, operator: Operator, arguments: Sequence[Any]) -> Place:
+        """Return the place of a call: the queue of the first array that has one.
+
+        Raises ``HostError`` for arrays of two contexts, and if no array has a queue.
+        """
+        named: list[tuple[str, Any]] = []
+        map_tensors(operator, arguments, lambda name, value, _: named.append((name, value)))
+        (first_name, first), *rest = named
+        for name, array in rest:
+            if array.context != first.context:
+                rule = f"{name} is in {_shown(array.context)}, and {first_name} in {_shown(first.context)}"
+                hint = f"copy one of them: pyopencl.array.to_device({first_name}.queue, {name}.get())"
+                raise HostError(operator.name, rule, where=operator.origin, hint=hint)
+        queue = next((array.queue for _, array in named if array.queue is not None), None)
+        if queue is None:
+            rule, hint = "needs an array with a queue", f"give it one: {first_name}.with_queue(queue)"
+            raise HostError(operator.name, rule, where=operator.origin, hint=hint)
+        return cls(queue, first.allocator, [array for _, array in named])
+
+    def empty(self, spec: Spec) -> Any:
+        """Return a new array of a spec."""
+        return cl_array.empty(self.queue, spec.shape, spec.dtype.numpy, allocator=self.allocator)
+
+
+def _shown(context: Any) -> str:
+    return f"the context {context.int_ptr:#x} of {', '.join(device.name for device in context.devices)}"

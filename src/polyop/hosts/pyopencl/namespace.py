@@ -1,0 +1,60 @@
+"""PyOpenCL's functions by the names of the array API: for rules that serve every framework.
+
+PyOpenCL has few of them: its sums are over all elements, and it broadcasts numbers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyopencl.array as cl_array
+import pyopencl.clmath as cl_math
+
+_OF_MATH = (
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh", "erf", "exp",
+    "expm1", "floor", "log", "log10", "log1p", "log2", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+)  # fmt: skip
+_OF_ARRAYS = (
+    "all", "any", "empty_like", "logical_and", "logical_not", "logical_or", "max", "maximum", "min",
+    "minimum", "reshape", "stack", "sum", "zeros_like",
+)  # fmt: skip
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    """Return ``if_positive``, in which numbers become arrays like the other one."""
+    like = y if np.isscalar(x) else x
+    x, y = (cl_array.empty_like(like).fill(v) if np.isscalar(v) else v for v in (x, y))
+    return cl_array.if_positive(condition, x, y)
+
+
+_OTHER: dict[str, Callable[..., Any]] = {
+    "abs": abs,
+    "astype": lambda x, kind: x.astype(kind),
+    "conj": lambda x: x.conj(),
+    "concat": lambda parts, axis=0: cl_array.concatenate(parts, axis),
+    "imag": lambda x: x.imag,
+    "matrix_transpose": lambda x: x.T,
+    "ones_like": lambda x: cl_array.empty_like(x).fill(1),
+    "permute_dims": cl_array.transpose,
+    "round": cl_math.rint,  # to even numbers, as NumPy does
+    "real": lambda x: x.real,
+    "where": _where,
+}
+"""What PyOpenCL has under another name, or with another meaning."""
+
+
+class _Namespace:
+    """The functions, as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OTHER:
+            return _OTHER[name]
+        if name not in (*_OF_MATH, *_OF_ARRAYS):
+            known = ", ".join(sorted((*_OF_MATH, *_OF_ARRAYS, *_OTHER)))
+            raise AttributeError(f"PyOpenCL has no {name}: write it as an operator; there are {known}")
+        return getattr(cl_math if name in _OF_MATH else cl_array, name)
+
+
+NAMESPACE = _Namespace()

@@ -1,0 +1,92 @@
+"""Running kernels on PyOpenCL's arrays: of the C contract, of OpenCL C, and functions of tensors."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import pyopencl as cl
+
+from ...call.host import map_tensors, with_aliases
+from ...call.operator import Operator
+from ...call.overlap import check_overlap
+from ...core.errors import HostError
+from ...core.schema import Argument
+from ...kernels.c_function import ROW_OF_DTYPE
+from ...kernels.tensors import TensorKernel
+from . import arrays, strided
+from .order import ordered
+
+
+class _Memory(ctypes.Structure):
+    """``struct polyop_opencl_memory`` of ``polyop/abi.h``."""
+
+    _fields_ = (("memory", ctypes.c_void_p), ("offset", ctypes.c_int64))
+
+
+def run(host: Any, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the outputs of an operator, whose commands are in the queue.
+
+    Raises what ``prepare`` raises, ``HostError`` for arrays that are not of one context, and ``KernelError``.
+    """
+    operator: Operator = bound.operator
+    if operator.target not in (None, arrays.DEVICE):
+        rule = f"is bound to {operator.target}, and PyOpenCL's arrays are on a device of OpenCL"
+        raise HostError(operator.name, rule, where=operator.origin, hint="call it on x.get()")
+    prepared = bound.prepare(host, arguments)
+    kernel = prepared.kernel
+    if isinstance(kernel, TensorKernel):
+        return kernel.function(*arguments)
+    place = arrays.Place.of(operator, arguments)
+    outputs = [place.empty(spec) for spec in prepared.outputs]
+    written: list[Any] = []
+    with ordered(place.queue, [*place.arrays, *outputs], written):
+        copies: list[tuple[Any, Any]] = []
+
+        def dense(name: str, value: Any, argument: Argument) -> Any:
+            if argument.type.writes:
+                written.append(value)
+                check_overlap(operator, name, value.shape, value.strides, value.dtype.itemsize)
+            if strided.is_dense(value, from_start=not kernel.native):
+                return value
+            copy = strided.dense(place.queue, value)
+            if argument.type.writes:
+                copies.append((value, copy))
+            return copy
+
+        inputs = map_tensors(operator, arguments, dense)
+        written += outputs
+        if kernel.native:
+            _launch(bound, prepared, inputs, outputs, place.queue)
+        else:
+            _enqueue(kernel, bound, inputs, outputs, place.queue)
+        for original, copy in copies:
+            strided.copy(place.queue, copy, original)
+    return with_aliases(operator, arguments, outputs)
+
+
+def _launch(bound: Any, prepared: Any, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> None:
+    """Call a kernel of the C contract, which puts its commands into the queue."""
+    tensors: list[Any] = []
+    map_absent = (inputs[i] for i in bound.schema.tensor_positions)
+    for value in map_absent:
+        tensors += value if isinstance(value, (list, tuple)) else [value]
+    tensors += outputs
+    memory = (_Memory * len(tensors))()
+    rows: list[tuple[int, Sequence[int], int]] = []
+    for place, tensor in zip(memory, tensors, strict=True):
+        if tensor is None:
+            rows.append((0, (), -1))
+            continue
+        if tensor.size:
+            place.memory, place.offset = tensor.base_data.int_ptr, tensor.offset
+        rows.append((ctypes.addressof(place), tensor.shape, ROW_OF_DTYPE[arrays.row_of(tensor.dtype).name]))
+    code, text, threw = prepared.launch().call_raw(rows, queue.int_ptr)
+    if code:
+        bound.failed(code, text, threw, prepared.kernel)
+
+
+def _enqueue(kernel: Any, bound: Any, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> None:
+    del kernel, bound, inputs, outputs, queue
+    raise AssertionError(cl)

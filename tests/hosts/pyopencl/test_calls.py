@@ -1,0 +1,167 @@
+"""Calls on PyOpenCL's arrays: values, views, what is written in place, sizes, dtypes, and what is refused."""
+
+import numpy as np
+import pytest
+
+import polyop
+from polyop.call.explain import explain
+from polyop.core.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    GradientError,
+    HostError,
+    KernelError,
+    NoKernelError,
+)
+from polyop.core.spec import Spec
+
+cl = pytest.importorskip("pyopencl")
+cl_array = pytest.importorskip("pyopencl.array")
+
+VIEWS = {
+    "a row": lambda x: x[3],
+    "rows from the third": lambda x: x[2:],
+    "every second column": lambda x: x[:, ::2],
+    "backwards": lambda x: x[::-1, ::-1],
+    "transposed": lambda x: x.T,
+    "one number": lambda x: x[2, 1],
+    "no rows": lambda x: cl_array.zeros(x.queue, (0, 4), x.dtype),
+}
+"""Of an array with six rows of four numbers."""
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_have_the_values_of_numpy(scaled, x, name):
+    view = VIEWS[name](x)
+    y = scaled(view, 3.0)
+    assert (y.queue, y.context, y.shape) == (x.queue, x.context, view.shape)
+    np.testing.assert_array_equal(y.get(), 3 * VIEWS[name](x).get() if "no" in name else 3 * _viewed(x, name))
+
+
+def _viewed(x, name):
+    return VIEWS[name](x.get())
+
+
+@pytest.mark.parametrize("name", [name for name in VIEWS if name != "no rows"])
+def test_what_is_written_in_place_is_in_the_view_alone(scale_, x, name):
+    expected = x.get()
+    if name == "one number":
+        expected[2, 1] *= 3
+    else:
+        VIEWS[name](expected)[...] *= 3
+    assert scale_(VIEWS[name](x), 3.0) is None
+    np.testing.assert_array_equal(x.get(), expected)
+
+
+def test_no_elements_are_written_in_place(scale_, x):
+    scale_(cl_array.zeros(x.queue, (3, 0), np.float32), 3.0)
+
+
+def test_a_view_that_overlaps_itself_is_not_written(scale_, x):
+    view = cl_array.as_strided(x, (6, 4), (0, 4))
+    with pytest.raises(
+        ArgumentValueError, match="argument x: is written in place, so no two of its elements"
+    ):
+        scale_(view, 3.0)
+
+
+def test_elements_that_are_not_aligned_are_copied_first(scaled, queue):
+    bytes_ = cl_array.to_device(queue, np.frombuffer(b"\0" + np.float32([1, 2]).tobytes(), np.uint8).copy())
+    view = cl_array.Array(queue, (2,), np.float32, data=bytes_.base_data, offset=1)
+    np.testing.assert_array_equal(scaled(view).get(), [2, 4])
+
+
+def test_outputs_come_from_the_allocator_of_the_argument(scaled, queue):
+    pool = cl.tools.MemoryPool(cl.tools.ImmediateAllocator(queue))
+    x = cl_array.to_device(queue, np.ones(4, np.float32), allocator=pool)
+    y = scaled(x)
+    assert y.allocator is pool
+    np.testing.assert_array_equal(y.get(), [2, 2, 2, 2])
+
+
+def test_a_gradient_is_computed_on_the_queue(scaled, x):
+    y, pull = scaled.vjp(x, 5.0)
+    (dx, da) = pull(y)
+    assert (da, dx.queue) == (None, x.queue)
+    np.testing.assert_array_equal(dx.get(), 25 * x.get())
+
+
+def test_a_gradient_of_another_shape_is_refused(scaled, x):
+    with pytest.raises(GradientError, match=r"must have the output's shape \(6, 4\)"):
+        scaled.vjp(x)[1](x[1:])
+
+
+def test_an_absent_tensor(given, x):
+    np.testing.assert_array_equal(given(x, x, a=2.0).get(), 2 * x.get())
+    with pytest.raises(KernelError, match=r"opencl_tests::given: the kernel returned 1 \(no tensor\)"):
+        given(x, a=2.0)
+
+
+def test_arrays_of_two_contexts_are_refused(new_context, given, x):
+    other = new_context()
+    y = cl_array.to_device(cl.CommandQueue(other), x.get())
+    rule = f"y is in the context {other.int_ptr:#x} of .*, and x in the context {x.context.int_ptr:#x} of"
+    with pytest.raises(HostError, match=rule):
+        given(x, y, a=1.0)
+
+
+def test_host_and_device_are_not_mixed(given, x):
+    with pytest.raises(HostError, match="y is a tensor of numpy, and x one of pyopencl"):
+        given(x, x.get(), a=1.0)
+
+
+def test_an_array_needs_a_queue(scaled, x):
+    with pytest.raises(
+        HostError, match=r"needs an array with a queue\n.*\n  give it one: x.with_queue\(queue\)"
+    ):
+        scaled(x.with_queue(None))
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "int8", "uint64", "bool", "complex64"])
+def test_the_dtypes_of_numpy_have_specs(queue, kind):
+    array = cl_array.Array(queue, (2, 3), np.dtype(kind))
+    assert polyop.call.host.host_of(array).spec(array) == Spec((2, 3), kind, "opencl")
+
+
+@pytest.mark.parametrize(("kind", "seen"), [(">f4", ">f4"), ([("a", "f4")], r"\[\('a', '<f4'\)\]")])
+def test_other_dtypes_are_refused(scaled, queue, kind, seen):
+    array = cl_array.Array(queue, (2,), np.dtype(kind))
+    with pytest.raises(
+        ArgumentTypeError, match=rf"opencl_tests::scaled: argument x: dtype: .*but got {seen}"
+    ):
+        scaled(array)
+
+
+def test_a_dtype_that_the_kernel_lacks_is_refused(scaled, queue):
+    with pytest.raises(NoKernelError, match="opencl_kernels.cc:scaled: takes float32, not float64"):
+        scaled(cl_array.to_device(queue, np.zeros(2)))
+
+
+def test_a_kernel_of_the_cpu_does_not_run_here(on_cpu, x):
+    way = r"runs on cpu, and the tensors are on opencl\n  copy the tensors first, as in x.get\(\)"
+    with pytest.raises(NoKernelError, match=way):
+        on_cpu(x)
+    assert (
+        "  pyopencl    present; no kernel runs on OpenCL: call it on x.get()" in explain(on_cpu).splitlines()
+    )
+
+
+def test_a_kernel_for_opencl_does_not_run_on_the_cpu(scaled):
+    way = r"runs on opencl, and the tensors are on cpu\n  copy .*, as in pyopencl.array.to_device\(queue, x\)"
+    with pytest.raises(NoKernelError, match=way):
+        scaled(np.ones(2, np.float32))
+    assert "  pyopencl    present; on the queue of the arrays" in explain(scaled).splitlines()
+
+
+def test_an_operator_that_is_bound_to_the_cpu_is_refused(x):
+    op = polyop.Custom(lambda x: x + 1, lambda x: x, lambda x: x, "pyfunc").set_device("CPU")
+    with pytest.raises(HostError, match="is bound to cpu, and PyOpenCL's arrays are on a device of OpenCL"):
+        op(x)
+
+
+def test_a_rule_computes_with_the_functions_of_pyopencl(x):
+    xp = polyop.array_namespace(x)
+    np.testing.assert_array_equal(xp.where(x > 3, x, 0).get(), np.where(x.get() > 3, x.get(), 0))
+    np.testing.assert_allclose(xp.exp(x).get(), np.exp(x.get()), rtol=1e-6)
+    with pytest.raises(AttributeError, match="PyOpenCL has no einsum: write it as an operator"):
+        xp.einsum
