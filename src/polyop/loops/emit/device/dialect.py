@@ -92,7 +92,9 @@ OPENCL = Dialect(
     threads=("get_local_size(0)", "get_local_size(1)"),
     block=("get_group_id(0)", "get_group_id(1)"),
     blocks=("get_num_groups(0)", "get_num_groups(1)"),
-    combine=lambda op, elem, value, width: f"polyop_combine_{OPERATORS[op]}_{elem}({value}, {width}, shared_)",
+    combine=lambda op, elem, value, width: (
+        f"polyop_combine_{OPERATORS[op]}_{elem}({value}, {width}, shared_)"
+    ),
     broadcast=lambda elem, value, width: f"polyop_broadcast_{elem}({value}, shared_)",
     atomic=lambda op, elem, place, value: f"polyop_atomic_{OPERATORS[op]}_{elem}({place}, {value});",
     rows_of_block="1",
