@@ -215,6 +215,7 @@ def test_a_binary_is_kept_in_the_build_cache_and_checked(context, monkeypatch):
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
     monkeypatch.setattr(programs, "_programs", programs.LruCache())
     np.testing.assert_array_equal(op(x).get(), [7, 7])
+    assert file.read_bytes() != bytes(damaged)  # it was built again
 
 
 def test_the_code_of_the_page_runs(context):

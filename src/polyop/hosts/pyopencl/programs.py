@@ -50,8 +50,9 @@ def _built(context: Any, device: Any, text: str, options: tuple[str, ...], label
     if made:
         return made[0]
     binary = Path(found.path).read_bytes()
-    if hashlib.sha256(binary).hexdigest() != found.result.sha256:  # it was damaged
-        return _from_text(context, device, text, options, label)
+    if hashlib.sha256(binary).hexdigest() != found.result.sha256:
+        Path(found.path).unlink()  # it was damaged; the cache builds what is missing again
+        return _built(context, device, text, options, label)
     try:
         return cl.Program(context, [device], [binary]).build(list(options), devices=[device])
     except cl.Error:  # a driver may refuse what it wrote itself, as after an update

@@ -9,6 +9,7 @@ from typing import Any
 import pyopencl as cl
 import pyopencl.array as cl_array
 
+from ...call.failures import failure
 from ...call.host import map_tensors, with_aliases
 from ...call.operator import Operator
 from ...call.overlap import check_overlap
@@ -85,7 +86,7 @@ def _launch(bound: Any, prepared: Any, inputs: Sequence[Any], outputs: Sequence[
         rows.append((ctypes.addressof(place), tensor.shape, ROW_OF_DTYPE[arrays.row_of(tensor.dtype).name]))
     code, text, threw = prepared.launch().call_raw(rows, queue.int_ptr)
     if code:
-        bound.failed(code, text, threw, prepared.kernel)
+        raise failure(bound.operator, prepared.kernel, code, text, threw=threw)
 
 
 def _enqueue(kernel: Any, bound: Any, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> None:
@@ -99,7 +100,7 @@ def _enqueue(kernel: Any, bound: Any, inputs: Sequence[Any], outputs: Sequence[A
         made.set_args(*map(_value, launch.values))
         cl.enqueue_nd_range_kernel(queue, made, launch.grid, launch.local_size)
     except cl.Error as problem:
-        bound.failed(1, str(problem), False, kernel)
+        raise failure(bound.operator, kernel, 1, str(problem), threw=False) from None
 
 
 def _value(value: Any) -> Any:
