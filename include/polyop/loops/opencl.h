@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <initializer_list>
@@ -138,7 +139,18 @@ struct polyop_program {
     polyop_cl().clGetDeviceInfo(device, 0x102F, sizeof version - 1, version, nullptr);
     return strstr(version, "PoCL") ? "-cl-opt-disable" : "";
   }
+  /* POLYOP_OPENCL_TEXTS: a folder for what devices compile, to read it beside what a debugger says of it. */
+  void keep_text() const {
+    const char* const folder = getenv("POLYOP_OPENCL_TEXTS");
+    if (!folder || !*folder) return;
+    const std::string path = std::string(folder) + "/" + std::to_string(std::hash<std::string>()(text)) + ".cl";
+    if (FILE* const file = fopen(path.c_str(), "w")) {
+      fputs(text, file);
+      fclose(file);
+    }
+  }
   const char* build(void* context, void* device, std::vector<void*>& found) const {
+    keep_text();
     const polyop_opencl& cl = polyop_cl();
     int wrong = 0;
     const char* texts[] = {text};

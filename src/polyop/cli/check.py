@@ -42,17 +42,26 @@ def add(verbs: Any) -> None:
         help="numpy, torch, jax, mindspore or paddle; all that are installed without it",
     )
     parser.add_argument("--seed", type=int, default=0, help="the seed of drawn values")
+    parser.add_argument(
+        "--races",
+        action="store_true",
+        help="run them on oclgrind's device of OpenCL instead, which finds races and invalid accesses",
+    )
     parser.add_argument("--json", action="store_true", help="print a list of reports as JSON")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print a report for each operator; return 0, or 1 if a check failed."""
+    if options.races:
+        from .races import check_races
+
+        return check_races(options.targets, options.seed)
     _allow_several_jax_devices()
     _quiet_frameworks()
     ok, reports = True, []
     for target in options.targets:
-        for bound, samples in _operators(target):
+        for bound, samples in operators_of(target):
             if sys.stderr.isatty():
                 say(f"checking {bound.name} ...", file=sys.stderr)
             args, named = ((), samples) if isinstance(samples, dict) else (tuple(samples), {})
@@ -104,7 +113,7 @@ def _how_to_sample(bound: Any) -> str:
     return f'give its samples in the file: {SAMPLES} = {{"{bound.name}": {values}}}'
 
 
-def _operators(target: str) -> Iterator[tuple[Any, Any]]:
+def operators_of(target: str) -> Iterator[tuple[Any, Any]]:
     """Yield (operator, samples) of one target; raises ``ArgumentValueError`` if there are none."""
     name, operator_name = split_target(target)
     before = {bound.name for bound in registry.operators()}

@@ -1,6 +1,7 @@
-"""Derived kernels in CUDA: run in the emulation of blocks and threads, and compiled by nvcc.
+"""Derived kernels for devices: CUDA in the emulation of blocks and threads and compiled by nvcc, OpenCL on a device in
+software.
 
-No GPU is used: what is emitted is compiled, not run on hardware.
+No GPU is used: what is emitted as CUDA is compiled, not run on hardware.
 """
 
 import shutil
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from derive_samples import kernels
+from loop_samples import on_opencl
 from polyop.loops.derive.adjoint import adjoint
 from polyop.loops.derive.batch import batched
 from polyop.loops.derive.tangent import tangent
@@ -115,8 +117,13 @@ def library(again, emulate):
     return emulate.build(emulate.text(again))
 
 
+EACH_ROW = pytest.mark.parametrize(
+    "number", range(len(ROWS)), ids=["-".join(row).replace(" ", "-") for row in ROWS]
+)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(len(ROWS)), ids=["-".join(row).replace(" ", "-") for row in ROWS])
+@EACH_ROW
 def test_emulated_is_interpreted(number, made, functions, again, library, emulate, batch):
     one = made[number]
     arrays = present(one)
@@ -131,6 +138,17 @@ def test_emulated_is_interpreted(number, made, functions, again, library, emulat
         bits.add(b"".join(a.tobytes() for a in found))
     assert len(bits) == 1, "the order of threads changes the result"
     assert emulate.count(library, "live") == 0
+
+
+@pytest.mark.slow(2, more=4)
+@EACH_ROW
+def test_on_a_device_of_opencl_is_interpreted(number, made, functions, again, record_property):
+    path = on_opencl.build(on_opencl.text([again[number]]))
+    run = on_opencl.bound(functions[number], [], {}, path, 0, on_opencl.queue())
+    arrays = present(made[number])
+    for expected, seen in zip(interpret(again[number], arrays), run(*arrays), strict=True):
+        np.testing.assert_allclose(seen, expected, rtol=1e-4, atol=1e-4)
+    record_property("target", "opencl: ran on a device in software")
 
 
 @pytest.mark.slow

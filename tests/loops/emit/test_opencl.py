@@ -1,0 +1,55 @@
+"""Loop kernels for OpenCL: run on a device in software, beside the interpreter.
+
+A library has one sample of the table, so that a test of one sample compiles one.
+"""
+
+import json
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from derive_samples import kernels as derived_kernels
+from loop_samples import on_opencl
+from loop_samples.reference import expected, gradient, gradient_arrays, typed
+from polyop.core.errors import ArgumentValueError, KernelError
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import interpret
+
+EACH = 6
+
+
+@pytest.fixture(scope="module")
+def queue():
+    return on_opencl.queue()
+
+
+def close(reference, actual, rough, where):
+    assert (actual.shape, actual.dtype) == (reference.shape, reference.dtype), where
+    if rough:
+        reference, actual = reference.astype(np.float64), actual.astype(np.float64)
+        np.testing.assert_allclose(actual, reference, rough, rough, err_msg=where)
+    else:
+        np.testing.assert_array_equal(actual, reference, err_msg=where)
+
+
+def compared(program, run):
+    """Compare a kernel with the interpreter for all sizes that its outputs can have."""
+    for index, sizes in enumerate(program.sizes()):
+        try:
+            wanted = expected(program, index)
+        except ArgumentValueError:  # a negative size
+            continue
+        results = run(*program.arrays(sizes))
+        for one, other in zip(wanted, results, strict=True):
+            close(one, other, program.rough, str(sizes))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checked", [False, True])
+def test_on_a_device_is_interpreted(program, checked, queue, record_property):
+    path = on_opencl.build(on_opencl.text([typed(program)], checked=checked))
+    compared(program, on_opencl.bound(program.function, program.rows, program.attributes, path, 0, queue))
+    record_property("target", "opencl: ran on a device in software")

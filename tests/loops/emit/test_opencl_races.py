@@ -1,0 +1,62 @@
+"""Loop kernels on oclgrind's device, which finds races and accesses outside of memory."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from polyop.testing.races import COMMAND, environment, findings
+
+PROGRAM = Path(__file__).parents[2] / "support" / "loop_samples" / "under_oclgrind.py"
+pytestmark = [
+    pytest.mark.skipif(shutil.which("oclgrind") is None, reason="oclgrind is not installed (apt-get install oclgrind)"),
+]
+NAMES = """matmul_ijk-float32 softmax-float32 layernorm-float32 row_reductions-int8 column_reductions-float32
+whole_sum-float32 whole_sum-bool argmax-float32 histogram-int64 scatter_add-float32 row_temporary-float32
+tile_temporary-float32 scan-float64 jacobi-float64 spread-float64 attention-float32 online_attention-float32
+trmm-float64 indirect-float32 linear_with_bias-float32""".split()
+GRADIENTS = "matmul_ijk-float32 softmax-float32 layernorm-float32 conv-float32 scan-float64 indirect-float32".split()
+
+
+def run(fault, form, names, folder):
+    """Return what oclgrind finds in samples, and the output of the run."""
+    log = folder / "log"
+    command = [*COMMAND, "--log", log, sys.executable, PROGRAM, fault, form, *names]
+    done = subprocess.run(
+        command, env=environment(str(folder), os.environ), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return findings(log.read_text(), [path.read_text() for path in folder.glob("*.cl")]), done.stdout
+
+
+@pytest.mark.slow(1, more=3)
+@pytest.mark.parametrize("names", [NAMES[k::5] for k in range(5)], ids=str)
+def test_samples_are_free_of_races(names, tmp_path):
+    found, output = run("none", "kernel", names, tmp_path)
+    assert sorted(output.split()[::2]) == sorted(names)
+    assert found == []
+
+
+@pytest.mark.slow(1, more=2)
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_are_free_of_races(name, tmp_path):
+    found, output = run("none", "gradient", [name], tmp_path)
+    assert output == f"{name} ran\n"
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "what", "line"),
+    [
+        ("no barrier", "Read-write data race in global memory", "y[i, d] += p[j] / total * v[j, d]"),
+        ("past the end", "Invalid write of size 4 in global memory", "for j in range(k.shape[0]):"),
+    ],
+)
+def test_a_fault_is_found_with_the_authors_line(fault, what, line, tmp_path):
+    found, _ = run(fault, "kernel", ["attention-float32"], tmp_path)
+    texts = [str(one) for one in found if one.what == what]
+    assert texts, found
+    assert any(line in text and "dense.py:" in text for text in texts), texts
