@@ -34,7 +34,7 @@ INSTALL := install --quiet --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo wheel release test test-main test-mindspore test-all sweep sweep-aten sweep-tests fuzz packages lint \
-  coverage docs bench compare clang sanitize sanitize-address sanitize-thread mutants format golden chromium aarch64 clean
+  coverage docs bench compare clang sanitize sanitize-address sanitize-thread mutants format golden chromium aarch64 pocl clean
 
 demo: $(VENV)/ready
 	$(BIN)/python -m polyop demo
@@ -58,23 +58,25 @@ test: test-main test-mindspore
 test-all: chromium clang aarch64
 	$(MAKE) --no-print-directory test MORE=0.5
 
-test-main: $(VENV)/test-tools $(NPU)/ready
+test-main: $(VENV)/test-tools $(NPU)/ready pocl
 	rm -rf $(RESULTS)
 	POLYOP_CONTRACT_RESULTS=$(RESULTS)/main POLYOP_TORCH_NPU=$(abspath $(NPU)) \
 	  $(BIN)/python $(PYTEST) --more $(MORE) --junitxml=build/tests.xml
 
-# What slow tests use if it is installed: a browser for the pages of reports, a second compiler, another processor.
-# Where it cannot be installed the tests that need it are skipped, and say so.
+# What tests use if it is installed: a browser for the pages of reports, a second compiler, another processor, a device
+# of OpenCL in software. Where it cannot be installed the tests that need it are skipped, and say so.
 chromium: PROGRAMS := chromium chromedriver
 chromium: PACKAGES := chromium chromium-driver
 clang: PROGRAMS := clang clang++
 clang: PACKAGES := clang
 aarch64: PROGRAMS := aarch64-linux-gnu-g++ qemu-aarch64
 aarch64: PACKAGES := g++-aarch64-linux-gnu qemu-user
-chromium clang aarch64:
-	@if ! { $(foreach program,$(PROGRAMS),command -v $(program) &&) true; } > /dev/null; then \
+pocl: FILES := /etc/OpenCL/vendors/pocl.icd
+pocl: PACKAGES := pocl-opencl-icd
+chromium clang aarch64 pocl:
+	@if ! { $(foreach program,$(PROGRAMS),command -v $(program) &&) $(foreach file,$(FILES),test -e $(file) &&) true; } > /dev/null; then \
 	  if command -v apt-get > /dev/null && test "$$(id -u)" = 0; then \
-	    echo "installing $@, for slow tests"; \
+	    echo "installing $@, for tests"; \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 	      $(PACKAGES) > /dev/null || echo "$@ cannot be installed: its tests are skipped"; \
 	  else echo "$@ is not installed, and only root can install it with apt-get: its tests are skipped"; fi; \
@@ -97,7 +99,7 @@ sweep: sweep-aten sweep-tests fuzz
 sweep-aten: $(VENV)/test-tools
 	$(BIN)/python tests/support/opinfo/sweep.py
 
-sweep-tests: $(VENV)/test-tools $(NPU)/ready chromium clang aarch64
+sweep-tests: $(VENV)/test-tools $(NPU)/ready chromium clang aarch64 pocl
 	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST) --more all
 
 fuzz: $(VENV)/test-tools

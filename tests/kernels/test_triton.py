@@ -151,8 +151,7 @@ def test_compiled_for_a_gpu_with_the_values_that_a_call_gives(sums, tmp_path, mo
 
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     x, out = torch.zeros(3, 5), torch.zeros(3)
-    values, meta = sums.operator.kernels[1]._values(sums.schema, (x, 3.0), (out,))
-    constants = {"BLOCK": values.pop("BLOCK")}
+    values, constants, meta = sums.operator.kernels[1].values(sums.schema, (x, 3.0), (out,))
     source = ASTSource(row_sums, {name: mangle_type(value) for name, value in values.items()}, constants)
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     options = {"enable_fp_fusion": False}  # without it Triton warns

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 from .. import _core
 from ..core import late, locks
 from ..core.arguments import bind, check_kinds
 from ..core.dtypes import DTYPES, dtype
-from ..core.errors import ArgumentTypeError, KernelError, UnsupportedError
-from ..core.origin import Origin, calling_frame, place
+from ..core.errors import ArgumentTypeError, UnsupportedError
+from ..core.origin import Origin, calling_frame
 from ..core.schema import MISSING, Schema
 from ..core.signature import signature_of
 from ..core.spec import Spec
@@ -23,6 +23,7 @@ from ..core.tracebacks import hide_own, quiet
 from ..core.untraced import untraced
 from ..kernels.base import KernelBase, LoopKernelBase
 from . import presented, record, registry, tracing
+from .failures import failure
 from .host import GraphHost, Host, find_host, load, need, specs, start_early, torch_host
 from .layout import alias_plan, letter
 from .operator import Operator
@@ -454,18 +455,7 @@ class BoundOperator(_core.Call, metaclass=_Definition):
     def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:
         # called by the native core when a kernel returned non-zero or threw
         found = next((k for k in self.operator.kernels if str(k) == kernel), KernelBase())
-        self.failed(code, text, threw, found, kernel)
-
-    def failed(self, code: int, text: str, threw: bool, kernel: Any, label: str = "") -> NoReturn:
-        """Raise the ``KernelError`` of a kernel that returned ``code`` and set ``text``, or that threw it."""
-        text = text.split("\nException raised from", maxsplit=1)[0]  # ATen appends a C++ backtrace
-        if text and isinstance(kernel, LoopKernelBase):  # polyop's message, which may have a line number
-            of_loops: Any = kernel
-            line = text.removeprefix("line ").partition(":")[0]
-            where = place(of_loops.outline.file, line) if line.isdigit() else of_loops.where
-            raise KernelError(self.name, text, where=f"{where}, operator at {self.operator.origin}")
-        rule = kernel.failure(code, text, threw)
-        raise KernelError(self.name, rule, where=f"{label or kernel}, operator at {self.operator.origin}")
+        raise failure(self.operator, found, code, text, threw=threw, label=kernel)
 
 
 def _kinds(tensor: type, values: tuple[Any, ...]) -> str:

@@ -18,6 +18,7 @@ from ..core.dims.infer import infer_from_dims
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, InferError, SchemaError, about
 from ..core.infer import FromSpecs, InferRule, ShapeAndDtype
+from ..core.limits import shown
 from ..core.origin import Origin, caller
 from ..core.parse import parse
 from ..core.schema import Schema
@@ -25,8 +26,10 @@ from ..core.takes import check_takes, checked_reference
 from ..core.tracebacks import quiet
 from ..kernels.base import Accepts, KernelBase, LoopKernelBase
 from ..kernels.function_pointer import FunctionPointerKernel, is_function_pointer
+from ..kernels.gridded import GriddedKernel
+from ..kernels.opencl.kernel import OpenCLKernel, is_opencl
 from ..kernels.python import PythonKernel
-from ..kernels.triton.kernel import TritonKernel, is_triton, require_grid
+from ..kernels.triton.kernel import TritonKernel, is_triton
 from .custom.loops import definition, for_schema
 
 if TYPE_CHECKING:
@@ -124,10 +127,30 @@ def _listed(kernels: Any) -> Sequence[Any]:
 
 
 def _with_grid(kernels: Any, grid: Any, constants: Any, schema: Schema, origin: Any) -> list[Any]:
-    """Return the kernels, where each function of ``@triton.jit`` has its grid and its constants."""
-    listed = _listed(kernels)
-    require_grid(grid, constants, listed, schema.qualified_name, origin)
-    return [TritonKernel(k, grid, constants or {}, origin) if is_triton(k) else k for k in listed]
+    """Return the kernels, where those that are launched with a grid have it, and their constants."""
+    from ..kernels.reference_name import split_reference
+
+    listed = [
+        as_kernel(k) if isinstance(k, str) and is_opencl(split_reference(k, "kernels")[0]) else k
+        for k in _listed(kernels)
+    ]
+    given = [TritonKernel(k, grid, constants or {}, origin) if is_triton(k) else k for k in listed]
+    given = [k.with_grid(grid, constants, origin) if isinstance(k, OpenCLKernel) else k for k in given]
+    if (grid is not None or constants is not None) and not any(isinstance(k, GriddedKernel) for k in given):
+        _refuse_grid(schema.qualified_name, listed, origin)
+    return given
+
+
+def _refuse_grid(subject: str, kernels: Sequence[Any], origin: Any) -> None:
+    """Raise ``ArgumentTypeError``: no kernel is launched with ``grid=`` or ``constants=``."""
+    import importlib.util
+
+    installed = importlib.util.find_spec("triton") is not None
+    rule = "grid= and constants= are for a function of @triton.jit or a kernel in OpenCL C"
+    rule += "" if installed else ", and triton is not installed"
+    hint = "decorate the kernel with @triton.jit" if installed else "pip install triton"
+    seen = ", ".join(shown(kernel) for kernel in kernels)
+    raise ArgumentTypeError(subject, rule, seen, where=origin, hint=hint)
 
 
 def _with_dims(kernels: tuple[Kernel, ...], dims: Dims | None, origin: Any) -> tuple[Kernel, ...]:
@@ -263,7 +286,7 @@ def as_kernel(value: Any, dtypes: Sequence[Any] | None = None) -> Kernel:
         path, function = split_reference(value, "kernels")
         return (
             source(path, function=function, dtypes=dtypes)
-            if is_source(path)
+            if is_source(path) or is_opencl(path)
             else prebuilt(Path(path), function, dtypes=dtypes)
         )
     if isinstance(value, KernelBase):

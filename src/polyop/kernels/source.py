@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.dtypes import dtype
+from ..core.errors import ArgumentValueError
 from .base import Accepts
 from .declared import check_source
 from .library import LibraryKernel
+from .opencl import kernel as opencl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,8 +74,11 @@ def source(
     cuda_architectures: Sequence[str] | None = None,
     device: str | None = None,
     dtypes: Sequence[Any] | None = None,
-) -> SourceKernel:
+) -> SourceKernel | opencl.OpenCLKernel:
     """Return the kernel ``function`` compiled from files, or from ``code`` itself.
+
+    A file ``.cl`` and the language ``"opencl"`` are OpenCL C: ``function`` is a kernel of devices, which
+    ``grid=`` of :func:`polyop.operator` launches. It is built at its first call on a device.
 
     The kernel is built here, unless the build cache has a library from the same sources, headers, flags
     and compiler. ``file_flags`` are for the compiler of one source, as ``{"wide.cc": ["-mavx2"]}``.
@@ -96,10 +101,23 @@ def source(
         cuda_architectures=cuda_architectures,
         file_flags=file_flags,
     )
+    accepted = None if dtypes is None else tuple(dtype(value) for value in dtypes)
+    if language == "opencl" if code else any(map(opencl.is_opencl, paths)):
+        others = {"link_flags": link_flags, "file_flags": file_flags, "debug": debug}
+        _check_opencl(device, {**others, "cuda_architectures": cuda_architectures})
+        return opencl.source(paths, code, function, flags, include_paths, Accepts(opencl.DEVICE, accepted))
     library = build_in_cache(paths, code, language, options)
     cuda = language == "cuda" if code else any(_suffix(path) == ".cu" for path in paths)
-    accepted = None if dtypes is None else tuple(dtype(value) for value in dtypes)
     label = f"{os.path.basename(paths[0]) if paths else 'code'}:{function}"
     files = tuple(map(absolute, paths))
     accepts = Accepts(device or ("cuda" if cuda else "cpu"), accepted)
     return SourceKernel(library, function, accepts, label, (files, code, language, options))
+
+
+def _check_opencl(device: str | None, options: Mapping[str, Any]) -> None:
+    """Raise ``ArgumentValueError`` for what a kernel in OpenCL C cannot have."""
+    if device not in (None, opencl.DEVICE):
+        raise ArgumentValueError("source", "OpenCL C runs on the device 'opencl'", repr(device))
+    for name, value in options.items():
+        if value:
+            raise ArgumentValueError("source", f"{name}= is not for OpenCL C", repr(value))

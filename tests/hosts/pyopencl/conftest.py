@@ -10,6 +10,7 @@ import polyop
 cl = pytest.importorskip("pyopencl", reason="pyopencl is not installed")
 cl_array = pytest.importorskip("pyopencl.array")
 
+collect_ignore = ["page.py"]
 SOURCE = pathlib.Path(__file__).parents[2] / "sources" / "opencl_kernels.cc"
 OUT_OF_ORDER = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
 

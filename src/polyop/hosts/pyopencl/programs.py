@@ -10,7 +10,7 @@ import pyopencl as cl
 
 from ...build.cache import BuildOutput, Cache
 from ...core import locks
-from ...core.errors import BuildError, PolyopError
+from ...core.errors import BuildError
 from ...core.lru_cache import LruCache
 
 _programs: LruCache[Any] = LruCache()
@@ -20,24 +20,22 @@ _NO_CACHE: Any = False
 """For PyOpenCL's own cache, whose files are not checked as those of the build cache are."""
 
 
-def built(queue: Any, text: str, options: tuple[str, ...], label: str) -> Any:
+def built(queue: Any, text: str, options: tuple[str, ...], label: str, *, cached: bool = True) -> Any:
     """Return the program of a text of OpenCL C for a queue's device; raises ``BuildError``.
 
-    ``label`` is what errors call it. The build cache keeps what the driver makes of a text, unless that
-    includes headers, whose changes nobody would notice.
+    ``label`` is what errors call it. The build cache keeps what the driver makes of a text if ``cached``:
+    not for a text that includes headers, whose changes nobody would notice.
     """
     key = (queue.context, queue.device, text, options)
     with _lock:
         program = _programs.get(key)
         if program is None:
-            program = _built(*key, label)
+            program = _built(*key, label) if cached else _from_text(*key, label)
             _programs.put(key, program)
         return program
 
 
 def _built(context: Any, device: Any, text: str, options: tuple[str, ...], label: str) -> Any:
-    if "#include" in text:
-        return _from_text(context, device, text, options, label)
     made: list[Any] = []
 
     def make(work: Path) -> BuildOutput:
@@ -52,8 +50,9 @@ def _built(context: Any, device: Any, text: str, options: tuple[str, ...], label
     if made:
         return made[0]
     binary = Path(found.path).read_bytes()
-    if hashlib.sha256(binary).hexdigest() != found.result.sha256:  # it was damaged
-        return _from_text(context, device, text, options, label)
+    if hashlib.sha256(binary).hexdigest() != found.result.sha256:
+        Path(found.path).unlink()  # it was damaged; the cache builds what is missing again
+        return _built(context, device, text, options, label)
     try:
         return cl.Program(context, [device], [binary]).build(list(options), devices=[device])
     except cl.Error:  # a driver may refuse what it wrote itself, as after an update
@@ -77,9 +76,7 @@ def _from_text(context: Any, device: Any, text: str, options: tuple[str, ...], l
     try:
         return program.build(list(options), devices=[device], cache_dir=_NO_CACHE)
     except cl.Error as problem:
-        raise build_error(label, str(problem)) from None
-
-
-def build_error(label: str, log: str) -> PolyopError:
-    """Return the error for a text that a driver cannot compile, with its message."""
-    return BuildError(label, f"cannot be compiled for this device:\n{log.strip()}")
+        log = (
+            str(problem).partition("\n")[2].strip()
+        )  # the first line names a function of OpenCL, three times
+        raise BuildError(label, f"cannot be compiled for {device.name}:\n{log or problem}") from None

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyopencl as cl
+import pyopencl.array as cl_array
 
+from ...call.failures import failure
 from ...call.host import map_tensors, with_aliases
 from ...call.operator import Operator
 from ...call.overlap import check_overlap
@@ -15,7 +17,7 @@ from ...core.errors import HostError
 from ...core.schema import Argument
 from ...kernels.c_function import ROW_OF_DTYPE
 from ...kernels.tensors import TensorKernel
-from . import arrays, strided
+from . import arrays, programs, strided
 from .order import ordered
 
 
@@ -84,9 +86,22 @@ def _launch(bound: Any, prepared: Any, inputs: Sequence[Any], outputs: Sequence[
         rows.append((ctypes.addressof(place), tensor.shape, ROW_OF_DTYPE[arrays.row_of(tensor.dtype).name]))
     code, text, threw = prepared.launch().call_raw(rows, queue.int_ptr)
     if code:
-        bound.failed(code, text, threw, prepared.kernel)
+        raise failure(bound.operator, prepared.kernel, code, text, threw=threw)
 
 
 def _enqueue(kernel: Any, bound: Any, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> None:
-    del kernel, bound, inputs, outputs, queue
-    raise AssertionError(cl)
+    """Put a kernel in OpenCL C into the queue; one without work-items is left out."""
+    launch = kernel.launch_of(bound.schema, inputs, outputs)
+    program = programs.built(queue, kernel.text, launch.options, str(kernel), cached=not kernel.includes)
+    if 0 in launch.grid:
+        return
+    try:
+        made = cl.Kernel(program, kernel.name)
+        made.set_args(*map(_value, launch.values))
+        cl.enqueue_nd_range_kernel(queue, made, launch.grid, launch.local_size)
+    except cl.Error as problem:
+        raise failure(bound.operator, kernel, 1, str(problem), threw=False) from None
+
+
+def _value(value: Any) -> Any:
+    return value.base_data if isinstance(value, cl_array.Array) else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,12 +15,12 @@ from ...core.limits import shown
 from ...core.origin import caller, of_function
 from ...core.schema import Schema
 from ...core.spec import Spec
-from ...core.takes import check_takes
 from .. import described
 from ..base import Accepts, flatten
+from ..gridded import GriddedKernel
+from ..parameters import Owner, bind
 from ..python import PythonKernel, empty
 from . import interpreter
-from .parameters import Call, Read, bind
 
 LAUNCH_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion")
 """What Triton takes beside the parameters of a kernel, on a GPU."""
@@ -33,7 +34,7 @@ def is_triton(value: Any) -> bool:
     return jit is not None and isinstance(value, jit.KernelInterface)
 
 
-class TritonKernel(PythonKernel):
+class TritonKernel(GriddedKernel, PythonKernel):
     """A function of ``@triton.jit``, perhaps with ``@triton.autotune`` or ``@triton.heuristics`` around it.
 
     On ``"cpu"`` Triton's interpreter runs it on arrays, with a ``FallbackWarning`` the first time. On
@@ -41,15 +42,15 @@ class TritonKernel(PythonKernel):
     """
 
     fills = True
+    GRID = "how many programs Triton runs"
+    EXAMPLE = 'lambda meta: (triton.cdiv(meta["n"], meta["BLOCK"]),)'
 
     def __init__(self, launcher: Any, grid: Any, constants: Mapping[str, Any], where: Any) -> None:
         """Take what a Triton author launches; raises ``ArgumentTypeError`` or ``ArgumentValueError``."""
         self._jit, self._chosen = _unwrapped(launcher)
         super().__init__(self._jit.fn)
         self._launcher, self._grid, self._constants = launcher, grid, dict(constants)
-        self._schema: Schema | None = None
-        self._dims: Dims | None = None
-        self._reads: dict[str, Read] = {}
+        self._reads = {}
         self._where = where
         self._check()
 
@@ -63,15 +64,6 @@ class TritonKernel(PythonKernel):
         other.device, other.accepts = device, Accepts(device, self.accepts.dtypes)
         return other
 
-    def for_schema(self, schema: Schema, where: Any) -> TritonKernel:
-        """Return the kernel for an operator with this schema; raises ``ArgumentTypeError``."""
-        for name, rule in {"grid": self._grid, **self._constants}.items():
-            if callable(rule):
-                check_takes(name, rule, ("meta",), schema, where)
-        bound = copy.copy(self)
-        bound._schema, bound._where = schema, where  # noqa: SLF001
-        return bound
-
     def for_dims(self, dims: Dims | None, where: Any) -> TritonKernel:
         """Return the kernel for an operator with these dimensions; raises ``SchemaError``."""
         assert self._schema is not None
@@ -79,7 +71,9 @@ class TritonKernel(PythonKernel):
         given = {*self._constants, *self._chosen}
         subject = f"{self._schema.qualified_name}: triton {self.function.__name__}"
         bound._dims = dims  # noqa: SLF001
-        bound._reads = bind(self.function, given, self._schema, dims, where, subject)  # noqa: SLF001
+        parameters = inspect.signature(self.function).parameters
+        owner = Owner(subject, "a Triton kernel", where)
+        bound._reads = bind(parameters, given, self._schema, dims, owner).reads  # noqa: SLF001
         return bound
 
     def content(self) -> Iterator[bytes]:
@@ -107,11 +101,11 @@ class TritonKernel(PythonKernel):
         del fixed
         results = [new(spec) for spec in outputs]
         self._warn_once()
-        values, meta = self._values(schema, arguments, results)
-        chosen = {k: v(meta) if callable(v) else v for k, v in self._chosen.items()}
-        grid = self._grid_of({**meta, **chosen})
+        values = self.values(schema, arguments, results)
+        chosen = {k: v(values.meta) if callable(v) else v for k, v in self._chosen.items()}
+        grid = self.grid_of({**values.meta, **chosen})
         try:
-            interpreter.run(self._jit, grid, {**values, **chosen})
+            interpreter.run(self._jit, grid, {**values.parameters, **values.constants, **chosen})
         except Exception as problem:
             rule = f"Triton's interpreter raised {type(problem).__name__}: {problem}"
             raise KernelError(self, rule, where=of_function(self.function)) from problem
@@ -119,52 +113,16 @@ class TritonKernel(PythonKernel):
 
     def launch_on(self, schema: Schema, arguments: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Launch it on tensors of PyTorch, which are written; Triton takes PyTorch's current stream."""
-        values, meta = self._values(schema, arguments, outputs)
+        values = self.values(schema, arguments, outputs)
 
         def grid(launched: Mapping[str, Any]) -> tuple[int, ...]:
-            return self._grid_of({**meta, **{k: launched[k] for k in self._chosen if k in launched}})
+            return self.grid_of({**values.meta, **{k: launched[k] for k in self._chosen if k in launched}})
 
-        self._launcher[grid if self._chosen else self._grid_of(meta)](**values)
-
-    def _values(
-        self, schema: Schema, arguments: Sequence[Any], outputs: Sequence[Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the parameters by name, and what ``grid`` gets: sizes, numbers and constants."""
-        attributes = {argument.name: arguments[i] for i, argument in schema.attributes()}
-        sizes: dict[str, int] = {}
-        if self._dims is not None:
-            shapes = [getattr(arguments[i], "shape", None) for i in schema.tensor_positions]
-            sizes = self._dims.match(shapes, attributes)
-        call = Call(tuple(arguments), tuple(outputs), sizes)
-        values = {name: read(call) for name, read in self._reads.items()}
-        numbers = {name: value for name, value in values.items() if not hasattr(value, "shape")}
-        meta = {**sizes, **attributes, **numbers}
-        meta |= {name: value for name, value in self._constants.items() if not callable(value)}
-        constants = {k: self._of(k, v, meta) if callable(v) else v for k, v in self._constants.items()}
-        return {**values, **constants}, {**meta, **constants}
-
-    def _of(self, name: str, rule: Callable[..., Any], meta: Mapping[str, Any]) -> Any:
-        try:
-            return rule(dict(meta))
-        except KeyError as problem:
-            seen = f"{problem.args[0]!r}, and there are {', '.join(sorted(meta)) or 'none'}"
-            raise KernelError(self, f"{name} asks for a value", seen, where=self._where) from None
-
-    def _grid_of(self, meta: Mapping[str, Any]) -> tuple[int, ...]:
-        grid = self._of("grid=", self._grid, meta) if callable(self._grid) else self._grid
-        if not (isinstance(grid, tuple) and 0 < len(grid) < 4 and all(isinstance(n, int) for n in grid)):
-            rule = "grid= must give a tuple of one to three integers"
-            raise KernelError(self, rule, shown(grid), where=self._where)
-        return grid
+        launched = grid if self._chosen else self.grid_of(values.meta)
+        self._launcher[launched](**values.parameters, **values.constants)
 
     def _check(self) -> None:
-        if self._grid is None:
-            hint = 'as in grid=lambda meta: (triton.cdiv(meta["n"], meta["BLOCK"]),)'
-            rule = "needs grid=: how many programs Triton runs, a tuple or a function of the sizes"
-            raise ArgumentTypeError(self, rule, where=self._where, hint=hint)
-        if not callable(self._grid) and not isinstance(self._grid, tuple):
-            rule = "grid= must be a tuple or a function"
-            raise ArgumentTypeError(self, rule, shown(self._grid), where=self._where)
+        self.check_grid()
         known = self._jit.arg_names
         for name in self._constants:
             if name not in (*known, *LAUNCH_OPTIONS):
@@ -211,17 +169,3 @@ def _function(function: Any, visited: set[int]) -> Iterator[bytes]:
             yield from _function(item.fn, visited)
         elif type(item).__name__ == "constexpr":
             yield from described.value(getattr(item, "value", None))
-
-
-def require_grid(grid: Any, constants: Any, kernels: Sequence[Any], subject: str, where: Any) -> None:
-    """Raise ``ArgumentTypeError`` if ``grid=`` or ``constants=`` are given without a kernel of Triton."""
-    if (grid is None and constants is None) or any(map(is_triton, kernels)):
-        return
-    import importlib.util
-
-    installed = importlib.util.find_spec("triton") is not None
-    rule = "grid= and constants= are for a function of @triton.jit"
-    rule += "" if installed else ", and triton is not installed"
-    hint = "decorate the kernel with @triton.jit" if installed else "pip install triton"
-    seen = ", ".join(shown(kernel) for kernel in kernels)
-    raise ArgumentTypeError(subject, rule, seen, where=where, hint=hint)

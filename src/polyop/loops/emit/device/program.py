@@ -162,7 +162,8 @@ class DeviceEntry(Entry):
             if self.dialect.has_pointers:
                 self.out.line(f"self.{c} = ({self.parts.type_of(c)})params[{number}];")
             else:
-                self.out.line(f"self.{c} = *(const polyop_memory*)params[{number}];")
+                given = f"params[{number}]"  # null for an absent tensor
+                self.out.line(f"if ({given}) self.{c} = *(const polyop_memory*){given};")
                 self.out.line(f"self.first_{c} = self.{c}.offset / (int64_t)sizeof({memory(buffer.dtype)});")
         for number, buffer in enumerate(self.inputs):
             for axis in range(len(buffer.shape)):

@@ -1,15 +1,15 @@
-"""What the parameters of a Triton kernel mean: which value of a call each of them gets."""
+"""What the parameters of a kernel with a grid mean: which value of a call each of them gets."""
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ...core.dims.dims import Dims
-from ...core.errors import SchemaError
-from ...core.schema import Argument, Schema
+from ..core.dims.dims import Dims
+from ..core.errors import SchemaError
+from ..core.schema import Argument, Schema
 
 _NUMBERS = {"int", "SymInt", "float", "bool"}
 _HINT = (
@@ -39,34 +39,52 @@ class _Tensor(NamedTuple):
     read: Read
 
 
+class Bound(NamedTuple):
+    """How each parameter gets its value, and which of them get a tensor."""
+
+    reads: dict[str, Read]
+    tensors: set[str]
+
+
+class Owner(NamedTuple):
+    """Whose parameters they are: the subject of errors, and the kind of kernel."""
+
+    subject: str
+    kind: str
+    where: Any
+
+
 def bind(
-    function: Any, given: Collection[str], schema: Schema, dims: Dims | None, where: Any, subject: str
-) -> dict[str, Read]:
-    """Return how each parameter of a function gets its value; without those that ``given`` has.
+    parameters: Mapping[str, inspect.Parameter],
+    given: Collection[str],
+    schema: Schema,
+    dims: Dims | None,
+    owner: Owner,
+) -> Bound:
+    """Return how each parameter gets its value; without those that ``given`` has.
 
     Raises ``SchemaError`` for a parameter without a value, a value without a parameter, and for arguments
-    that Triton cannot take.
+    that such a kernel cannot take.
     """
-    return _Binder(function, given, schema, dims, where, subject).bind()
+    return _Binder(parameters, given, schema, dims, owner).bind()
 
 
 class _Binder:
     def __init__(
         self,
-        function: Any,
+        parameters: Mapping[str, inspect.Parameter],
         given: Collection[str],
         schema: Schema,
         dims: Dims | None,
-        where: Any,
-        subject: str,
+        owner: Owner,
     ) -> None:
-        self.parameters = inspect.signature(function).parameters
-        self.given, self.schema, self.where, self.subject = given, schema, where, subject
+        self.parameters, self.given, self.schema, self.owner = parameters, given, schema, owner
         self.sizes = [name for name in (dims.names if dims else ()) if name != "..."]
         self.tensors = list(_tensors(schema, dims))
         self.attributes = [(i, argument) for i, argument in schema.attributes()]
+        self.of_tensors: set[str] = set()
 
-    def bind(self) -> dict[str, Read]:
+    def bind(self) -> Bound:
         self._check_schema()
         reads: dict[str, Read] = {}
         later: list[str] = []
@@ -87,14 +105,15 @@ class _Binder:
         for name in later:
             if name not in reads:
                 reads[name] = self._of_layout(name)
-        return reads
+        return Bound(reads, self.of_tensors)
 
     def _fail(self, rule: str, seen: str | None = None, hint: str | None = _HINT) -> SchemaError:
-        return SchemaError(self.subject, rule, seen, where=self.where, hint=hint)
+        return SchemaError(self.owner.subject, rule, seen, where=self.owner.where, hint=hint)
 
     def _check_schema(self) -> None:
         if self.schema.returns_list or any(a.type.is_list for a in self.schema.arguments if a.type.is_tensor):
-            raise self._fail("takes and returns no list of tensors, because it is a Triton kernel", hint=None)
+            rule = f"takes and returns no list of tensors, because it is {self.owner.kind}"
+            raise self._fail(rule, hint=None)
         for name in sorted({*self.given} & {a.name for a in self.schema.arguments}):
             raise self._fail(f"constants= gives {name}, which is an argument of the schema", hint=None)
 
@@ -111,6 +130,7 @@ class _Binder:
                 return argument.name, _argument(position)
         for tensor in self.tensors:
             if name in tensor.names or name.removesuffix("_ptr") in tensor.names:
+                self.of_tensors.add(name)
                 return tensor.label, tensor.read
         if name in self.sizes:
             return "", lambda call: call.sizes[name]
@@ -119,7 +139,8 @@ class _Binder:
     def _check_number(self, argument: Argument, name: str) -> None:
         is_number = argument.type.base in _NUMBERS and not argument.type.is_list
         if not is_number and "constexpr" not in str(self.parameters[name].annotation):
-            rule = f"the attribute {argument.name} must be a number, or its parameter a tl.constexpr"
+            rule = f"the attribute {argument.name} must be a number"
+            rule += ", or its parameter a tl.constexpr" if "Triton" in self.owner.kind else ""
             raise self._fail(rule, str(argument.type), hint=None)
 
     def _positional(self, names: list[str], used: set[str]) -> dict[str, Read]:
@@ -139,6 +160,7 @@ class _Binder:
                 self._check_number(next(a for _, a in self.attributes if a.name == label), name)
             else:
                 tensor.names.append(name.removesuffix("_ptr"))
+                self.of_tensors.add(name)
         return {name: read for name, (_, read, _) in zip(names, unused, strict=True)}
 
     def _of_layout(self, name: str) -> Read:

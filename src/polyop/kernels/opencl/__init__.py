@@ -1,0 +1,1 @@
+"""Kernels that their author has written in OpenCL C."""

@@ -1,0 +1,89 @@
+"""Loop kernels and their gradients on PyOpenCL's arrays, compared with NumPy's."""
+
+import numpy as np
+import pytest
+
+import polyop
+from polyop.core.errors import KernelError
+
+cl = pytest.importorskip("pyopencl")
+cl_array = pytest.importorskip("pyopencl.array")
+
+
+@polyop.kernel
+def rows(x, w, a: float = 2.0):
+    y = np.zeros(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        s = 0.0
+        for j in range(x.shape[1]):
+            s += x[i, j] * w[j]
+        for j in range(x.shape[1]):
+            y[i, j] = a * s * x[i, j]
+    return y
+
+
+@polyop.kernel
+def add_row(x, row):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[i, j] += row[j]
+    return x
+
+
+@polyop.kernel
+def taken(x, index):
+    y = np.zeros(index.shape, x.dtype)
+    for i in range(index.shape[0]):
+        y[i] = x[index[i]]
+    return y
+
+
+def arrays(queue, *shapes):
+    rng = np.random.default_rng(0)
+    return [cl_array.to_device(queue, rng.standard_normal(shape).astype(np.float32)) for shape in shapes]
+
+
+def test_values_and_gradients_are_those_of_numpy(queue):
+    x, w = arrays(queue, (5, 7), 7)
+    y, pull = rows.vjp(x[::-1], w, 0.5)
+    expected, pull_numpy = rows.vjp(x.get()[::-1].copy(), w.get(), 0.5)
+    np.testing.assert_allclose(y.get(), expected, rtol=1e-5)
+    for found, other in zip(pull(y)[:2], pull_numpy(expected)[:2], strict=True):
+        np.testing.assert_allclose(found.get(), other, rtol=1e-4, atol=1e-5)
+
+
+def test_other_values_of_an_attribute(queue):
+    x, w = arrays(queue, (2, 3), 3)
+    for a in (1.0, 3.0):
+        np.testing.assert_allclose(rows(x, w, a).get(), rows(x.get(), w.get(), a), rtol=1e-5)
+
+
+def test_what_is_written_in_place(queue):
+    x, row = arrays(queue, (4, 6), 3)
+    expected = x.get()
+    expected[:, ::2] += row.get()
+    view = x[:, ::2]
+    assert add_row(view, row) is view
+    np.testing.assert_allclose(x.get(), expected, rtol=1e-6)
+
+
+def test_no_elements(queue):
+    assert rows(*arrays(queue, (0, 3), 3)).shape == (0, 3)
+    (x,) = arrays(queue, (4, 0))
+    assert add_row(x, arrays(queue, 0)[0]) is x
+
+
+def test_an_index_outside_is_an_error_with_the_line(queue):
+    (x,) = arrays(queue, 3)
+    with pytest.raises(KernelError, match=r"index 5 .* 3(.|\n)*test_loops.py"):
+        taken(x, cl_array.to_device(queue, np.array([0, 5], np.int64)))
+
+
+def test_explain_names_the_kernel_of_the_device(queue):
+    from polyop.call.explain import explain
+
+    (x,) = arrays(queue, (2, 3))
+    host = polyop.call.host.host_of(x)
+    text = explain(rows, (host.spec(x), host.spec(x[0])))
+    assert "  kernel      loop kernel rows for opencl\n" in text
+    assert "  pyopencl    present; on the queue of the arrays" in text
