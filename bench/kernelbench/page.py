@@ -22,14 +22,15 @@ KINDS = {
 }
 """How the names of the rows end -> the name of the picture, and a title."""
 WHY = {
-    45: "windows of 11 want lanes along the window, windows of 3 do not, and the size is known at the call only",
+    45: "windows of 11 want lanes along them, windows of 3 do not; the size is known at the call only",
     58: "16 rows, and lanes of 70",
     72: "8 rows, and lanes of 24 to 48 in strides of 2",
 }
 """Problem -> why it takes longer, where that is known."""
 HEAD = """\
-The 100 operators of [KernelBench](https://github.com/ScalingIntelligence/KernelBench), level 1, as loop kernels:
-the loops of a textbook, without a schedule. [How they are measured](internals/bench.md#the-operators-of-kernelbench)."""
+The 100 operators of [KernelBench](https://github.com/ScalingIntelligence/KernelBench), level 1, as loop
+kernels: the loops of a textbook, without a schedule. [How they are
+measured](internals/bench.md#the-operators-of-kernelbench)."""
 
 
 def write(lines: Sequence[Line], machine: Mapping[str, Any]) -> None:
