@@ -1,0 +1,69 @@
+"""Run a network in PyTorch, carry its weights, run it elsewhere: outputs, gradients and ten steps of training."""
+
+import copy
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+STEPS = 10
+BOUNDS = {"outputs": 1e-5, "gradients": 1e-4, "losses": 1e-5}
+"""The largest difference, relative to the largest number of the tensor: float32 in another order."""
+
+
+class Results(NamedTuple):
+    """What is compared; the gradients are by name."""
+
+    outputs: np.ndarray
+    gradients: dict
+    losses: list
+
+
+class Reference(NamedTuple):
+    """The network in PyTorch before and after, with what it computed."""
+
+    start: torch.nn.Module
+    outputs: np.ndarray
+    gradients: torch.nn.Module
+    losses: list
+
+    def through(self, carry):
+        """Return the results by the names and in the layouts of a framework, and the first weights."""
+        return Results(self.outputs, carry(self.gradients), self.losses), carry(self.start)
+
+
+def reference(name):
+    """Return what PyTorch computes; the gradients are in a module, so that they are carried as weights are."""
+    module = __import__(f"{name}_torch")
+    torch.manual_seed(0)
+    net, inputs = module.Network(), module.data()
+    start, gradients, losses = copy.deepcopy(net), copy.deepcopy(net), []
+    outputs = net(*inputs)
+    for step in range(STEPS):
+        value = module.loss(net(*inputs), *inputs)
+        grads = torch.autograd.grad(value, list(net.parameters()))
+        losses.append(value.item())
+        with torch.no_grad():
+            for one, grad, kept in zip(net.parameters(), grads, gradients.parameters(), strict=True):
+                if step == 0:
+                    kept.copy_(grad)
+                one -= module.RATE * grad
+    return Reference(start, outputs.detach().numpy(), gradients, losses)
+
+
+def differences(found, expected):
+    """Return the largest relative differences; raise ``AssertionError`` above the bounds."""
+    assert found.gradients.keys() == expected.gradients.keys()
+    rows = {
+        "outputs": [(found.outputs, expected.outputs)],
+        "gradients": [(found.gradients[name], expected.gradients[name]) for name in expected.gradients],
+        "losses": [(np.array(found.losses), np.array(expected.losses))],
+    }
+    largest = {
+        name: max(float(np.abs(one - other).max() / np.abs(other).max()) for one, other in pairs)
+        for name, pairs in rows.items()
+    }
+    for name, value in largest.items():
+        assert value <= BOUNDS[name], (name, value)
+    assert expected.losses[-1] < expected.losses[0]
+    return ", ".join(f"{name} {value:.1e}" for name, value in largest.items())

@@ -1,0 +1,77 @@
+"""The rules of the networks' own layers, and running a network in JAX and in MindSpore."""
+
+import functools
+import importlib
+
+import numpy as np
+import torch
+from compare import STEPS, Results
+
+from polyop.networks import weights
+
+
+def without_middle(_, tensors):
+    """Carry a convolution (features, 1, taps) to (features, taps)."""
+    return {"weight": tensors["weight"][:, 0], "bias": tensors["bias"]}
+
+
+def rules(name):
+    """Return the rules of the layers that no table has."""
+    module = importlib.import_module(f"{name}_torch")
+    own = {"state_space": lambda: {module.Mixer: weights.as_they_are, torch.nn.Conv1d: without_middle}}
+    return own[name]()
+
+
+def leaves(tree, path=""):
+    """Return the arrays of nested dictionaries by their paths."""
+    if not isinstance(tree, dict):
+        return {path: np.asarray(tree)}
+    return {n: v for name, below in tree.items() for n, v in leaves(below, f"{path}.{name}".strip(".")).items()}
+
+
+def in_jax(name, start, inputs, *, compiled, shard=lambda tree: tree):
+    """Return the results of JAX."""
+    import jax
+    from jax import numpy as jnp
+
+    module, rate = importlib.import_module(f"{name}_jax"), importlib.import_module(f"{name}_torch").RATE
+    jit = jax.jit if compiled else lambda function: function
+    params = jax.tree.map(jnp.asarray, start["params"])
+    params, inputs = shard((params, tuple(jnp.asarray(x.numpy()) for x in inputs)))
+    step = jit(jax.value_and_grad(lambda p, *inputs: module.loss(module.network(p, *inputs), *inputs)))
+    outputs, losses, first = jit(module.network)(params, *inputs), [], None
+    for _ in range(STEPS):
+        value, grads = step(params, *inputs)
+        first = grads if first is None else first
+        losses.append(float(value))
+        params = jax.tree.map(lambda p, g: p - rate * g, params, grads)
+    return Results(np.asarray(outputs), leaves({"params": first}), losses)
+
+
+def in_mindspore(name, start, inputs, *, compiled):
+    """Return the results of MindSpore."""
+    import mindspore as ms
+
+    module, rate = importlib.import_module(f"{name}_mindspore"), importlib.import_module(f"{name}_torch").RATE
+    ms.set_context(mode=ms.GRAPH_MODE if compiled else ms.PYNATIVE_MODE)
+    net = module.Network()
+    for path, parameter in net.parameters_and_names():
+        parameter.set_data(ms.Tensor(start[path]))
+    inputs = [ms.Tensor(x.numpy().astype(np.int32 if x.dtype == torch.int64 else x.numpy().dtype)) for x in inputs]
+    names, parameters = zip(*net.parameters_and_names(), strict=True)
+    forward = lambda *inputs: module.loss(net(*inputs), *inputs)  # noqa: E731 - MindSpore reads it
+    step = ms.value_and_grad(forward, None, list(parameters))
+    outputs, losses, first = net(*inputs).asnumpy(), [], None
+    for _ in range(STEPS):
+        value, grads = step(*inputs)
+        first = [g.asnumpy() for g in grads] if first is None else first
+        losses.append(float(value.asnumpy()))
+        for parameter, grad in zip(parameters, grads, strict=True):
+            parameter.set_data(parameter - rate * grad)
+    return Results(outputs, dict(zip(names, first, strict=True)), losses)
+
+
+def carry(name, framework):
+    """Return the function that carries a module of PyTorch to a framework."""
+    to = {"jax": weights.to_jax, "mindspore": weights.to_mindspore}[framework]
+    return functools.partial(to, rules=rules(name))
