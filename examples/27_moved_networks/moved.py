@@ -61,13 +61,13 @@ def in_mindspore(name, start, inputs, *, compiled):
     names, parameters = zip(*net.parameters_and_names(), strict=True)
     forward = lambda *inputs: module.loss(net(*inputs), *inputs)  # noqa: E731 - MindSpore reads it
     step = ms.value_and_grad(forward, None, list(parameters))
+    optimiser = ms.nn.SGD(list(parameters), rate)  # `set_data` after the first step is not seen by a graph
     outputs, losses, first = net(*inputs).asnumpy(), [], None
     for _ in range(STEPS):
         value, grads = step(*inputs)
         first = [g.asnumpy() for g in grads] if first is None else first
         losses.append(float(value.asnumpy()))
-        for parameter, grad in zip(parameters, grads, strict=True):
-            parameter.set_data(parameter - rate * grad)
+        optimiser(grads)
     return Results(outputs, dict(zip(names, first, strict=True)), losses)
 
 
