@@ -9,7 +9,7 @@ import importlib.util
 import compare
 import moved
 
-NETWORKS = ("state_space",)
+NETWORKS = ("state_space", "graph")
 
 
 def main():
@@ -19,7 +19,7 @@ def main():
     chosen = parser.parse_args().network
     for name in (chosen,) if chosen else NETWORKS:
         reference = compare.reference(name)
-        inputs = importlib.import_module(f"{name}_torch").data()
+        data = importlib.import_module(f"{name}_torch").data()
         for framework, run in (("jax", moved.in_jax), ("mindspore", moved.in_mindspore)):
             if importlib.util.find_spec(framework) is None:
                 print(f"{name} in {framework}: it is not installed")
@@ -27,7 +27,7 @@ def main():
             expected, start = reference.through(moved.carry(name, framework))
             expected = expected._replace(gradients=moved.leaves(expected.gradients))
             for compiled in (False, True):
-                found = run(name, start, inputs, compiled=compiled)
+                found = run(name, start, data, compiled=compiled)
                 how = "compiled" if compiled else "eager"
                 print(f"{name} in {framework}, {how}: {compare.differences(found, expected)}")
 

@@ -18,8 +18,10 @@ def without_middle(_, tensors):
 def rules(name):
     """Return the rules of the layers that no table has."""
     module = importlib.import_module(f"{name}_torch")
-    own = {"state_space": lambda: {module.Mixer: weights.as_they_are, torch.nn.Conv1d: without_middle}}
-    return own[name]()
+    own = [kind for kind in vars(module).values() if getattr(kind, "__module__", "") == module.__name__]
+    return {torch.nn.Conv1d: without_middle} | {
+        kind: weights.as_they_are for kind in own if isinstance(kind, type)
+    }
 
 
 def leaves(tree, path=""):
@@ -29,7 +31,7 @@ def leaves(tree, path=""):
     return {n: v for name, below in tree.items() for n, v in leaves(below, f"{path}.{name}".strip(".")).items()}
 
 
-def in_jax(name, start, inputs, *, compiled, shard=lambda tree: tree):
+def in_jax(name, start, data, *, compiled, shard=lambda tree: tree):
     """Return the results of JAX."""
     import jax
     from jax import numpy as jnp
@@ -37,9 +39,10 @@ def in_jax(name, start, inputs, *, compiled, shard=lambda tree: tree):
     module, rate = importlib.import_module(f"{name}_jax"), importlib.import_module(f"{name}_torch").RATE
     jit = jax.jit if compiled else lambda function: function
     params = jax.tree.map(jnp.asarray, start["params"])
-    params, inputs = shard((params, tuple(jnp.asarray(x.numpy()) for x in inputs)))
-    step = jit(jax.value_and_grad(lambda p, *inputs: module.loss(module.network(p, *inputs), *inputs)))
-    outputs, losses, first = jit(module.network)(params, *inputs), [], None
+    statistics = start.get("batch_stats", {})
+    inputs, labels = shard(jax.tree.map(lambda x: jnp.asarray(x.numpy()), data))
+    step = jit(jax.value_and_grad(lambda p, *x: module.loss(module.network(p, statistics, *x), labels)))
+    outputs, losses, first = jit(module.network)(params, statistics, *inputs), [], None
     for _ in range(STEPS):
         value, grads = step(params, *inputs)
         first = grads if first is None else first
@@ -48,7 +51,7 @@ def in_jax(name, start, inputs, *, compiled, shard=lambda tree: tree):
     return Results(np.asarray(outputs), leaves({"params": first}), losses)
 
 
-def in_mindspore(name, start, inputs, *, compiled):
+def in_mindspore(name, start, data, *, compiled):
     """Return the results of MindSpore."""
     import mindspore as ms
 
@@ -57,18 +60,21 @@ def in_mindspore(name, start, inputs, *, compiled):
     net = module.Network()
     for path, parameter in net.parameters_and_names():
         parameter.set_data(ms.Tensor(start[path]))
-    inputs = [ms.Tensor(x.numpy().astype(np.int32 if x.dtype == torch.int64 else x.numpy().dtype)) for x in inputs]
-    names, parameters = zip(*net.parameters_and_names(), strict=True)
-    forward = lambda *inputs: module.loss(net(*inputs), *inputs)  # noqa: E731 - MindSpore reads it
-    step = ms.value_and_grad(forward, None, list(parameters))
-    optimiser = ms.nn.SGD(list(parameters), rate)  # `set_data` after the first step is not seen by a graph
+    *inputs, labels = (ms.Tensor(x.numpy()) for x in (*data[0], data[1].int()))
+    trained = {path: parameter for path, parameter in net.parameters_and_names() if parameter.requires_grad}
+
+    def forward(*inputs):
+        return module.loss(net(*inputs), labels)
+
+    step = ms.value_and_grad(forward, None, list(trained.values()))
+    optimiser = ms.nn.SGD(list(trained.values()), rate)  # `set_data` after the first step is not seen by a graph
     outputs, losses, first = net(*inputs).asnumpy(), [], None
     for _ in range(STEPS):
         value, grads = step(*inputs)
         first = [g.asnumpy() for g in grads] if first is None else first
         losses.append(float(value.asnumpy()))
         optimiser(grads)
-    return Results(outputs, dict(zip(names, first, strict=True)), losses)
+    return Results(outputs, dict(zip(trained, first, strict=True)), losses)
 
 
 def carry(name, framework):

@@ -28,7 +28,7 @@ def mixer(p, x):
     return x + dense(p["out_proj"], y * nn.silu(gate))
 
 
-def sentence(p, letters):
+def sentence(p, _, letters):
     """Return the scores (time, LETTERS) of one sentence."""
     x = p["embedding"]["embedding"][letters]
     for name in sorted(p["layers"]):
@@ -36,10 +36,9 @@ def sentence(p, letters):
     return dense(p["head"], layer_norm(p["norm"], x))
 
 
-network = jax.vmap(sentence, in_axes=(None, 0))
+network = jax.vmap(sentence, in_axes=(None, None, 0))
 
 
-def loss(scores, letters):
+def loss(scores, following):
     """Return the mean cross entropy of the next letters."""
-    logs = nn.log_softmax(scores[:, :-1], -1)
-    return -jnp.take_along_axis(logs, letters[:, 1:, None], -1).mean()
+    return -jnp.take_along_axis(nn.log_softmax(scores, -1), following[..., None], -1).mean()

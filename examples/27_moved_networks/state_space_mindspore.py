@@ -64,6 +64,6 @@ class Network(nn.Cell):
         return self.head(self.norm(x))
 
 
-def loss(scores, letters):
+def loss(scores, following):
     """Return the mean cross entropy of the next letters."""
-    return ops.cross_entropy(scores[:, :-1].reshape(-1, LETTERS), letters[:, 1:].reshape(-1))
+    return ops.cross_entropy(scores.reshape(-1, LETTERS), following.reshape(-1))

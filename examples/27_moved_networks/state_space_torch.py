@@ -74,14 +74,15 @@ class Network(nn.Module):
 
 
 def data():
-    """Return eight sentences, whose letters follow a rule."""
+    """Return eight sentences, whose letters follow a rule, and the next letters."""
     start = torch.arange(8)[:, None]
-    return ((start + torch.arange(12) ** 2) % LETTERS,)
+    letters = (start + torch.arange(13) ** 2) % LETTERS
+    return (letters[:, :-1],), letters[:, 1:]
 
 
-def loss(scores, letters):
+def loss(scores, following):
     """Return the mean cross entropy of the next letters."""
-    return functional.cross_entropy(scores[:, :-1].reshape(-1, LETTERS), letters[:, 1:].reshape(-1))
+    return functional.cross_entropy(scores.reshape(-1, LETTERS), following.reshape(-1))
 
 
 RATE = 0.1 / math.sqrt(WIDTH)
