@@ -19,6 +19,14 @@ class Results(NamedTuple):
     losses: list
 
 
+def leaves(tree, path=""):
+    """Return the arrays of nested dictionaries by their paths."""
+    if not isinstance(tree, dict):
+        return {path: np.asarray(tree)}
+    parts = [leaves(below, f"{path}.{name}".strip(".")) for name, below in tree.items()]
+    return {name: leaf for part in parts for name, leaf in part.items()}
+
+
 class Reference(NamedTuple):
     """The network in PyTorch before and after, with what it computed."""
 
@@ -29,7 +37,7 @@ class Reference(NamedTuple):
 
     def through(self, carry):
         """Return the results by the names and in the layouts of a framework, and the first weights."""
-        return Results(self.outputs, carry(self.gradients), self.losses), carry(self.start)
+        return Results(self.outputs, leaves(carry(self.gradients)), self.losses), carry(self.start)
 
 
 def reference(name):

@@ -47,8 +47,8 @@ class Attention(nn.Module):
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(WIDTH, HEADS * WIDTH, bias=False)
-        self.to_source = nn.Parameter(torch.rand(HEADS, WIDTH))
-        self.to_target = nn.Parameter(torch.rand(HEADS, WIDTH))
+        self.to_source = nn.Parameter(torch.randn(HEADS, WIDTH))
+        self.to_target = nn.Parameter(torch.randn(HEADS, WIDTH))
 
     def forward(self, x, source, target):
         """Return (nodes, HEADS * WIDTH)."""

@@ -5,7 +5,7 @@ import importlib
 
 import numpy as np
 import torch
-from compare import STEPS, Results
+from compare import STEPS, Results, leaves
 
 from polyop.networks import weights
 
@@ -24,15 +24,16 @@ def rules(name):
     }
 
 
-def leaves(tree, path=""):
-    """Return the arrays of nested dictionaries by their paths."""
-    if not isinstance(tree, dict):
-        return {path: np.asarray(tree)}
-    return {n: v for name, below in tree.items() for n, v in leaves(below, f"{path}.{name}".strip(".")).items()}
+def over_two_devices(data):
+    """Return the arrays with their first dimension divided over two devices of JAX."""
+    import jax
+
+    mesh = jax.sharding.Mesh(jax.devices()[:2], ("batch",))
+    return jax.device_put(data, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("batch")))
 
 
-def in_jax(name, start, data, *, compiled, shard=lambda tree: tree):
-    """Return the results of JAX."""
+def in_jax(name, start, data, *, compiled, shard=lambda data: data):
+    """Return the results of JAX; ``shard`` gives the data to its devices."""
     import jax
     from jax import numpy as jnp
 
@@ -67,7 +68,9 @@ def in_mindspore(name, start, data, *, compiled):
         return module.loss(net(*inputs), labels)
 
     step = ms.value_and_grad(forward, None, list(trained.values()))
-    optimiser = ms.nn.SGD(list(trained.values()), rate)  # `set_data` after the first step is not seen by a graph
+    optimiser = ms.nn.SGD(
+        list(trained.values()), rate
+    )  # `set_data` after the first step is not seen by a graph
     outputs, losses, first = net(*inputs).asnumpy(), [], None
     for _ in range(STEPS):
         value, grads = step(*inputs)
@@ -75,6 +78,15 @@ def in_mindspore(name, start, data, *, compiled):
         losses.append(float(value.asnumpy()))
         optimiser(grads)
     return Results(outputs, dict(zip(trained, first, strict=True)), losses)
+
+
+def ways(name):
+    """Yield how a network is run: in words, the package it needs, and the function."""
+    for framework, run in (("jax", in_jax), ("mindspore", in_mindspore)):
+        for how, compiled in (("eager", False), ("compiled", True)):
+            yield f"in {framework}, {how}", framework, functools.partial(run, compiled=compiled)
+    if name == "state_space":
+        yield "in jax, two devices", "jax", functools.partial(in_jax, compiled=True, shard=over_two_devices)
 
 
 def carry(name, framework):
