@@ -1,6 +1,7 @@
-"""Run a network in PyTorch, carry its weights, run it elsewhere: outputs, gradients and ten steps of training."""
+"""Run a network in PyTorch, carry its weights, run it elsewhere; compare outputs, gradients and losses."""
 
 import copy
+import importlib
 from typing import NamedTuple
 
 import numpy as np
@@ -28,21 +29,17 @@ def leaves(tree, path=""):
 
 
 class Reference(NamedTuple):
-    """The network in PyTorch before and after, with what it computed."""
+    """The network in PyTorch before training, and what it computed."""
 
     start: torch.nn.Module
     outputs: np.ndarray
     gradients: torch.nn.Module
     losses: list
 
-    def through(self, carry):
-        """Return the results by the names and in the layouts of a framework, and the first weights."""
-        return Results(self.outputs, leaves(carry(self.gradients)), self.losses), carry(self.start)
-
 
 def reference(name):
-    """Return what PyTorch computes; the gradients are in a module, so that they are carried as weights are."""
-    module = __import__(f"{name}_torch")
+    """Return what PyTorch computes; the gradients are in a module, to be carried as weights are."""
+    module = importlib.import_module(f"{name}_torch")
     torch.manual_seed(0)
     net, (inputs, labels) = module.Network(), module.data()
     start, gradients, losses = copy.deepcopy(net), copy.deepcopy(net), []
@@ -52,18 +49,23 @@ def reference(name):
         grads = torch.autograd.grad(value, list(net.parameters()))
         losses.append(value.item())
         with torch.no_grad():
-            for one, grad, kept in zip(net.parameters(), grads, gradients.parameters(), strict=True):
+            for parameter, grad, kept in zip(net.parameters(), grads, gradients.parameters(), strict=True):
                 if step == 0:
                     kept.copy_(grad)
-                one -= module.RATE * grad
+                parameter.sub_(module.RATE * grad)
     return Reference(start, outputs.detach().numpy(), gradients, losses)
 
 
-def differences(found, expected):
-    """Return the largest relative differences; raise ``AssertionError`` above the bounds."""
+def differences(found, expected, carry):
+    """Return the largest relative differences; raise ``AssertionError`` above the bounds.
+
+    ``carry`` gives a module's tensors the names and layouts of the framework.
+    """
+    gradients = leaves(carry(expected.gradients))
+    assert len(found.gradients) == len(list(expected.gradients.parameters()))
     rows = {
         "outputs": [(found.outputs, expected.outputs)],
-        "gradients": [(found.gradients[name], expected.gradients[name]) for name in found.gradients],
+        "gradients": [(value, gradients[name]) for name, value in found.gradients.items()],
         "losses": [(np.array(found.losses), np.array(expected.losses))],
     }
     largest = {

@@ -1,4 +1,4 @@
-"""The state space network as an ONNX model, whose operators are in a library that needs neither Python nor polyop."""
+"""The state space network as an ONNX model, with its operators in a library that needs no Python."""
 
 import pathlib
 import subprocess

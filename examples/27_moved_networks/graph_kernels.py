@@ -1,4 +1,4 @@
-"""What the new frameworks lack: two loop kernels, whose gradients polyop derives, and an operator of PyTorch."""
+"""What the new frameworks lack: two loop kernels with derived gradients, and PyTorch's operator."""
 
 # ruff: noqa: F821 - the words of the loop language
 

@@ -1,8 +1,8 @@
 """The network that moves: a classifier of graphs, as one writes it in PyTorch.
 
-A convolution of the neighbours (Kipf and Welling, 2017), attention to them (Velickovic et al., 2018), and the maximum
-over the nodes of each graph. Edges are two lists of nodes; several graphs are one, with the number of the graph of
-each node.
+A convolution of the neighbours (Kipf and Welling, 2017), attention to them (Velickovic et al., 2018), and the
+maximum over the nodes of each graph. Edges are two lists of nodes; several graphs are one, with the number of
+the graph of each node.
 """
 
 import torch

@@ -26,8 +26,9 @@ def main():
             if importlib.util.find_spec(framework) is None:
                 print(f"{name} {place}: not installed")
                 continue
-            expected, start = reference.through(moved.carry(name, framework))
-            print(f"{name} {place}: {compare.differences(run(name, start, data), expected)}")
+            carry = moved.carry(name, framework)
+            found = run(name, carry(reference.start), data)
+            print(f"{name} {place}: {compare.differences(found, reference, carry)}")
     if chosen != "graph" and importlib.util.find_spec("onnxruntime"):
         exported = importlib.import_module("exported")
         outputs = exported.difference(compare.reference("state_space").start)

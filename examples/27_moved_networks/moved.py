@@ -68,9 +68,8 @@ def in_mindspore(name, start, data, *, compiled):
         return module.loss(net(*inputs), labels)
 
     step = ms.value_and_grad(forward, None, list(trained.values()))
-    optimiser = ms.nn.SGD(
-        list(trained.values()), rate
-    )  # `set_data` after the first step is not seen by a graph
+    # a compiled graph does not see what `set_data` gives a parameter after the first step
+    optimiser = ms.nn.SGD(list(trained.values()), rate)
     outputs, losses, first = net(*inputs).asnumpy(), [], None
     for _ in range(STEPS):
         value, grads = step(*inputs)
@@ -91,5 +90,7 @@ def ways(name):
 
 def carry(name, framework):
     """Return the function that carries a module of PyTorch to a framework."""
-    to = {"jax": weights.to_jax, "mindspore": weights.to_mindspore}[framework]
-    return functools.partial(to, rules=rules(name))
+    if framework == "jax":
+        return functools.partial(weights.to_jax, rules=rules(name))
+    cell = importlib.import_module(f"{name}_mindspore").Network()
+    return functools.partial(weights.to_mindspore, rules=rules(name), like=cell)

@@ -1,6 +1,6 @@
 """The network that moves: a language model of state space layers, as one writes it in PyTorch.
 
-The layer is that of Mamba (Gu and Dao, 2023). PyTorch lacks its scan, so here it is a loop over the positions.
+The layer is that of Mamba (Gu and Dao, 2023). PyTorch lacks its scan, so it is a loop over the positions.
 """
 
 import math

@@ -85,8 +85,9 @@ def digest_of(text, path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     digest = definition_digest(module.op.operator)
-    for bound in (module.op, module.other, module.last):
-        registry.discard(bound)
+    for bound in (module.op, getattr(module, "other", None), getattr(module, "last", None)):
+        if bound is not None:
+            registry.discard(bound)
     return digest
 
 
