@@ -10,6 +10,7 @@ from compare import STEPS, Results, leaves
 from polyop.networks import weights
 
 
+# [rules]
 def without_middle(_, tensors):
     """Carry a convolution (features, 1, taps) to (features, taps)."""
     return {"weight": tensors["weight"][:, 0], "bias": tensors["bias"]}
@@ -22,6 +23,9 @@ def rules(name):
     return {torch.nn.Conv1d: without_middle} | {
         kind: weights.as_they_are for kind in own if isinstance(kind, type)
     }
+
+
+# [/rules]
 
 
 def over_two_devices(data):
@@ -88,9 +92,13 @@ def ways(name):
         yield "in jax, two devices", "jax", functools.partial(in_jax, compiled=True, shard=over_two_devices)
 
 
+# [carry]
 def carry(name, framework):
     """Return the function that carries a module of PyTorch to a framework."""
     if framework == "jax":
         return functools.partial(weights.to_jax, rules=rules(name))
     cell = importlib.import_module(f"{name}_mindspore").Network()
     return functools.partial(weights.to_mindspore, rules=rules(name), like=cell)
+
+
+# [/carry]

@@ -20,6 +20,7 @@ def causal_convolution(x, weight, bias):
     return y
 
 
+# [scan]
 @polyop.kernel(name="state_space::selective_scan")
 def selective_scan(x, step, a, b, c, skip):
     """Return c h + skip x, where h = exp(step a) h + step b x; x is (time, features)."""
@@ -33,3 +34,6 @@ def selective_scan(x, step, a, b, c, skip):
                 total += c[t, n] * h[n]
             y[t, d] = total
     return y
+
+
+# [/scan]
