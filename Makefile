@@ -71,8 +71,9 @@ clang: PROGRAMS := clang clang++
 clang: PACKAGES := clang
 aarch64: PROGRAMS := aarch64-linux-gnu-g++ qemu-aarch64
 aarch64: PACKAGES := g++-aarch64-linux-gnu qemu-user
+pocl: PROGRAMS := oclgrind
 pocl: FILES := /etc/OpenCL/vendors/pocl.icd
-pocl: PACKAGES := pocl-opencl-icd
+pocl: PACKAGES := pocl-opencl-icd oclgrind
 chromium clang aarch64 pocl:
 	@if ! { $(foreach program,$(PROGRAMS),command -v $(program) &&) $(foreach file,$(FILES),test -e $(file) &&) true; } > /dev/null; then \
 	  if command -v apt-get > /dev/null && test "$$(id -u)" = 0; then \

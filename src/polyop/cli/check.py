@@ -8,18 +8,15 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
-from ..call import registry
-from ..core.errors import ArgumentTypeError, ArgumentValueError
+from ..core.errors import ArgumentTypeError
 from ..core.schema import MISSING
 from ..testing import Report, check
 from ..testing.report import COLUMNS, FAILED, NOT_RUN, PASSED
-from .load import load, operators, split_target, unknown_operator
+from .samples import SAMPLES, operators_of
 from .terminal import say, say_json, styled
 
-SAMPLES = "polyop_samples"
 DEVICES = "xla_force_host_platform_device_count"
 _STYLES = {PASSED: "green", FAILED: "bold red", NOT_RUN: "dim"}
 
@@ -111,40 +108,6 @@ def _how_to_sample(bound: Any) -> str:
     needed = [a.name for a in bound.schema.arguments if not a.type.is_tensor and a.default is MISSING]
     values = "{" + ", ".join(f'"{name}": ...' for name in needed) + "}" if needed else "(...)"
     return f'give its samples in the file: {SAMPLES} = {{"{bound.name}": {values}}}'
-
-
-def operators_of(target: str) -> Iterator[tuple[Any, Any]]:
-    """Yield (operator, samples) of one target; raises ``ArgumentValueError`` if there are none."""
-    name, operator_name = split_target(target)
-    before = {bound.name for bound in registry.operators()}
-    module = load(name)
-    samples = _samples(module)
-    defined = [
-        bound for bound in operators(module) if bound.name not in before or bound in vars(module).values()
-    ]
-    chosen = [bound for bound in defined if operator_name in ("", bound.name, bound.name.split("::")[-1])]
-    if not chosen:
-        if operator_name:
-            raise unknown_operator(operator_name, name, defined)
-        raise ArgumentValueError(name, "must define an operator", "no operators")
-    names = {bound.name for bound in defined}
-    for sampled in samples:
-        if sampled not in names and registry.named(sampled) is None:
-            raise unknown_operator(sampled, f"{name}, {SAMPLES}", defined)
-    for bound in chosen:
-        yield bound, samples.get(bound.name, ())
-
-
-def _samples(module: Any) -> dict[str, Any]:
-    samples = getattr(module, SAMPLES, {})
-    if not isinstance(samples, dict):
-        rule = "must be a dictionary, from the names of operators to sample inputs"
-        raise ArgumentTypeError(SAMPLES, rule, type(samples).__name__)
-    for name, inputs in samples.items():
-        if not isinstance(inputs, (tuple, list, dict)):
-            rule = "must be a tuple of sample inputs, or a dictionary of them by argument"
-            raise ArgumentTypeError(f"{SAMPLES}[{name!r}]", rule, type(inputs).__name__)
-    return samples
 
 
 def _show(report: Report) -> None:
