@@ -21,6 +21,7 @@ sys.path.insert(0, str(FOLDER))
 import bars  # noqa: E402 - beside this file
 import report  # noqa: E402 - same
 import svg  # noqa: E402 - same
+from kernelbench import page as operators  # noqa: E402 - same
 from known_misses import KNOWN_MISSES  # noqa: E402 - same
 
 RESULTS = FOLDER / "results"
@@ -46,8 +47,7 @@ def _starts(*words: str) -> Callable[[Line], bool]:
 
 GLANCE = ", 4 elements"
 """How the rows end of which the landing page shows the picture."""
-LOOPS, GRADIENTS, KERNELBENCH = _starts("loops:"), _starts("gradients:", "layers:"), _starts("kernelbench:")
-BOTH_WAYS = ", forward + backward"
+LOOPS, GRADIENTS = _starts("loops:"), _starts("gradients:", "layers:")
 SINGLE = ("'s own", "'s own, jitted")
 """How the peers end of which only the best is drawn."""
 
@@ -60,7 +60,7 @@ CALLS = Family(
     "calls",
     "Calls beside the peer",
     "time, as a multiple of the peer's; left of 1 is faster",
-    lambda line: not (LOOPS(line) or GRADIENTS(line) or KERNELBENCH(line) or _is_build(line)),
+    lambda line: not (LOOPS(line) or GRADIENTS(line) or _is_build(line)),
 )
 FAMILIES = (
     Family(
@@ -76,18 +76,6 @@ FAMILIES = (
         lambda line: GRADIENTS(line) and not _is_build(line) and not line["beside"].endswith(SINGLE),
     ),
     CALLS,
-    Family(
-        "kernelbench",
-        "Operators of KernelBench beside PyTorch",
-        "time, as a multiple of PyTorch's; left of 1 is faster",
-        lambda line: KERNELBENCH(line) and BOTH_WAYS not in line["name"],
-    ),
-    Family(
-        "kernelbench_gradients",
-        "Operators of KernelBench with their gradients beside PyTorch",
-        "time, as a multiple of PyTorch's; left of 1 is faster",
-        lambda line: KERNELBENCH(line) and BOTH_WAYS in line["name"],
-    ),
     Family(
         "builds",
         "Builds, compilations and imports",
@@ -115,7 +103,10 @@ def family_of(line: Line) -> Family | None:
 
 def write(results: Path = RESULTS / "cpu.json", folder: Path = DOCS) -> None:
     """Write the page and the pictures."""
-    for path, text in render(json.loads(results.read_text()), works()).items():
+    files = render(json.loads(results.read_text()), works())
+    if operators.RESULTS.exists():
+        files |= operators.render(json.loads(operators.RESULTS.read_text()))
+    for path, text in files.items():
         target = folder / path
         target.parent.mkdir(exist_ok=True)
         target.write_text(text, encoding="utf-8")
@@ -153,7 +144,8 @@ HEAD = """\
 A ratio is the median of many rounds in which a row and its peer alternate; the line across a bar goes from
 the 10 % to the 90 % quantile. A row misses its bar if its 10 % quantile is above it. In the pictures, rows
 that miss their bar are orange; a short upright line is the bar, where that is not 1. Rows without a bar are
-blue, however long. Other tools that derive gradients have [a page of their own](comparison.md)."""
+blue, however long. [The operators of KernelBench](kernelbench.md) have a page of their own, and so have
+[other tools that derive gradients](comparison.md)."""
 ROOFLINE = """\
 Operations and bytes are counted from the loops: each element read once and written once. The roofs are the
 highest that the run measured on this machine. A point above a slope has its numbers in a cache. A point above
@@ -226,7 +218,7 @@ def bar_of(line: Line, family: Family) -> svg.Bar:
     """Return the bar of a row."""
     by = line["bar"] if family.of_bar else 1.0
     name = line["name"].removesuffix(", bound")
-    for start in ("loops: ", "gradients: ", "kernelbench: "):
+    for start in ("loops: ", "gradients: "):
         name = name.removeprefix(start)
     if line["beside"] == "C written by hand":
         name += ", beside C"

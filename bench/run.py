@@ -3,8 +3,9 @@
     python bench/run.py [--quick] [--plain] [--compare OLD.json] [WORD ...]
 
 With words, only rows run whose name or file name has one of them, and nothing is written. A full run writes
-bench/results/<kind of machine>.md and .json, and on a CPU docs/benchmarks.md. A file of bench/rows has its
-rows in a table ROWS or a function rows().
+bench/results/<kind of machine>.md and .json, and on a CPU docs/benchmarks.md and docs/kernelbench.md; the rows
+of that are in bench/results/kernelbench.json. The word "kernelbench" alone writes these two. A file of
+bench/rows has its rows in a table ROWS or a function rows().
 
 The exit code is
 
@@ -34,6 +35,7 @@ import bars  # noqa: E402 - beside this file
 import pages  # noqa: E402 - same
 import regression  # noqa: E402 - same
 import report  # noqa: E402 - same
+from kernelbench import page as kernelbench_page  # noqa: E402 - same
 from known_misses import KNOWN_MISSES  # noqa: E402 - same
 from measure import Missing, Row, Settings, keep_memory  # noqa: E402 - same
 
@@ -60,10 +62,8 @@ def main(arguments: Sequence[str]) -> int:
         print("warning: the machine is busy; the ratios are less sure", file=sys.stderr, flush=True)
     lines = list(all_lines(options.words, settings))
     report.show(lines, plain=options.plain)
-    if not options.words and not options.quick:
-        report.write(FOLDER / "results", machine, lines)
-        if machine["kind"] == "cpu":
-            pages.write()
+    if options.words in ([], ["kernelbench"]) and not options.quick:
+        write(machine, lines, all_rows=not options.words)
     text = bars.describe(lines, KNOWN_MISSES)
     if not options.words:
         text += bars.without_rows(lines, KNOWN_MISSES)
@@ -71,6 +71,16 @@ def main(arguments: Sequence[str]) -> int:
     if earlier is not None and compare(earlier, machine, lines, settings):
         return 2
     return 1 if any(bars.is_error(line) for line in lines) else 0
+
+
+def write(machine: dict[str, Any], lines: Sequence[dict[str, Any]], *, all_rows: bool) -> None:
+    """Write the results of a run, those of KernelBench's operators to a file of their own, and the pages."""
+    operators = [line for line in lines if line["name"].startswith(kernelbench_page.START)]
+    if all_rows:
+        report.write(FOLDER / "results", machine, [line for line in lines if line not in operators])
+    if machine["kind"] == "cpu":
+        kernelbench_page.write(operators, machine)
+        pages.write()
 
 
 def compare(

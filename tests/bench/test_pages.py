@@ -120,15 +120,18 @@ def test_the_landing_page_shows_the_calls_of_4_elements_whether_they_miss_or_not
     assert ">torch call<" in text and ">JAX call<" in text and ">2.00<" not in text
 
 
-def test_calls_and_gradients_of_kernelbench_have_a_picture_each(pages):
-    title = "kernelbench: 23 softmax"
-    lines = [line(title, 0.5, bar=None), line(f"{title}, forward + backward", 2.0, bar=None)]
-    assert [pages.family_of(row).name for row in lines] == ["kernelbench", "kernelbench_gradients"]
-    files = page_of(pages, lines)
-    assert set(files) == {
-        "benchmarks.md", "benchmarks/kernelbench.svg", "benchmarks/kernelbench_gradients.svg"
-    }  # fmt: skip
-    assert ">23 softmax<" in files["benchmarks/kernelbench.svg"]
+def test_kernelbench_has_a_page_with_sorted_pictures(pages):
+    values = {"7 slow": 3.0, "23 softmax": 0.5, "24 even": 1.02}
+    lines = [line(f"kernelbench: {name}", value, bar=None) for name, value in values.items()]
+    lines.append(line("kernelbench: 23 softmax, forward + backward", 2.0, bar=None))
+    about = {"processor": "a processor", "cores": 2, "load": 0.1, "packages": {"torch": "2"}}
+    files = pages.operators.render({"machine": about, "rows": lines})
+    text = files["kernelbench.md"]
+    assert "| Forward | 3 | 2 | 1 | 1.15 |" in text and "| Forward and backward | 1 | 0 | 1 | 2.00 |" in text
+    assert "| 7 slow | " in text and "| 24 even | " not in text
+    drawn = files["benchmarks/kernelbench.svg"]
+    assert drawn.index(">23 softmax<") < drawn.index(">24 even<") < drawn.index(">7 slow<")
+    assert [bar.get("class") for bar in bars_of(drawn)] == ["good", "good", "miss"]
 
 
 def test_the_pictures_of_the_results(pages, run, files):

@@ -18,7 +18,7 @@ from polyop.loops.derive.functional import functional
 from polyop.loops.derive.pipelines import PIPELINES
 from polyop.loops.derive.saving import saving
 from polyop.loops.derive.tangent import tangent
-from polyop.loops.emit.printer import CUDA, source
+from polyop.loops.emit.printer import source
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.printing import expression, shown
 from polyop.loops.ir.schedule import Schedule
@@ -238,6 +238,7 @@ def facts(program):
 
 # targets
 
+SUFFIXES = {"cuda": "cu", "opencl": "cl"}
 
 EMITTED = (
     Sample(small.add, "float32 n, float32 n"),
@@ -262,7 +263,7 @@ def test_targets(target, sample, golden):
     name = sample.function.__name__
     text = source(scheduled(sample), target, name)
     assert str(pathlib.Path(small.__file__).parent) not in text
-    golden(f"loops/targets/{target}/{name}.{'cu' if target == CUDA.name else 'c'}", text)
+    golden(f"loops/targets/{target}/{name}.{SUFFIXES.get(target, 'c')}", text)
 
 
 # derived kernels

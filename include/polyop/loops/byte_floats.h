@@ -45,8 +45,8 @@
 #define POLYOP_FLOAT_NARROW(U, F, x, M, BIAS, SIGN, SPECIAL, TOP, NONE, OVER)                          \
   U bits = POLYOP_AS(U, x), none = 0u * bits, body = bits & 0x7fffffffu;                               \
   U sign = (bits & 0x80000000u) / (0x80000000u / SIGN), least = none + ((151u - BIAS - M) << 23);      \
-  U offset = ((127u - BIAS) << 23) - (1u << (22 - M)) + 1u + none;                                       \
-  U normal = (body - offset + ((body >> (23 - M)) & 1u)) >> (23 - M);                                    \
+  U offset = ((127u - BIAS) << 23) - (1u << (22 - M)) + 1u + none;                                     \
+  U normal = (body - offset + ((body >> (23 - M)) & 1u)) >> (23 - M);                                  \
   U tiny = POLYOP_AS(U, POLYOP_AS(F, body) + POLYOP_AS(F, least)) - least;                             \
   U finite = POLYOP_PICK(U, body < ((128u - BIAS) << 23), tiny, normal);                               \
   U special = TOP == NONE ? none + NONE : POLYOP_PICK(U, body > 0x7f800000u, none + NONE, none + TOP); \

@@ -28,11 +28,11 @@
 #include POLYOP_DEVICE_EMULATION
 #else
 #include <cuda_runtime.h>
-#define POLYOP_LAUNCH(part, grid, block, stream, self)      \
-  do {                                                      \
-    part<<<(grid), (block), 0, (stream)>>>(self);           \
-    const cudaError_t wrong = cudaGetLastError();           \
-    if (wrong) return cudaGetErrorString(wrong);            \
+#define POLYOP_LAUNCH(part, grid, block, stream, self) \
+  do {                                                 \
+    part<<<(grid), (block), 0, (stream)>>>(self);      \
+    const cudaError_t wrong = cudaGetLastError();      \
+    if (wrong) return cudaGetErrorString(wrong);       \
   } while (0)
 #define POLYOP_UNROLL _Pragma("unroll")
 #endif
@@ -62,8 +62,8 @@ POLYOP_BYTE_FLOATS(POLYOP_ROW)
 #include "byte_floats.h"
 #include "device_group.h"
 #include "device_math.h"
-#include "philox.h"
 #include "launch.h"
+#include "philox.h"
 #include "whole.h"
 
 typedef cudaStream_t polyop_stream;

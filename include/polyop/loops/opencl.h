@@ -1,5 +1,5 @@
-/* The host of loop kernels that are emitted as OpenCL C: it compiles a library's kernels once for each context
- * and device, and launches them on the queue of the call.
+/* The host of loop kernels that are emitted as OpenCL C: it compiles a library's kernels once for each
+ * context and device, and launches them on the queue of the call.
  *
  *   polyop_memory    a buffer, and where a tensor starts in it, in bytes; what the caller passes for a tensor
  *   polyop_program   the kernels of one library
@@ -50,26 +50,26 @@ POLYOP_BYTE_FLOATS(POLYOP_ROW)
 #include "launch.h"
 
 /* The part of OpenCL's interface that is used here: the names and numbers are its specification's. */
-#define POLYOP_OPENCL(X)                                                                                   \
-  X(clGetCommandQueueInfo, int, void* queue, unsigned what, size_t bytes, void* to, size_t* used)          \
-  X(clGetDeviceInfo, int, void* device, unsigned what, size_t bytes, void* to, size_t* used)               \
-  X(clCreateBuffer, void*, void* context, uint64_t flags, size_t bytes, void* host, int* wrong)            \
-  X(clReleaseMemObject, int, void* memory)                                                                 \
-  X(clCreateProgramWithSource, void*, void* context, unsigned count, const char** texts, const size_t* lengths, \
-    int* wrong)                                                                                            \
-  X(clBuildProgram, int, void* program, unsigned count, void* const* devices, const char* options,         \
-    void (*then)(void*, void*), void* given)                                                               \
-  X(clGetProgramBuildInfo, int, void* program, void* device, unsigned what, size_t bytes, void* to,        \
-    size_t* used)                                                                                          \
-  X(clCreateKernel, void*, void* program, const char* name, int* wrong)                                    \
-  X(clReleaseProgram, int, void* program)                                                                  \
-  X(clSetKernelArg, int, void* kernel, unsigned number, size_t bytes, const void* value)                   \
-  X(clEnqueueNDRangeKernel, int, void* queue, void* kernel, unsigned dimensions, const size_t* offset,     \
-    const size_t* global, const size_t* local, unsigned waits, void* const* wait, void** event)            \
-  X(clEnqueueFillBuffer, int, void* queue, void* memory, const void* pattern, size_t pattern_bytes,        \
-    size_t offset, size_t bytes, unsigned waits, void* const* wait, void** event)                          \
-  X(clEnqueueReadBuffer, int, void* queue, void* memory, unsigned blocks, size_t offset, size_t bytes,     \
-    void* to, unsigned waits, void* const* wait, void** event)                                             \
+#define POLYOP_OPENCL(X)                                                                               \
+  X(clGetCommandQueueInfo, int, void* queue, unsigned what, size_t bytes, void* to, size_t* used)      \
+  X(clGetDeviceInfo, int, void* device, unsigned what, size_t bytes, void* to, size_t* used)           \
+  X(clCreateBuffer, void*, void* context, uint64_t flags, size_t bytes, void* host, int* wrong)        \
+  X(clReleaseMemObject, int, void* memory)                                                             \
+  X(clCreateProgramWithSource, void*, void* context, unsigned count, const char** texts,               \
+    const size_t* lengths, int* wrong)                                                                 \
+  X(clBuildProgram, int, void* program, unsigned count, void* const* devices, const char* options,     \
+    void (*then)(void*, void*), void* given)                                                           \
+  X(clGetProgramBuildInfo, int, void* program, void* device, unsigned what, size_t bytes, void* to,    \
+    size_t* used)                                                                                      \
+  X(clCreateKernel, void*, void* program, const char* name, int* wrong)                                \
+  X(clReleaseProgram, int, void* program)                                                              \
+  X(clSetKernelArg, int, void* kernel, unsigned number, size_t bytes, const void* value)               \
+  X(clEnqueueNDRangeKernel, int, void* queue, void* kernel, unsigned dimensions, const size_t* offset, \
+    const size_t* global, const size_t* local, unsigned waits, void* const* wait, void** event)        \
+  X(clEnqueueFillBuffer, int, void* queue, void* memory, const void* pattern, size_t pattern_bytes,    \
+    size_t offset, size_t bytes, unsigned waits, void* const* wait, void** event)                      \
+  X(clEnqueueReadBuffer, int, void* queue, void* memory, unsigned blocks, size_t offset, size_t bytes, \
+    void* to, unsigned waits, void* const* wait, void** event)                                         \
   X(clEnqueueBarrierWithWaitList, int, void* queue, unsigned waits, void* const* wait, void** event)
 
 /* The functions of the library that the program has loaded already, else of the system's. */
@@ -92,7 +92,7 @@ struct polyop_opencl {
       wrong = "libOpenCL.so.1 cannot be loaded: install a loader of OpenCL, such as ocl-icd";
       return;
     }
-#define POLYOP_ROW(name, type, ...)                  \
+#define POLYOP_ROW(name, type, ...)                    \
   name = (type (*)(__VA_ARGS__))dlsym(library, #name); \
   if (!name) wrong = "the loader of OpenCL lacks " #name " (OpenCL 1.2)";
     POLYOP_OPENCL(POLYOP_ROW)
@@ -114,12 +114,13 @@ struct polyop_memory {
   void* memory;
   int64_t offset;
 };
-static inline int polyop_overlap(const polyop_memory& a, int64_t a_bytes, const polyop_memory& b, int64_t b_bytes) {
+static inline int polyop_overlap(const polyop_memory& a, int64_t a_bytes, const polyop_memory& b,
+                                 int64_t b_bytes) {
   return a.memory == b.memory && a.offset < b.offset + b_bytes && b.offset < a.offset + a_bytes;
 }
 
-/* The kernels of one library, by context and device. A compiled program keeps its context, so no other one gets
- * its address. */
+/* The kernels of one library, by context and device. A compiled program keeps its context, so no other one
+ * gets its address. */
 struct polyop_program {
   const char* text;
   int count;
@@ -143,7 +144,8 @@ struct polyop_program {
   void keep_text() const {
     const char* const folder = getenv("POLYOP_OPENCL_TEXTS");
     if (!folder || !*folder) return;
-    const std::string path = std::string(folder) + "/" + std::to_string(std::hash<std::string>()(text)) + ".cl";
+    const std::string path =
+        std::string(folder) + "/" + std::to_string(std::hash<std::string>()(text)) + ".cl";
     if (FILE* const file = fopen(path.c_str(), "w")) {
       fputs(text, file);
       fclose(file);
@@ -203,10 +205,12 @@ struct polyop_queue {
     unsigned number = 0;
     int code = cl.clSetKernelArg(kernel, number++, sizeof self, &self);
     for (const polyop_memory& one : memory) {
-      if (!code) code = cl.clSetKernelArg(kernel, number++, sizeof(void*), one.memory ? &one.memory : nullptr);
+      if (!code)
+        code = cl.clSetKernelArg(kernel, number++, sizeof(void*), one.memory ? &one.memory : nullptr);
     }
     if (code) return polyop_opencl_error("clSetKernelArg", code);
-    const size_t local[] = {block.x, block.y}, global[] = {(size_t)grid.x * block.x, (size_t)grid.y * block.y};
+    const size_t local[] = {block.x, block.y},
+                 global[] = {(size_t)grid.x * block.x, (size_t)grid.y * block.y};
     ordered();
     code = cl.clEnqueueNDRangeKernel(queue, kernel, 2, nullptr, global, local, 0, nullptr, nullptr);
     ordered();
@@ -247,10 +251,11 @@ static inline const char* polyop_clear(const polyop_memory& to, int64_t bytes, p
   stream->ordered();
   return code ? polyop_opencl_error("clEnqueueFillBuffer", code) : nullptr;
 }
-static inline const char* polyop_fetch(void* to, const polyop_memory& from, size_t bytes, polyop_stream stream) {
+static inline const char* polyop_fetch(void* to, const polyop_memory& from, size_t bytes,
+                                       polyop_stream stream) {
   stream->ordered();
-  const int code = polyop_cl().clEnqueueReadBuffer(stream->queue, from.memory, 1, (size_t)from.offset, bytes, to,
-                                                   0, nullptr, nullptr);
+  const int code = polyop_cl().clEnqueueReadBuffer(stream->queue, from.memory, 1, (size_t)from.offset, bytes,
+                                                   to, 0, nullptr, nullptr);
   return code ? polyop_opencl_error("clEnqueueReadBuffer", code) : nullptr;
 }
 

@@ -1,5 +1,5 @@
-/* The runtime of loop kernels that are emitted as OpenCL C 1.2: what a kernel's text uses. It is compiled by the
- * driver of a device, together with that text, and declares what device.h declares for CUDA. Functions of
+/* The runtime of loop kernels that are emitted as OpenCL C 1.2: what a kernel's text uses. It is compiled by
+ * the driver of a device, together with that text, and declares what device.h declares for CUDA. Functions of
  * groups have the types in their names, as OpenCL C has no templates.
  *
  * A device without cl_khr_fp64 has no f64, and atomic operations of 64 bits need cl_khr_int64_base_atomics: a
@@ -37,8 +37,8 @@ typedef double f64;
 POLYOP_BYTE_FLOATS(POLYOP_ROW)
 #undef POLYOP_ROW
 
-#include "device_math.h"
 #include "byte_floats.h"
+#include "device_math.h"
 #include "philox.h"
 #include "whole.h"
 
@@ -62,47 +62,47 @@ POLYOP_FN bool polyop_inside(__global struct polyop_failure* failure, i64 index,
 
 /* polyop_combine_plus_f32(value, width, shared): combines the values of all threads, each of which gets the
  * result. The order depends only on the width. `shared` is memory of the block, of eight bytes a thread. */
-#define POLYOP_COMBINE(NAME, E, BOTH)                                            \
+#define POLYOP_COMBINE(NAME, E, BOTH)                                                \
   POLYOP_FN E polyop_combine_##NAME##_##E(E value, int width, __local u64* shared) { \
-    __local E* const parts = (__local E*)shared;                                 \
-    const int lane = (int)get_local_id(0);                                       \
-    parts[lane] = value;                                                         \
-    barrier(CLK_LOCAL_MEM_FENCE);                                                \
-    for (int step = width / 2; step > 0; step /= 2) {                            \
-      if (lane < step) {                                                         \
-        const E a = parts[lane], b = parts[lane + step];                         \
-        parts[lane] = BOTH;                                                      \
-      }                                                                          \
-      barrier(CLK_LOCAL_MEM_FENCE);                                              \
-    }                                                                            \
-    value = parts[0];                                                            \
-    barrier(CLK_LOCAL_MEM_FENCE);                                                \
-    return value;                                                                \
+    __local E* const parts = (__local E*)shared;                                     \
+    const int lane = (int)get_local_id(0);                                           \
+    parts[lane] = value;                                                             \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                    \
+    for (int step = width / 2; step > 0; step /= 2) {                                \
+      if (lane < step) {                                                             \
+        const E a = parts[lane], b = parts[lane + step];                             \
+        parts[lane] = BOTH;                                                          \
+      }                                                                              \
+      barrier(CLK_LOCAL_MEM_FENCE);                                                  \
+    }                                                                                \
+    value = parts[0];                                                                \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                    \
+    return value;                                                                    \
   }
 /* `*place op= value` by several threads at once, for operators whose result does not depend on the order. */
-#define POLYOP_ATOMIC(NAME, E, WORD, EXCHANGE, BOTH)                                   \
-  POLYOP_FN void polyop_atomic_##NAME##_##E(volatile __global E* place, const E b) {   \
-    volatile __global WORD* const word = (volatile __global WORD*)place;               \
-    WORD current = *word, before;                                                      \
-    do {                                                                               \
-      before = current;                                                                \
-      const E a = as_##EXCHANGE##_##E(before);                                         \
-      current = polyop_exchange_##EXCHANGE(word, before, as_##E##_##EXCHANGE(BOTH));   \
-    } while (current != before);                                                       \
+#define POLYOP_ATOMIC(NAME, E, WORD, EXCHANGE, BOTH)                                 \
+  POLYOP_FN void polyop_atomic_##NAME##_##E(volatile __global E* place, const E b) { \
+    volatile __global WORD* const word = (volatile __global WORD*)place;             \
+    WORD current = *word, before;                                                    \
+    do {                                                                             \
+      before = current;                                                              \
+      const E a = as_##EXCHANGE##_##E(before);                                       \
+      current = polyop_exchange_##EXCHANGE(word, before, as_##E##_##EXCHANGE(BOTH)); \
+    } while (current != before);                                                     \
   }
 #define POLYOP_OPERATORS(ROW, E, PLUS, TIMES, ...) \
   ROW(plus, E, __VA_ARGS__ PLUS)                   \
   ROW(times, E, __VA_ARGS__ TIMES)                 \
   ROW(greatest, E, __VA_ARGS__ max_##E(a, b))      \
   ROW(least, E, __VA_ARGS__ min_##E(a, b))
-#define POLYOP_GROUP(E, PLUS, TIMES)                                             \
-  POLYOP_OPERATORS(POLYOP_COMBINE, E, PLUS, TIMES, )                             \
-  POLYOP_FN E polyop_broadcast_##E(E value, __local u64* shared) {               \
-    if (get_local_id(0) == 0) *(__local E*)shared = value;                       \
-    barrier(CLK_LOCAL_MEM_FENCE);                                                \
-    value = *(__local E*)shared;                                                 \
-    barrier(CLK_LOCAL_MEM_FENCE);                                                \
-    return value;                                                                \
+#define POLYOP_GROUP(E, PLUS, TIMES)                               \
+  POLYOP_OPERATORS(POLYOP_COMBINE, E, PLUS, TIMES, )               \
+  POLYOP_FN E polyop_broadcast_##E(E value, __local u64* shared) { \
+    if (get_local_id(0) == 0) *(__local E*)shared = value;         \
+    barrier(CLK_LOCAL_MEM_FENCE);                                  \
+    value = *(__local E*)shared;                                   \
+    barrier(CLK_LOCAL_MEM_FENCE);                                  \
+    return value;                                                  \
   }
 #define POLYOP_WHOLE_GROUP(E) POLYOP_GROUP(E, wrap_add_##E(a, b), wrap_mul_##E(a, b))
 POLYOP_WHOLE_GROUP(i8)
@@ -113,9 +113,9 @@ POLYOP_WHOLE_GROUP(u8)
 POLYOP_WHOLE_GROUP(u16)
 POLYOP_WHOLE_GROUP(u32)
 POLYOP_WHOLE_GROUP(u64)
-POLYOP_GROUP(f32, a + b, a * b)
+POLYOP_GROUP(f32, a + b, a* b)
 #ifndef POLYOP_WITHOUT_F64
-POLYOP_GROUP(f64, a + b, a * b)
+POLYOP_GROUP(f64, a + b, a* b)
 #endif
 
 #define polyop_exchange_4(word, before, after) atomic_cmpxchg(word, before, after)
@@ -126,8 +126,8 @@ POLYOP_GROUP(f64, a + b, a * b)
 #define as_u32_4(value) (value)
 #define as_f32_4(value) as_uint(value)
 POLYOP_OPERATORS(POLYOP_ATOMIC, i32, wrap_add_i32(a, b), wrap_mul_i32(a, b), u32, 4, )
-POLYOP_OPERATORS(POLYOP_ATOMIC, u32, a + b, a * b, u32, 4, )
-POLYOP_OPERATORS(POLYOP_ATOMIC, f32, a + b, a * b, u32, 4, )
+POLYOP_OPERATORS(POLYOP_ATOMIC, u32, a + b, a* b, u32, 4, )
+POLYOP_OPERATORS(POLYOP_ATOMIC, f32, a + b, a* b, u32, 4, )
 #ifdef cl_khr_int64_base_atomics
 #define polyop_exchange_8(word, before, after) atom_cmpxchg(word, before, after)
 #define as_8_i64(word) as_long(word)
@@ -137,8 +137,8 @@ POLYOP_OPERATORS(POLYOP_ATOMIC, f32, a + b, a * b, u32, 4, )
 #define as_u64_8(value) (value)
 #define as_f64_8(value) as_ulong(value)
 POLYOP_OPERATORS(POLYOP_ATOMIC, i64, wrap_add_i64(a, b), wrap_mul_i64(a, b), u64, 8, )
-POLYOP_OPERATORS(POLYOP_ATOMIC, u64, a + b, a * b, u64, 8, )
+POLYOP_OPERATORS(POLYOP_ATOMIC, u64, a + b, a* b, u64, 8, )
 #ifndef POLYOP_WITHOUT_F64
-POLYOP_OPERATORS(POLYOP_ATOMIC, f64, a + b, a * b, u64, 8, )
+POLYOP_OPERATORS(POLYOP_ATOMIC, f64, a + b, a* b, u64, 8, )
 #endif
 #endif

@@ -1,7 +1,7 @@
 """Races and invalid accesses of loop kernels on a device of OpenCL, told by the author's lines.
 
-oclgrind, a simulator of such devices, finds them in the text that the device compiles. Each statement of that text
-stands below a comment with the author's line.
+oclgrind, a simulator of such devices, finds them in the text that the device compiles. Each statement of that
+text stands below a comment with the author's line.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ class Finding(NamedTuple):
 
 
 def findings(log: str, texts: Sequence[str]) -> list[Finding]:
-    """Return what a log of oclgrind says of the texts, each finding once.
+    r"""Return what a log of oclgrind says of the texts, each finding once.
 
-    >>> text = "/* f: the loop kernel k of k.py, for OpenCL: the device */\\n/* 7: y[i] = 1.0 */\\ny[i] = 1.0f;"
-    >>> log = "Invalid write of size 4 at global memory address 0x1\\n\\tAt line 3 (column 1) of input.cl:\\n\\t  y[i] = 1.0f;"
-    >>> print(*findings(log, [text]))
+    >>> title = "/* f: the loop kernel k of k.py, for OpenCL: the device */"
+    >>> place = "At line 3 (column 1) of input.cl:\n\t  y[i] = 1.0f;"
+    >>> log = f"Invalid write of size 4 at global memory address 0x1\n\t{place}"
+    >>> print(*findings(log, [f"{title}\n/* 7: y[i] = 1.0 */\ny[i] = 1.0f;"]))
     Invalid write of size 4 in global memory
         k.py:7: y[i] = 1.0
     """

@@ -149,7 +149,9 @@ def test_another_device():
     lib = Library("pylib_device")
     lib.define("f(Tensor x) -> Tensor")
     lib.fake("f", "x")
-    with pytest.raises(ArgumentValueError, match="the device must be one of cpu, cuda, opencl, but got 'npu'"):
+    with pytest.raises(
+        ArgumentValueError, match="the device must be one of cpu, cuda, opencl, but got 'npu'"
+    ):
         lib.impl("f", lambda x: x, device="npu")
     lib.impl("f", lambda x: x, device="cuda")
     with pytest.raises(ArgumentValueError, match="the kernel is registered for cuda, but runs on cpu"):

@@ -3,20 +3,12 @@
 A library has one sample of the table, so that a test of one sample compiles one.
 """
 
-import json
-import random
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
-from derive_samples import kernels as derived_kernels
 from loop_samples import on_opencl
-from loop_samples.reference import expected, gradient, gradient_arrays, typed
-from polyop.core.errors import ArgumentValueError, KernelError
-from polyop.loops.frontend.parse import parse
-from polyop.loops.ir.interpret import interpret
+from loop_samples.reference import expected, typed
+from polyop.core.errors import ArgumentValueError
 
 EACH = 6
 

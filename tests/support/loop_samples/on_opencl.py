@@ -16,7 +16,14 @@ from polyop.loops.library.embedded import embedded
 from polyop.loops.pipeline import original, schedule
 
 INCLUDE = Path(__file__).resolve().parents[3] / "include"
-COMPILER = [*shlex.split(os.environ.get("CXX", "c++")), "-std=c++17", "-O0", "-fwrapv", "-fPIC", f"-I{INCLUDE}"]
+COMPILER = [
+    *shlex.split(os.environ.get("CXX", "c++")),
+    "-std=c++17",
+    "-O0",
+    "-fwrapv",
+    "-fPIC",
+    f"-I{INCLUDE}",
+]
 
 
 def queue():

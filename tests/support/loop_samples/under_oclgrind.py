@@ -1,6 +1,6 @@
 """A program that oclgrind runs: sample kernels, compared with the interpreter, with a fault in their text if one is named.
 
-    oclgrind --data-races --log LOG python under_oclgrind.py FAULT FORM NAME...
+oclgrind --data-races --log LOG python under_oclgrind.py FAULT FORM NAME...
 """
 
 import sys
@@ -18,7 +18,9 @@ from polyop.loops.ir.printing import shown
 FAULTS = {
     "none": lambda text: text,
     "no barrier": lambda text: text.replace("polyop_sync(width_);", ""),
-    "past the end": lambda text: text.replace(" y[(i____) * y_n1 + d_1] =", " y[(i____) * y_n1 + d_1 + 4096 * y_n1] ="),
+    "past the end": lambda text: text.replace(
+        " y[(i____) * y_n1 + d_1] =", " y[(i____) * y_n1 + d_1 + 4096 * y_n1] ="
+    ),
 }
 
 
@@ -50,7 +52,9 @@ def main(fault, form, *names):
         if fault == "none":
             for one, other in zip(wanted, results, strict=True):
                 close = max(program.rough, 1e-4 if form == "gradient" else 0)
-                np.testing.assert_allclose(other.astype(float), one.astype(float), close, close, err_msg=program.name)
+                np.testing.assert_allclose(
+                    other.astype(float), one.astype(float), close, close, err_msg=program.name
+                )
         print(program.name, "ran")
 
 

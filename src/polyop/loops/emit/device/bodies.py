@@ -20,7 +20,7 @@ from .dialect import Dialect
 
 _TRUTHS = {"+": "max", "max": "max", "*": "min", "min": "min"}
 SCRATCH = "shared_"
-"""The memory through which the threads of a group combine values, in languages that declare it in the kernel."""
+"""The memory through which a group combines values, in languages that declare it in the kernel."""
 _WRAPS = {"+": "wrap_add", "-": "wrap_sub", "*": "wrap_mul", "neg": "wrap_neg"}
 
 

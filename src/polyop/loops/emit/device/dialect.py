@@ -88,11 +88,13 @@ OPENCL = Dialect(
     restrict="restrict",
     shared="__local",
     barrier="barrier(CLK_LOCAL_MEM_FENCE);",
-    thread=("(int)get_local_id(0)", "(int)get_local_id(1)"),
-    threads=("(int)get_local_size(0)", "(int)get_local_size(1)"),
-    block=("(int64_t)get_group_id(0)", "(int64_t)get_group_id(1)"),
-    blocks=("(int64_t)get_num_groups(0)", "(int64_t)get_num_groups(1)"),
-    combine=lambda op, elem, value, width: f"polyop_combine_{OPERATORS[op]}_{elem}({value}, {width}, shared_)",
+    thread=("get_local_id(0)", "get_local_id(1)"),
+    threads=("get_local_size(0)", "get_local_size(1)"),
+    block=("get_group_id(0)", "get_group_id(1)"),
+    blocks=("get_num_groups(0)", "get_num_groups(1)"),
+    combine=lambda op, elem, value, width: (
+        f"polyop_combine_{OPERATORS[op]}_{elem}({value}, {width}, shared_)"
+    ),
     broadcast=lambda elem, value, width: f"polyop_broadcast_{elem}({value}, shared_)",
     atomic=lambda op, elem, place, value: f"polyop_atomic_{OPERATORS[op]}_{elem}({place}, {value});",
     rows_of_block="1",

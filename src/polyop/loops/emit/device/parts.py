@@ -147,7 +147,9 @@ class Parts(Launches):
         def print_body(inner: Writer, live: frozenset[str]) -> None:
             words = self.dialect
             inner.line(f"const int lane_ = {words.thread[0]}, width_ = {words.threads[0]};")
-            inner.line(f"const int64_t slot_ = (int64_t){words.block[0]} * {words.threads[1]} + {words.thread[1]};")
+            inner.line(
+                f"const int64_t slot_ = (int64_t){words.block[0]} * {words.threads[1]} + {words.thread[1]};"
+            )
             self.slots(inner, private)
             total = spans(inner, self.expressions, piece.loops, Scope())
             step = f"(int64_t){words.blocks[0]} * {words.threads[1]}"

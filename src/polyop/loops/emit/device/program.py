@@ -200,7 +200,11 @@ class DeviceEntry(Entry):
 
     def address(self, number: int) -> str:
         """Return where a tensor of the call starts, for the check of overlaps."""
-        return f"params[{number}]" if self.dialect.has_pointers else f"self.{identifier(self.inputs[number].name)}"
+        return (
+            f"params[{number}]"
+            if self.dialect.has_pointers
+            else f"self.{identifier(self.inputs[number].name)}"
+        )
 
     def _cleared(self, buffer: Buffer) -> str:
         """Return the condition, in C, on which a tensor is cleared: devices refuse to clear no bytes."""

@@ -2,23 +2,20 @@
 #include "polyop/loops/device.h"
 
 namespace polyop_loops_add {
-struct scalars {
-};
-struct kernel {
-  const f32* x;
-  const f32* z;
-  f32* y;
+struct numbers {
   int64_t x_n0;
   int64_t z_n0;
   int64_t y_n0;
   int64_t partials;
-  scalars* state;
-  polyop_failure* failure;
+};
+
+struct kernel : numbers {
+  const f32* x;
+  const f32* z;
+  f32* y;
 };
 
 __global__ void part0(const kernel self) {
-  const kernel* const k = &self;
-  (void)k;
   const f32* const __restrict__ x = self.x;
   const int64_t x_n0 = self.x_n0;
   const f32* const __restrict__ z = self.z;
@@ -31,7 +28,7 @@ __global__ void part0(const kernel self) {
   }
 }
 
-static const char* run(kernel& self, cudaStream_t stream) {
+static const char* run(kernel& self, polyop_stream stream) {
   const int64_t x_n0 = self.x_n0;
   {
     const int64_t rows_ = 1;
@@ -39,7 +36,6 @@ static const char* run(kernel& self, cudaStream_t stream) {
     if (rows_ > 0 && lanes_ > 0) {
       const int x_ = polyop_cover(lanes_), y_ = 256 / x_;
       POLYOP_LAUNCH(part0, dim3(polyop_blocks(lanes_, x_, 1 << 30), polyop_blocks(rows_, y_, 65535)), dim3(x_, y_), stream, self);
-      if (const cudaError_t wrong = cudaGetLastError()) return cudaGetErrorString(wrong);
     }
   }
   return nullptr;
@@ -48,7 +44,7 @@ static const char* run(kernel& self, cudaStream_t stream) {
 static int call(int nparam, void** params, int64_t** shapes, void* given, void* extra) {
   if (nparam < 3) return polyop_fail(extra, "too few tensors");
   (void)shapes;
-  const cudaStream_t stream = (cudaStream_t)given;
+  const polyop_stream stream = (polyop_stream)given;
   kernel self = {};
   self.x = (const f32*)params[0];
   self.z = (const f32*)params[1];

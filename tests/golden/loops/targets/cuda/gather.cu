@@ -2,23 +2,21 @@
 #include "polyop/loops/device.h"
 
 namespace polyop_loops_gather {
-struct scalars {
-};
-struct kernel {
-  const f32* table;
-  const i64* at;
-  f32* y;
+struct numbers {
   int64_t table_n0;
   int64_t at_n0;
   int64_t y_n0;
   int64_t partials;
-  scalars* state;
-  polyop_failure* failure;
+};
+
+struct kernel : numbers {
+  const f32* table;
+  const i64* at;
+  f32* y;
+  struct polyop_failure* failure;
 };
 
 __global__ void part0(const kernel self) {
-  const kernel* const k = &self;
-  (void)k;
   const f32* const __restrict__ table = self.table;
   const int64_t table_n0 = self.table_n0;
   const i64* const __restrict__ at = self.at;
@@ -27,12 +25,12 @@ __global__ void part0(const kernel self) {
   for (int64_t row_ = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; row_ < 1; row_ += (int64_t)gridDim.y * blockDim.y) {
     for (int64_t i = 0 + (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i_end = at_n0; i < i_end; i += (int64_t)gridDim.x * blockDim.x) {
       /* 50: y[i] = table[at[i]] */
-      y[i] = ({ int64_t q0 = at[i]; polyop_inside(k, &q0, table_n0, 1) ? table[q0] : 0; });
+      y[i] = (polyop_inside(self.failure, at[i], table_n0, 1) ? table[polyop_from_end(at[i], table_n0)] : 0);
     }
   }
 }
 
-static const char* run(kernel& self, cudaStream_t stream) {
+static const char* run(kernel& self, polyop_stream stream) {
   const int64_t at_n0 = self.at_n0;
   {
     const int64_t rows_ = 1;
@@ -40,7 +38,6 @@ static const char* run(kernel& self, cudaStream_t stream) {
     if (rows_ > 0 && lanes_ > 0) {
       const int x_ = polyop_cover(lanes_), y_ = 256 / x_;
       POLYOP_LAUNCH(part0, dim3(polyop_blocks(lanes_, x_, 1 << 30), polyop_blocks(rows_, y_, 65535)), dim3(x_, y_), stream, self);
-      if (const cudaError_t wrong = cudaGetLastError()) return cudaGetErrorString(wrong);
     }
   }
   return nullptr;
@@ -50,7 +47,7 @@ static const struct polyop_place places[] = {{50, 0, "table"}};
 static int call(int nparam, void** params, int64_t** shapes, void* given, void* extra) {
   if (nparam < 3) return polyop_fail(extra, "too few tensors");
   (void)shapes;
-  const cudaStream_t stream = (cudaStream_t)given;
+  const polyop_stream stream = (polyop_stream)given;
   kernel self = {};
   self.table = (const f32*)params[0];
   self.at = (const i64*)params[1];
@@ -60,17 +57,13 @@ static int call(int nparam, void** params, int64_t** shapes, void* given, void* 
   const int64_t y_n0 = self.y_n0 = max_i64(0, at_n0);
   const polyop_taken taken0_((int64_t)sizeof(polyop_failure), stream);
   if (taken0_.wrong) return polyop_fail(extra, taken0_.wrong);
-  self.failure = (polyop_failure*)taken0_.data;
+  self.failure = (struct polyop_failure*)taken0_.data;
   {
-    if (const cudaError_t wrong = cudaMemsetAsync(self.failure, 0, (int64_t)sizeof(polyop_failure), stream))
-      return polyop_fail(extra, cudaGetErrorString(wrong));
+    if (const char* wrong = polyop_clear(self.failure, (int64_t)sizeof(polyop_failure), stream)) return polyop_fail(extra, wrong);
   }
   if (const char* wrong = run(self, stream)) return polyop_fail(extra, wrong);
   polyop_failure failure = {};
-  if (const cudaError_t wrong = cudaMemcpyAsync(&failure, self.failure, sizeof failure, cudaMemcpyDeviceToHost, stream))
-    return polyop_fail(extra, cudaGetErrorString(wrong));
-  if (const cudaError_t wrong = cudaStreamSynchronize(stream))
-    return polyop_fail(extra, cudaGetErrorString(wrong));
+  if (const char* wrong = polyop_fetch(&failure, self.failure, sizeof failure, stream)) return polyop_fail(extra, wrong);
   return polyop_report(extra, &failure, places);
 }
 }  // namespace

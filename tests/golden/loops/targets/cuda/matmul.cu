@@ -2,12 +2,7 @@
 #include "polyop/loops/device.h"
 
 namespace polyop_loops_matmul {
-struct scalars {
-};
-struct kernel {
-  const f32* a;
-  const f32* b;
-  f32* c;
+struct numbers {
   int64_t a_n0;
   int64_t a_n1;
   int64_t b_n0;
@@ -15,13 +10,15 @@ struct kernel {
   int64_t c_n0;
   int64_t c_n1;
   int64_t partials;
-  scalars* state;
-  polyop_failure* failure;
+};
+
+struct kernel : numbers {
+  const f32* a;
+  const f32* b;
+  f32* c;
 };
 
 __global__ void __launch_bounds__(256) part0(const kernel self) {
-  const kernel* const k = &self;
-  (void)k;
   const f32* const __restrict__ a = self.a;
   const int64_t a_n0 = self.a_n0;
   const int64_t a_n1 = self.a_n1;
@@ -34,11 +31,13 @@ __global__ void __launch_bounds__(256) part0(const kernel self) {
   const int64_t rows_ = last_ > first_ ? (last_ - first_ + 63) / 64 : 0;
   const int64_t lanes_ = right_ > left_ ? (right_ - left_ + 63) / 64 : 0;
   const int x_ = threadIdx.x % 16, y_ = threadIdx.x / 16;
+  __shared__ f32 part_0_all[16][65];
+  __shared__ f32 part_1_all[16][65];
   for (int64_t tile_ = blockIdx.x; tile_ < rows_ * lanes_; tile_ += gridDim.x) {
     int64_t rest_ = tile_;
     const int64_t j_lo = left_ + 64 * polyop_split(&rest_, lanes_);
     const int64_t i_lo = first_ + 64 * polyop_split(&rest_, rows_);
-    f32 c_acc1[4][4] = {};
+    f32 c_acc1[4][4] = {{0}};
     POLYOP_UNROLL for (int m_ = 0; m_ < 4; ++m_) {
       POLYOP_UNROLL for (int n_ = 0; n_ < 4; ++n_) {
         const int64_t i = i_lo + y_ + 16 * m_;
@@ -49,8 +48,6 @@ __global__ void __launch_bounds__(256) part0(const kernel self) {
       }
     }
     for (int64_t k__lo = 0, k__end = a_n1; k__lo < k__end; k__lo += 16) {
-      __shared__ f32 part_0_all[16][65];
-      __shared__ f32 part_1_all[16][65];
       __syncthreads();
       const int steps_ = (int)min_i64(16, k__end - k__lo);
       for (int el_ = threadIdx.x; el_ < 1024; el_ += 256) {
@@ -89,7 +86,7 @@ __global__ void __launch_bounds__(256) part0(const kernel self) {
   }
 }
 
-static const char* run(kernel& self, cudaStream_t stream) {
+static const char* run(kernel& self, polyop_stream stream) {
   const int64_t a_n0 = self.a_n0;
   const int64_t b_n1 = self.b_n1;
   {
@@ -100,7 +97,6 @@ static const char* run(kernel& self, cudaStream_t stream) {
     const int64_t tiles_ = rows_ * lanes_;
     if (tiles_ > 0) {
       POLYOP_LAUNCH(part0, polyop_blocks(tiles_, 1, 1 << 30), 256, stream, self);
-      if (const cudaError_t wrong = cudaGetLastError()) return cudaGetErrorString(wrong);
     }
   }
   return nullptr;
@@ -109,7 +105,7 @@ static const char* run(kernel& self, cudaStream_t stream) {
 static int call(int nparam, void** params, int64_t** shapes, void* given, void* extra) {
   if (nparam < 3) return polyop_fail(extra, "too few tensors");
   (void)shapes;
-  const cudaStream_t stream = (cudaStream_t)given;
+  const polyop_stream stream = (polyop_stream)given;
   kernel self = {};
   self.a = (const f32*)params[0];
   self.b = (const f32*)params[1];

@@ -5,19 +5,19 @@ namespace polyop_loops_running_sum {
 struct scalars {
   f32 total;
 };
-struct kernel {
-  const f32* x;
-  f32* y;
+struct numbers {
   int64_t x_n0;
   int64_t y_n0;
   int64_t partials;
-  scalars* state;
-  polyop_failure* failure;
+};
+
+struct kernel : numbers {
+  const f32* x;
+  f32* y;
+  struct scalars* state;
 };
 
 __global__ void part0(const kernel self) {
-  const kernel* const k = &self;
-  (void)k;
   const f32* const __restrict__ x = self.x;
   const int64_t x_n0 = self.x_n0;
   f32* const y = self.y;
@@ -33,16 +33,15 @@ __global__ void part0(const kernel self) {
   self.state->total = total;
 }
 
-static const char* run(kernel& self, cudaStream_t stream) {
+static const char* run(kernel& self, polyop_stream stream) {
   POLYOP_LAUNCH(part0, 1, 1, stream, self);
-  if (const cudaError_t wrong = cudaGetLastError()) return cudaGetErrorString(wrong);
   return nullptr;
 }
 
 static int call(int nparam, void** params, int64_t** shapes, void* given, void* extra) {
   if (nparam < 2) return polyop_fail(extra, "too few tensors");
   (void)shapes;
-  const cudaStream_t stream = (cudaStream_t)given;
+  const polyop_stream stream = (polyop_stream)given;
   kernel self = {};
   self.x = (const f32*)params[0];
   self.y = (f32*)params[1];
@@ -50,10 +49,9 @@ static int call(int nparam, void** params, int64_t** shapes, void* given, void* 
   const int64_t y_n0 = self.y_n0 = max_i64(0, x_n0);
   const polyop_taken taken0_((int64_t)sizeof(scalars), stream);
   if (taken0_.wrong) return polyop_fail(extra, taken0_.wrong);
-  self.state = (scalars*)taken0_.data;
+  self.state = (struct scalars*)taken0_.data;
   {
-    if (const cudaError_t wrong = cudaMemsetAsync(self.state, 0, (int64_t)sizeof(scalars), stream))
-      return polyop_fail(extra, cudaGetErrorString(wrong));
+    if (const char* wrong = polyop_clear(self.state, (int64_t)sizeof(scalars), stream)) return polyop_fail(extra, wrong);
   }
   if (const char* wrong = run(self, stream)) return polyop_fail(extra, wrong);
   return 0;

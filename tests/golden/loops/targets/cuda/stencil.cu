@@ -2,21 +2,18 @@
 #include "polyop/loops/device.h"
 
 namespace polyop_loops_stencil {
-struct scalars {
-};
-struct kernel {
-  const f32* x;
-  f32* y;
+struct numbers {
   int64_t x_n0;
   int64_t y_n0;
   int64_t partials;
-  scalars* state;
-  polyop_failure* failure;
+};
+
+struct kernel : numbers {
+  const f32* x;
+  f32* y;
 };
 
 __global__ void part0(const kernel self) {
-  const kernel* const k = &self;
-  (void)k;
   const f32* const __restrict__ x = self.x;
   const int64_t x_n0 = self.x_n0;
   f32* const y = self.y;
@@ -28,7 +25,7 @@ __global__ void part0(const kernel self) {
   }
 }
 
-static const char* run(kernel& self, cudaStream_t stream) {
+static const char* run(kernel& self, polyop_stream stream) {
   const int64_t x_n0 = self.x_n0;
   {
     const int64_t rows_ = 1;
@@ -36,7 +33,6 @@ static const char* run(kernel& self, cudaStream_t stream) {
     if (rows_ > 0 && lanes_ > 0) {
       const int x_ = polyop_cover(lanes_), y_ = 256 / x_;
       POLYOP_LAUNCH(part0, dim3(polyop_blocks(lanes_, x_, 1 << 30), polyop_blocks(rows_, y_, 65535)), dim3(x_, y_), stream, self);
-      if (const cudaError_t wrong = cudaGetLastError()) return cudaGetErrorString(wrong);
     }
   }
   return nullptr;
@@ -45,7 +41,7 @@ static const char* run(kernel& self, cudaStream_t stream) {
 static int call(int nparam, void** params, int64_t** shapes, void* given, void* extra) {
   if (nparam < 2) return polyop_fail(extra, "too few tensors");
   (void)shapes;
-  const cudaStream_t stream = (cudaStream_t)given;
+  const polyop_stream stream = (polyop_stream)given;
   kernel self = {};
   self.x = (const f32*)params[0];
   self.y = (f32*)params[1];
