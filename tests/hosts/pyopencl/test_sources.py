@@ -98,7 +98,13 @@ def test_a_number_that_its_parameter_cannot_hold(context):
         op(x, 128)
 
 
-CHANGES = [("int", 2.0, False), ("float", 1e300, False), ("float", 2**24 + 1, False), ("half", 0.1, True)]
+CHANGES = [
+    ("int", 2.0, False),
+    ("float", None, False),
+    ("float", 1e300, False),
+    ("float", 2**24 + 1, False),
+    ("half", 0.1, True),
+]
 
 
 @pytest.mark.parametrize(("kind", "value", "fits"), [*CHANGES, ("float", 7, True), ("float", math.inf, True)])

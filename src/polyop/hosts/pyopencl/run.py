@@ -102,7 +102,8 @@ def _launch(operator: Operator, kernel: Any, launch: Any, tensors: Sequence[Any]
             continue
         if tensor.size:
             place.memory, place.offset = tensor.base_data.int_ptr, tensor.offset
-        rows.append((ctypes.addressof(place), tensor.shape, ROW_OF_DTYPE[arrays.row_of(tensor.dtype).name]))
+        spec = arrays.spec(tensor)
+        rows.append((ctypes.addressof(place), spec.shape, ROW_OF_DTYPE[spec.dtype.name]))
     code, text, threw = launch.call_raw(rows, queue.int_ptr)
     if code:
         raise failure(operator, kernel, code, text, threw=threw)

@@ -145,21 +145,9 @@ class OpenCLKernel(GriddedKernel):
         if parameter.is_pointer:
             return value
         kind = dtype(parameter.dtype).numpy
-        if kind.kind in "iu":
-            fits = isinstance(value, int) and np.iinfo(kind).min <= value <= np.iinfo(kind).max
-        else:
-            with np.errstate(over="ignore"):
-                rounded = float(kind.type(value))
-            fits = (
-                rounded == value
-                if isinstance(value, int)
-                else math.isfinite(rounded) or not math.isfinite(value)
-            )
-        if not fits:
-            rule, hint = (
-                f"the parameter {parameter.text} holds no such number",
-                "declare it wider, as long or double",
-            )
+        if not _fits(kind, value):
+            rule = f"the parameter {parameter.text} holds no such number"
+            hint = "declare it as another type, such as long or double"
             raise KernelError(self, rule, value, where=self._where, hint=hint)
         return kind.type(value)
 
@@ -167,6 +155,20 @@ class OpenCLKernel(GriddedKernel):
         """Return the error for a launch that OpenCL refused."""
         del code, threw
         return f"OpenCL refuses the launch: {text}"
+
+
+def _fits(kind: np.dtype[Any], value: Any) -> bool:
+    """Whether a number of OpenCL C has the value: an integer exactly, a float to its precision."""
+    if kind.kind in "iu":
+        whole = isinstance(value, (int, np.integer))
+        return whole and bool(np.iinfo(kind).min <= value <= np.iinfo(kind).max)
+    if not isinstance(value, (int, float, np.integer)):
+        return False
+    with np.errstate(over="ignore"):
+        rounded = float(kind.type(value))
+    return (
+        math.isfinite(rounded) or not math.isfinite(value) if isinstance(value, float) else rounded == value
+    )
 
 
 def _macro(value: Any) -> str:
