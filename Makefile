@@ -45,7 +45,7 @@ setup: $(VENV)/test-tools $(NPU)/ready $(if $(filter yes,$(MINDSPORE)),$(MS_VENV
 # A test whose process dies is run once more, and counted as "rerun" (the pattern matches no exception: a test that
 # fails is not).
 PYTEST := -m pytest -n $(JOBS) --dist load --reruns 1 --only-rerun "^no exception" $(if $(ORDER),--order $(ORDER))
-MINDSPORE_TESTS := tests/contract tests/hosts/mindspore tests/mindspore/test_differential.py tests/mindspore/test_custom_ways.py \
+MINDSPORE_TESTS := tests/contract tests/hosts/mindspore tests/mindspore/test_differential.py tests/mindspore/test_custom_ways.py tests/networks \
   src/polyop/hosts/mindspore
 
 # One build cache for all of them, which the next run uses again: it knows what a library was made of.

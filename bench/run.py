@@ -3,8 +3,8 @@
     python bench/run.py [--quick] [--plain] [--compare OLD.json] [WORD ...]
 
 With words, only rows run whose name or file name has one of them, and nothing is written. A full run writes
-bench/results/<kind of machine>.md and .json, and on a CPU docs/benchmarks.md and docs/kernelbench.md; the rows
-of that are in bench/results/kernelbench.json. The word "kernelbench" alone writes these two. A file of
+bench/results/<kind of machine>.md and .json, and on a CPU docs/benchmarks.md and docs/kernelbench.md. Rows
+of the latter are in bench/results/kernelbench.json. The word "kernelbench" alone writes these two. A file of
 bench/rows has its rows in a table ROWS or a function rows().
 
 The exit code is

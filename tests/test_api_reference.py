@@ -54,6 +54,7 @@ def test_every_public_name_of_polyop_has_a_section():
         "polyop.graph",
         "polyop.graph.onnx",
         "polyop.graph.torchair",
+        "polyop.networks.weights",
         "polyop.mindspore",
         "polyop.mindspore.nn",
         "polyop.mindspore.ops",

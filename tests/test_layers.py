@@ -29,6 +29,7 @@ ROOMS = (
     "bench",
     "tune",
     "report",
+    "networks",
     "mindspore",
     "cli",
 )

@@ -31,6 +31,7 @@ MODULES = (
     "polyop.graph",
     "polyop.graph.onnx",
     "polyop.graph.torchair",
+    "polyop.networks.weights",
     "polyop.mindspore",
     "polyop.mindspore.nn",
     "polyop.mindspore.ops",

@@ -94,5 +94,5 @@ def _slower(rows: Sequence[Line]) -> Iterator[str]:
     for line in reversed(rows):
         if line["value"] > NOT_SLOWER:
             cells = report.cells(line)
-            number = int(_title(line).split()[0].rstrip(","))
-            yield f"| {_title(line)} | {cells[2]} | {cells[3]} | {line['value']:.2f} | {WHY.get(number, '')} |"
+            why = WHY.get(int(_title(line).split()[0]), "")
+            yield f"| {_title(line)} | {cells[2]} | {cells[3]} | {line['value']:.2f} | {why} |"

@@ -80,6 +80,7 @@ def _loops(source: Any, callers: tuple[Any, ...]) -> Parts:
 
 def _outer(source: Any, path: str, inside: set[str], callers: tuple[Any, ...]) -> Parts:
     """Yield what is behind a global name, or a module's attribute, that a loop kernel reads."""
+    from ..loops.frontend.desugar.makers import is_maker
     from ..loops.frontend.language import is_word
     from ..loops.frontend.records import is_record
 
@@ -92,6 +93,9 @@ def _outer(source: Any, path: str, inside: set[str], callers: tuple[Any, ...]) -
     if isinstance(constant, (*_CONSTANTS, np.ndarray)) or is_record(constant):
         yield path.encode()
         yield from value(constant)
+    elif is_maker(constant):
+        yield path.encode()
+        yield constant.__name__.encode()
     elif isinstance(constant, types.FunctionType) and constant not in callers:
         yield path.encode()
         yield from _loops(source.helper(constant), callers)

@@ -1,1 +1,1 @@
-"""What the printers for C and for CUDA share."""
+"""What the printers for C and for devices share."""

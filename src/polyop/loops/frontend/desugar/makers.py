@@ -48,6 +48,15 @@ MAKERS = {
 """By the name in NumPy."""
 
 
+def is_maker(value: Any) -> bool:
+    """Return whether a value is one of these functions: a part of the language, not a helper.
+
+    >>> is_maker(np.full), is_maker(np.sinc)
+    (True, False)
+    """
+    return any(value is getattr(np, name) for name in MAKERS)
+
+
 def made(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of NumPy that makes arrays, as plain Python runs it: none has random elements."""
     others: dict[Any, Callable[..., Any]] = {np.empty: np.zeros, np.empty_like: np.zeros_like}

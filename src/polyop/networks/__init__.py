@@ -1,0 +1,1 @@
+"""Networks that move from one framework to another."""
