@@ -9,8 +9,19 @@ import numpy as np
 import pytest
 
 import polyop
+from polyop.core.dtypes import dtype
+from polyop.core.spec import Spec
+from polyop.kernels.c_function import ROW_OF_DTYPE
 
 X = np.ones(3, np.float32)
+TWICE = """
+#include "polyop/abi.h"
+int twice_or_fail(int n, void **params, int *ndims, int64_t **shapes, const char **dtypes, void *s, void *extra) {
+  if (params[0] == 0) return polyop_fail(extra, "no tensor");
+  for (int64_t i = 0; i < shapes[0][0]; ++i) ((float *)params[1])[i] = 2 * ((float *)params[0])[i];
+  return 0;
+}
+"""
 
 
 def make(library: Path, name: str, arguments: str = "Tensor x") -> Any:
@@ -48,3 +59,14 @@ def test_a_list_that_changes_while_the_kernel_runs(library: Path) -> None:
     assert not xs
     assert (total == sum(range(20))).all()
     assert (count == 20).all()
+
+
+def test_a_launch_with_pointers_of_its_caller() -> None:
+    kernel = polyop.source(code=TWICE, function="twice_or_fail", language="c")
+    spec = Spec((3,), dtype("float32"))
+    launch = kernel.launch((spec,), (spec,), {})
+    x, y, row = np.arange(3, dtype=np.float32), np.zeros(3, np.float32), ROW_OF_DTYPE["float32"]
+    given = [(a.ctypes.data, a.shape, row) for a in (x, y)]
+    assert launch.call_raw(given, 0) == (0, "", False)
+    np.testing.assert_array_equal(y, 2 * x)
+    assert launch.call_raw([(0, (), -1), given[1]], 0) == (1, "no tensor", False)

@@ -165,3 +165,27 @@ def test_a_rule_computes_with_the_functions_of_pyopencl(x):
     np.testing.assert_allclose(xp.exp(x).get(), np.exp(x.get()), rtol=1e-6)
     with pytest.raises(AttributeError, match="PyOpenCL has no einsum: write it as an operator"):
         xp.einsum
+
+
+def test_sizes_that_are_numbers_of_numpy(scaled, queue):
+    x = cl_array.zeros(queue, (np.int64(2), np.int32(3)), np.float32)
+    assert scaled(x).shape == (2, 3)
+    assert [type(size) for size in polyop.call.host.host_of(x).spec(x).shape] == [int, int]
+
+
+def test_a_kernel_that_asks_for_workspaces_is_refused(context):
+    code = """
+    #include "polyop/abi.h"
+    int fInit(int *ndims, int64_t **shapes, const char **dtypes, void *extra) {
+      const size_t bytes[] = {64};
+      struct polyop_extra *self = extra;
+      self->functions->set_workspaces(self, bytes, 1);
+      return 0;
+    }
+    int f(int n, void **params, int *ndims, int64_t **shapes, const char **dtypes, void *queue, void *extra) {
+      return 0;
+    }
+    """
+    kernel = polyop.source(code=code, function="f", language="c", device="opencl")
+    with pytest.raises(KernelError, match="fInit: asks for workspaces, which a kernel for OpenCL allocates"):
+        kernel.launch((Spec((2,), "float32"),), (), {})

@@ -35,7 +35,7 @@ def spec(array: Any) -> Spec:
     if not isinstance(array.base_data, (cl.MemoryObjectHolder, type(None))):
         rule, hint = "must have its memory in a buffer", "copy it: pyopencl.array.to_device(queue, x.get())"
         raise ArgumentTypeError("tensor", rule, f"a {type(array.base_data).__name__}", hint=hint)
-    return Spec(tuple(array.shape), row_of(array.dtype), DEVICE)
+    return Spec(tuple(map(int, array.shape)), row_of(array.dtype), DEVICE)
 
 
 class Place(NamedTuple):

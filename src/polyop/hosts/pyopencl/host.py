@@ -6,7 +6,6 @@ from typing import Any
 
 import pyopencl.array as cl_array
 
-from ...call.host import specs
 from ...call.operator import Operator
 from ...call.rule import Rule, apply_rule, check_gradients, no_gradient
 from ...core.errors import GradientError
@@ -55,7 +54,6 @@ class PyOpenCLHost:
         if isinstance(operator.gradient, Rule) and operator.gradient.is_recorded:
             rule = "is a C++ module, whose gradient is recorded on the CPU alone"
             raise GradientError(operator.name, rule, where=operator.origin, hint="call op.vjp on x.get()")
-        specs(self, operator, arguments)
         outputs = self.call(bound, arguments)
 
         def pullback(grads: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyopencl as cl
 
@@ -13,26 +14,50 @@ from ...core import locks
 from ...core.errors import BuildError
 from ...core.lru_cache import LruCache
 
-_programs: LruCache[Any] = LruCache()
-_lock = locks.own("programs of OpenCL", locks.Level.COMPILE)
+_kernels: LruCache[Any] = LruCache(1024)
+_building = locks.own("programs of OpenCL", locks.Level.COMPILE)
+_passing = locks.own("arguments of OpenCL's kernels", locks.Level.TABLE)
 _FORMAT = 1
 _NO_CACHE: Any = False
 """For PyOpenCL's own cache, whose files are not checked as those of the build cache are."""
 
 
-def built(queue: Any, text: str, options: tuple[str, ...], label: str, *, cached: bool = True) -> Any:
-    """Return the program of a text of OpenCL C for a queue's device; raises ``BuildError``.
+class Source(NamedTuple):
+    """A text of OpenCL C, the options it is compiled with, and what errors call it.
 
-    ``label`` is what errors call it. The build cache keeps what the driver makes of a text if ``cached``:
-    not for a text that includes headers, whose changes nobody would notice.
+    ``definition`` is for a text that includes headers: they may have changed, so the build cache keeps not
+    what the driver makes of it, and each definition is built.
     """
-    key = (queue.context, queue.device, text, options)
-    with _lock:
-        program = _programs.get(key)
-        if program is None:
-            program = _built(*key, label) if cached else _from_text(*key, label)
-            _programs.put(key, program)
-        return program
+
+    text: str
+    options: tuple[str, ...]
+    label: str
+    definition: object | None = None
+
+
+def enqueue(
+    queue: Any,
+    source: Source,
+    name: str,
+    values: Sequence[Any],
+    grid: tuple[int, ...],
+    local_size: tuple[int, ...] | None = None,
+) -> None:
+    """Put a kernel of a text into the queue; its program is built once for a context and a device.
+
+    Raises ``BuildError`` for a text that the driver cannot compile, and PyOpenCL's errors for the launch.
+    """
+    where = (queue.context, queue.device)
+    key = (*where, source, name)
+    with _building:
+        kernel = _kernels.get(key)
+        if kernel is None:
+            make = _from_text if source.definition is not None else _built
+            kernel = cl.Kernel(make(*where, source.text, source.options, source.label), name)
+            _kernels.put(key, kernel)
+    with _passing:  # a kernel has one set of arguments
+        kernel.set_args(*values)
+        cl.enqueue_nd_range_kernel(queue, kernel, grid, local_size)
 
 
 def _built(context: Any, device: Any, text: str, options: tuple[str, ...], label: str) -> Any:

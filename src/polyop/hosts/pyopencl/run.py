@@ -10,15 +10,19 @@ import pyopencl as cl
 import pyopencl.array as cl_array
 
 from ...call.failures import failure
-from ...call.host import map_tensors, with_aliases
+from ...call.host import map_tensors, specs, with_aliases
 from ...call.operator import Operator
 from ...call.overlap import check_overlap
+from ...call.prepare import Prepared, prepare
 from ...core.errors import HostError
+from ...core.lru_cache import LruCache
 from ...core.schema import Argument
 from ...kernels.c_function import ROW_OF_DTYPE
 from ...kernels.tensors import TensorKernel
 from . import arrays, programs, strided
 from .order import ordered
+
+_known: LruCache[tuple[Prepared, Any]] = LruCache(1024)
 
 
 class _Memory(ctypes.Structure):
@@ -36,7 +40,7 @@ def run(host: Any, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     if operator.target not in (None, arrays.DEVICE):
         rule = f"is bound to {operator.target}, and PyOpenCL's arrays are on a device of OpenCL"
         raise HostError(operator.name, rule, where=operator.origin, hint="call it on x.get()")
-    prepared = bound.prepare(host, arguments)
+    prepared, launch = _prepared(host, operator, arguments)
     kernel = prepared.kernel
     if isinstance(kernel, TensorKernel):
         return kernel.function(*arguments)
@@ -60,7 +64,7 @@ def run(host: Any, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         inputs = map_tensors(operator, arguments, dense)
         written += outputs
         if kernel.native:
-            _launch(bound, prepared, inputs, outputs, place.queue)
+            _launch(operator, kernel, launch, [*_tensors(operator, inputs), *outputs], place.queue)
         else:
             _enqueue(kernel, bound, inputs, outputs, place.queue)
         for original, copy in copies:
@@ -68,13 +72,28 @@ def run(host: Any, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return with_aliases(operator, arguments, outputs)
 
 
-def _launch(bound: Any, prepared: Any, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> None:
+def _prepared(host: Any, operator: Operator, arguments: tuple[Any, ...]) -> tuple[Prepared, Any]:
+    """Return what was decided for the specs of a call, and the launch of a kernel in machine code."""
+    inputs = specs(host, operator, arguments)
+    tensors = tuple(inputs[i] for i in operator.schema.tensor_positions)
+    key = (operator, tensors, repr([inputs[i] for i, _ in operator.schema.attributes()]))
+    found = _known.get(key)
+    if found is None:
+        prepared = prepare(operator, inputs)
+        found = (prepared, prepared.launch())
+        if prepared.repeatable:
+            _known.put(key, found)
+    return found
+
+
+def _tensors(operator: Operator, arguments: Sequence[Any]) -> list[Any]:
+    """Return the tensors of a call one by one, those of lists too."""
+    values = (arguments[i] for i in operator.schema.tensor_positions)
+    return [x for value in values for x in (value if isinstance(value, (list, tuple)) else (value,))]
+
+
+def _launch(operator: Operator, kernel: Any, launch: Any, tensors: Sequence[Any], queue: Any) -> None:
     """Call a kernel of the C contract, which puts its commands into the queue."""
-    tensors: list[Any] = []
-    map_absent = (inputs[i] for i in bound.schema.tensor_positions)
-    for value in map_absent:
-        tensors += value if isinstance(value, (list, tuple)) else [value]
-    tensors += outputs
     memory = (_Memory * len(tensors))()
     rows: list[tuple[int, Sequence[int], int]] = []
     for place, tensor in zip(memory, tensors, strict=True):
@@ -83,25 +102,21 @@ def _launch(bound: Any, prepared: Any, inputs: Sequence[Any], outputs: Sequence[
             continue
         if tensor.size:
             place.memory, place.offset = tensor.base_data.int_ptr, tensor.offset
-        rows.append((ctypes.addressof(place), tensor.shape, ROW_OF_DTYPE[arrays.row_of(tensor.dtype).name]))
-    code, text, threw = prepared.launch().call_raw(rows, queue.int_ptr)
+        spec = arrays.spec(tensor)
+        rows.append((ctypes.addressof(place), spec.shape, ROW_OF_DTYPE[spec.dtype.name]))
+    code, text, threw = launch.call_raw(rows, queue.int_ptr)
     if code:
-        raise failure(bound.operator, prepared.kernel, code, text, threw=threw)
+        raise failure(operator, kernel, code, text, threw=threw)
 
 
 def _enqueue(kernel: Any, bound: Any, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> None:
     """Put a kernel in OpenCL C into the queue; one without work-items is left out."""
     launch = kernel.launch_of(bound.schema, inputs, outputs)
-    program = programs.built(queue, kernel.text, launch.options, str(kernel), cached=not kernel.includes)
+    source = programs.Source(kernel.text, launch.options, str(kernel), kernel.definition)
     if 0 in launch.grid:
         return
+    values = [value.base_data if isinstance(value, cl_array.Array) else value for value in launch.values]
     try:
-        made = cl.Kernel(program, kernel.name)
-        made.set_args(*map(_value, launch.values))
-        cl.enqueue_nd_range_kernel(queue, made, launch.grid, launch.local_size)
+        programs.enqueue(queue, source, kernel.name, values, launch.grid, launch.local_size)
     except cl.Error as problem:
         raise failure(bound.operator, kernel, 1, str(problem), threw=False) from None
-
-
-def _value(value: Any) -> Any:
-    return value.base_data if isinstance(value, cl_array.Array) else value

@@ -50,13 +50,11 @@ def copy(queue: Any, source: Any, target: Any) -> None:
     layout = np.array([*source.shape, *source.strides, *target.strides, 0], np.int64)
     flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
     numbers = cl.Buffer(queue.context, flags, hostbuf=layout)
-    program = programs.built(queue, _TEXT, (f"-DWORD={_TYPES[width]}",), "copies of polyop")
+    source_text = programs.Source(_TEXT, (f"-DWORD={_TYPES[width]}",), "copies of polyop")
     rank, words = np.int32(len(source.shape)), np.int32(source.dtype.itemsize // width)
-    kernel = cl.Kernel(program, "copy")
     memory = (source.base_data, np.int64(source.offset), target.base_data, np.int64(target.offset))
-    kernel.set_args(*memory, rank, words, numbers)
     between(queue)
-    cl.enqueue_nd_range_kernel(queue, kernel, (source.size,), None)
+    programs.enqueue(queue, source_text, "copy", (*memory, rank, words, numbers), (source.size,))
     between(queue)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,6 +58,7 @@ class OpenCLKernel(GriddedKernel):
         self.name, self.label, self.options, self.accepts = name, label, options, accepts
         self.text = f'#line 1 "{label}"\n{text}'
         self.includes = bool(_INCLUDE.search(text.replace("\\\n", "")))
+        self.definition = object() if self.includes else None
         self._grid, self._constants, self._where, self._reads = None, {}, None, {}
         try:
             found = signature.parameters(text, name)
@@ -143,15 +145,30 @@ class OpenCLKernel(GriddedKernel):
         if parameter.is_pointer:
             return value
         kind = dtype(parameter.dtype).numpy
-        if kind.kind in "iu" and not (np.iinfo(kind).min <= value <= np.iinfo(kind).max):
-            rule = f"the parameter {parameter.text} holds no such number: declare it long"
-            raise KernelError(self, rule, value, where=self._where)
+        if not _fits(kind, value):
+            rule = f"the parameter {parameter.text} holds no such number"
+            hint = "declare it as another type, such as long or double"
+            raise KernelError(self, rule, value, where=self._where, hint=hint)
         return kind.type(value)
 
     def failure(self, code: int, text: str, threw: bool) -> str:
         """Return the error for a launch that OpenCL refused."""
         del code, threw
         return f"OpenCL refuses the launch: {text}"
+
+
+def _fits(kind: np.dtype[Any], value: Any) -> bool:
+    """Whether a number of OpenCL C has the value: an integer exactly, a float to its precision."""
+    if kind.kind in "iu":
+        whole = isinstance(value, (int, np.integer))
+        return whole and bool(np.iinfo(kind).min <= value <= np.iinfo(kind).max)
+    if not isinstance(value, (int, float, np.integer)):
+        return False
+    with np.errstate(over="ignore"):
+        rounded = float(kind.type(value))
+    return (
+        math.isfinite(rounded) or not math.isfinite(value) if isinstance(value, float) else rounded == value
+    )
 
 
 def _macro(value: Any) -> str:
