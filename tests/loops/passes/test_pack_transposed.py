@@ -11,6 +11,7 @@ from polyop.core.errors import KernelError
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.printing import shown
+from polyop.loops.passes.pack_transposed import BLOCK
 from polyop.loops.pipeline import schedule
 from polyop.loops.targets import isa
 
@@ -240,6 +241,7 @@ ALL = (
 )
 CASES = [*((f, "float32") for f in ALL), *((f, d) for f in (weights, sums) for d in ("float16", "int32"))]
 SIZES = ((2, 3, 5, 2, 2, 4, 3), (2, 3, 17, 2, 1, 4, 2), (1, 1, 1, 1, 1, 1, 1), (0, 2, 3, 2, 2, 4, 4))
+LONG = ((1, 70, 1), (2, 70, BLOCK), (1, 3, 2 * BLOCK + 5), (3, 1, 2 * BLOCK + 1))
 SIZES += ((2, 0, 3, 2, 2, 4, 4), (2, 3, 1, 2, 2, 4, 4))
 
 
@@ -278,6 +280,31 @@ def test_results_are_those_of_the_loops(function, dtype, size, compiled, batch):
         with batch.threads(threads):
             for one, other in zip(expected, compiled(function, dtype)(*inputs), strict=True):
                 np.testing.assert_array_equal(other, one, strict=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", LONG, ids=str)
+@pytest.mark.parametrize("function", [padded, read_again])
+def test_threads_share_the_lanes_and_the_blocks_of_rows(function, size, compiled, batch):
+    """The products are small whole numbers: their sum has the same bits in any order."""
+    n, o, i = size
+    random = np.random.default_rng(size)
+    d, around = (random.integers(-2, 3, (n, *rows)).astype("float32") for rows in ((o, i, 1), (5, i + 2)))
+    if function is padded:
+        around[..., 0] = around[..., -1] = 0
+    x = (around[..., 1:-1] if function is padded else around)[..., None]
+    expected = np.stack([np.einsum("noi,nci->oc", d[..., 0], around[:, :, p : p + i]) for p in range(3)], 2)
+    for threads in (1, 3):
+        with batch.threads(threads):
+            np.testing.assert_array_equal(compiled(function, "float32")(d, x)[0], expected)
+
+
+@pytest.mark.parametrize(("dtype", "has_blocks"), [("float32", True), ("float64", True), ("int32", False)])
+def test_only_a_float_sum_has_blocks(dtype, has_blocks):
+    program = schedule(typed(read_again, dtype))
+    assert (f"ceil_div(d.shape[2], {BLOCK})" in shown(program.kernel)) == has_blocks
+    assert (("i_outer",) in program.plan.collapsed.values()) == has_blocks
+    assert "o" in program.plan.blocks.values()  # where there are few blocks, threads share the lanes
 
 
 @pytest.mark.parametrize("function", [*TRANSPOSED, *BY_SIZES])

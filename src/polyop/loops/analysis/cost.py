@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..ir.grammar import (
     FLOAT,
@@ -30,17 +30,24 @@ HEAVY = {name: row.cost for name, row in OPERATORS.items() if row.cost > SMALL}
 """Operators that cost more than the half unit of an addition."""
 
 
+def operators(node: Stmt) -> Iterator[Op]:
+    """Yield the operators of a statement, without those of addresses."""
+
+    def inside(expr: Expr) -> Iterator[Op]:
+        if isinstance(expr, Load):
+            return
+        if isinstance(expr, Op):
+            yield expr
+        for child in children(expr):
+            yield from inside(child)
+
+    for value in (node.value,) if isinstance(node, (Store, Assign)) else children(node):
+        yield from inside(value)
+
+
 def arithmetic(node: Stmt) -> float:
     """Return the cost of a statement's operators, without those of addresses."""
-
-    def count(expr: Expr) -> float:
-        if isinstance(expr, Load):
-            return 0.0
-        own = OPERATORS[expr.name].cost if isinstance(expr, Op) else 0.0
-        return own + sum(count(c) for c in children(expr))
-
-    values = [node.value] if isinstance(node, (Store, Assign)) else list(children(node))
-    return sum(map(count, values))
+    return sum(OPERATORS[one.name].cost for one in operators(node))
 
 
 def work(node: Stmt) -> float:

@@ -1,13 +1,16 @@
 """Transposed copies: a contraction whose lanes would run along a short window takes other lanes.
 
-    for c in range(n):                              for i in range(m):
-        for p in range(3):                              for o in range(k):
-            for o in range(k):                              d_t[i, o] = d[o, i]
-                for i in range(m):                  for p in range(3):
-                    w[o, c, p] += (        ->           for c in range(n):
-                        d[o, i]                             for o in range(k):
-                        * x[c, i + p]                           for i in range(m):
-                    )                                               w[o, c, p] += d_t[i, o] * x[c, i + p]
+    for c in range(n):              for i in range(m):
+        for p in range(3):              for o in range(k):
+            for o in range(k):              d_t[i, o] = d[o, i]
+                for i in range(m):  for t in range(ceil_div(m, 512)):
+                    w[o, c, p] += (     for p in range(3):
+                        d[o, i]   ->        for c in range(n):
+                        * x[c, i + p]           for o in range(k):
+                    )                               w_part = 0.0
+                                                    for i in range(512 * t, min(512 * t + 512, m)):
+                                                        w_part += d_t[i, o] * x[c, i + p]
+                                                    w[o, c, p] += w_part
 
 The loop ``p`` walks along the rows of x, but it is short. So one of the tensors is copied with another of its
 axes last, ``o`` here: then lanes along it read whole vectors. A loop on which that tensor does not depend is
@@ -31,6 +34,7 @@ from ..analysis.ranges import LONG, SHORT, UNKNOWN, compared
 from ..analysis.strides import STRIDED, UNIFORM, UNIT, depends, stride
 from ..ir.grammar import (
     INT,
+    Assign,
     Const,
     Expr,
     For,
@@ -51,7 +55,10 @@ from ..ir.rewriter import rewrite, with_replaced
 from ..ir.uses import loads_of, tensors_of, variables_of
 from ..program import Program
 from .index_set_splitting import renamed_copy
+from .strip_mine import in_blocks, trips
 
+BLOCK = 512
+"""So many elements of a row are summed at a time: those of some hundred rows fit into a cache."""
 WIDE = 32
 """Lanes along a loop with so many iterations fill the vectors of all targets well."""
 
@@ -70,22 +77,50 @@ class Nest:
         """All its loops, outermost first."""
         return (*self.free, *self.sums)
 
-    def with_order(self, free: Sequence[For], row: For | None, change: Callable[[Expr], Expr]) -> For:
+    def with_order(
+        self, free: Sequence[For], row: For, change: Callable[[Expr], Expr], kind: Type, used_names: set[str]
+    ) -> For:
         """Return the nest with its loops over elements in another order, and its expressions changed.
 
-        The sums outside ``row`` come first, if bounds allow it: what the elements share is then one row,
-        which stays in the cache. The terms of each element keep their order.
+        The sums outside ``row`` come first, if bounds allow it, and the blocks of the row: what the elements
+        share is then a part of one row, which stays in the cache. ``kind``: the type of the elements. Only
+        sums of float32 and float64 may have another order.
         """
-        outer = self.sums[: self.sums.index(row)] if row is not None else ()
+        sums = self.sums if kind.dtype in ("float32", "float64") else ()
+        outer = sums[: sums.index(row)] if sums else ()
         found = reordered((*outer, *free, *self.sums[len(outer) :])) if outer else None
-        node = _around(found.loops if found else (*free, *self.sums), rewrite(self.added, change))
+        loops = tuple(found.loops) if found else (*free, *self.sums)
+        added = rewrite(self.added, change)
+        assert isinstance(added, Store)
+        if sums and (found or not outer) and self._has_blocks(row):
+            block, part = in_blocks(row, BLOCK, used_names)
+            loops = (*loops[: len(outer)], block, *loops[len(outer) : -1])
+            node = _around(loops, *_partial_sum(part, added, kind, used_names))
+        else:
+            node = _around(loops, added)
         assert isinstance(node, For)
         return node
 
+    def _has_blocks(self, row: For) -> bool:
+        """Whether a row is summed block by block: it is the inner loop, and is not known to be short."""
+        if row is not self.sums[-1] or variables_of(row.lo, row.hi) & {loop.var for loop in self.loops}:
+            return False
+        count = trips(row)
+        return count is None or count > BLOCK
 
-def _around(loops: Sequence[For], node: Stmt) -> Stmt:
+
+def _partial_sum(loop: For, added: Store, kind: Type, used_names: set[str]) -> tuple[Stmt, ...]:
+    """Return the statements that sum over a loop, which has iterations, and then add to an element."""
+    name = unused(f"{added.buffer}_part", used_names)
+    term = Assign(name, added.value, "+", added.line)
+    start = Assign(name, Const(0.0, kind), "", added.line)
+    return start, replace(loop, body=(term,)), replace(added, value=Var(name, kind))
+
+
+def _around(loops: Sequence[For], *body: Stmt) -> Stmt:
     for loop in reversed(loops):
-        node = replace(loop, body=(node,))
+        body = (replace(loop, body=body),)
+    (node,) = body
     return node
 
 
@@ -93,14 +128,14 @@ def _around(loops: Sequence[For], node: Stmt) -> Stmt:
 class Transposition:
     """A tensor of a nest, the axis that becomes the last one of its copy, and the nest's free loops then.
 
-    ``row`` is the first loop that sums along the rows of windows. ``tests``: what must hold of sizes for
-    lanes along that axis to be the better ones.
+    ``row`` is the first loop that sums along the rows of windows, or else the innermost one. ``tests``: what
+    must hold of sizes for lanes along that axis to be the better ones.
     """
 
     buffer: str
     axis: int
     free: tuple[For, ...]
-    row: For | None
+    row: For
     tests: tuple[Expr, ...]
 
 
@@ -122,7 +157,9 @@ def pack_transposed(program: Program) -> Program:
                 body.append(_if(one.tests, copy))
                 text = f"{one.buffer}: read from a copy with dimension {one.axis} last"
                 notes.append(Note(node.line, text, "pack_transposed"))
-            made = nest.with_order(one.free, one.row, functools.partial(_read, one=one, name=copies[key]))
+            read = functools.partial(_read, one=one, name=copies[key])
+            kind = Type(kernel.buffers[nest.added.buffer].dtype)
+            made = nest.with_order(one.free, one.row, read, kind, used_names)
             if one.tests:
                 made = renamed_copy(made, "_lanes", used_names)
             changed[id(nest.top)] = _if(one.tests, made, nest.top)
@@ -187,10 +224,9 @@ def _transposition(kernel: Kernel, nest: Nest) -> Transposition | None:
             tests = _tests(kernel, along, lane) if {*lengths} - {SHORT} else ()
             if row is not None and lane not in along and tests is not None:
                 others = (loop for loop in nest.free if loop not in (row, lane))
-                summed = next(
-                    (x for x in nest.sums if any(_slide_together(x, y, loads) for y in along)), None
-                )
-                return Transposition(load.buffer, axis, (*others, row, lane), summed, tests)
+                slides = (x for x in nest.sums if any(_slide_together(x, y, loads) for y in nest.free))
+                of_rows = next(slides, nest.sums[-1])
+                return Transposition(load.buffer, axis, (*others, row, lane), of_rows, tests)
     return None
 
 

@@ -45,16 +45,24 @@ def tiled(program: AnyProgram, loop: For, size: int) -> tuple[AnyProgram, str]:
 
     The loop itself becomes the inner one.
     """
-    kernel = program.kernel
-    outer = unused(f"{loop.var}_outer", names_of(kernel))
+    around, inner = in_blocks(loop, size, names_of(program.kernel))
+    kernel = with_loop_replaced(program.kernel, loop.var, (replace(around, body=(inner,)),))
+    return program.with_(kernel=kernel), around.var
+
+
+def in_blocks(loop: For, size: int, used_names: set[str]) -> tuple[For, For]:
+    """Return a loop over blocks of ``size`` iterations of a loop, and the loop over those of a block.
+
+    Both have the body of the loop. The variable of the first is not in ``used_names``.
+    """
+    outer = unused(f"{loop.var}_outer", used_names)
     start = _at(loop, size, outer, 0)
     end = start + Const(size, INT)
     count = trips(loop)
     if count is None or count % size:
         end = affine.extreme("min", (end, loop.hi))
-    inner = replace(loop, lo=start, hi=end)
-    around = replace(loop, var=outer, lo=Const(0, INT), hi=_blocks("ceil_div", loop, size), body=(inner,))
-    return program.with_(kernel=with_loop_replaced(kernel, loop.var, (around,))), outer
+    around = replace(loop, var=outer, lo=Const(0, INT), hi=_blocks("ceil_div", loop, size))
+    return around, replace(loop, lo=start, hi=end)
 
 
 def unrolled(program: AnyProgram, loop: For, factor: int) -> tuple[AnyProgram, str, str]:

@@ -164,8 +164,7 @@ class Planner:
             self.note(node, "parallel: on all threads")
         self._vectors(node)
         self._collapse(node)
-        if kind == "parallel":
-            self._share_lanes(node)
+        self._share_lanes(node)
 
     def _collapse(self, node: For) -> None:
         """Let threads share the iterations of a nest: its outer loop may be too short for them.
@@ -178,8 +177,7 @@ class Planner:
             variables = frozenset({outer.var, *(each.var for each in chosen)})
             lane = loop.body[0] if isinstance(loop.body[0], For) else None
             is_row = lane is not None and lane.var in self.plan.tiles
-            alike = self.kind(loop) == self.kind(node) and self._over(loop) == self._over(node)
-            if not alike or loop.var in self.plan.vector or is_row:
+            if not self._is_alike(loop, node) or loop.var in self.plan.vector or is_row:
                 break
             if any(depends(e, variables) or loads_of(e) for e in (loop.lo, loop.hi)) or loop.hint:
                 break
@@ -189,17 +187,21 @@ class Planner:
             names = " and ".join(loop.var for loop in chosen)
             self.note(node, f"threads share its iterations together with those of {names}")
 
+    def _is_alike(self, loop: For, other: For) -> bool:
+        """Whether two loops are parallel, or sum into the same tensors, both."""
+        return self.kind(loop) == self.kind(other) and self._over(loop) == self._over(other)
+
     def _over(self, loop: For) -> frozenset[tuple[str, str]]:
         """Return what a loop sums into, with the operators."""
         return frozenset(self.kinds[loop.var].over) if loop.var in self.kinds else frozenset()
 
     def _share_lanes(self, node: For) -> None:
-        """Let threads share the lanes of a tile in a loop, too, all of whose loops are parallel."""
+        """Let threads share the lanes of a tile in a loop, too: loops around it are parallel or sum alike."""
         nest = perfect(node)
         for row, lane in itertools.pairwise(nest):
             if lane.var in self.plan.tiles and row is not node and not stop_flags(node):
                 around = nest[: nest.index(row)]
-                if all(self.kind(loop) == "parallel" for loop in around):
+                if all(self.kind(loop) == "parallel" or self._is_alike(loop, node) for loop in around):
                     self.plan.blocks[node.var] = lane.var
                     self.note(node, f"where it is short, threads share the lanes of loop {lane.var}, too")
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...analysis.cost import HEAVY, slow_chain
+from ...analysis.cost import HEAVY, operators, slow_chain
 from ...ir.grammar import Assign, For, Kernel, Op, Stmt, Store, statements, walk
 from ...ir.plan import Plan
 from ...ir.stops import stop_flags
+from ...ir.uses import variables_of
 from ..common.copies import LANE, Copies, Copy, differing, lanes_for, width_of
 from ..common.ctypes import SIZES, computed, identifier, identity, identity_of_masks, memory
 from ..common.ends import end_of
 from ..common.expressions import Expressions, Scope
+from ..common.quotients import unchanging
 from ..common.statements import Statements, combined
 from . import prefetch, register_transpose
 from .collapse import collapse_condition
@@ -28,7 +30,7 @@ UNITS = 4
 CHAIN = 3
 """From this many dependent slow operators on, two vectors at once are faster."""
 LIGHT = 12
-"""Most operators of a body that is unrolled for several vectors."""
+"""Most operators of a body that is unrolled for several vectors; vectors share addresses and bounds."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ class Loops:
         width = self.width(node.body, node.var, dependences)
         var = identifier(node.var)
         units = 1 if own else self.units(node, bool(sums))
-        with self.out.block(""):
+        with self.out.block(""), self.quotients(node, scope):
             self.out.line(f"int64_t {var} = {lo};")
             self.out.line(f"const int64_t {var}_end = {self.stops.end(node, hi)};")
             outer_sums = self.statements.reducing
@@ -173,6 +175,19 @@ class Loops:
             self.expressions.prechecked.clear()
             self._end_sums(sums, units, width, scope)
             self.statements.reducing = outer_sums
+
+    @contextlib.contextmanager
+    def quotients(self, node: For, scope: Scope) -> Iterator[None]:
+        """Context in which the quotients that do not change in a loop are C variables, declared before it."""
+        known = self.expressions.quotients
+        before, known.names = known.names, dict(known.names)
+        for one in unchanging(node):
+            if one not in known.names and not variables_of(one) & scope.names.keys():
+                name = f"q0_{len(known.names)}"
+                self.out.line(f"const int64_t {name} = {self.expressions.scalar(one, scope)};")
+                known.names[one] = name
+        yield
+        known.names = before
 
     def _transposes(self, vector: _Vector) -> bool:
         """Whether a loop inside uses register transpose: it compiles slowly, so the body is printed once."""
@@ -294,8 +309,9 @@ class Loops:
 
     def units(self, node: For, reduces: bool) -> int:
         """Return how many vectors the body is unrolled for."""
-        inner = any(isinstance(s, For) for s in statements(node.body))
-        size = sum(isinstance(e, Op) for s in statements(node.body) for e in walk(s))
+        inside = list(statements(node.body))
+        inner = any(isinstance(s, For) for s in inside)
+        size = sum(1 for s in inside if not isinstance(s, For) for _ in operators(s))
         heavy = is_heavy(node)
         if slow_chain(node.body) >= CHAIN:
             return 2

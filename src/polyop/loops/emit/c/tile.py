@@ -76,7 +76,7 @@ class TilePrinter:
     def print(self, scope: Scope, lo: str, hi: str, few: bool | None = None) -> None:
         """Print both loops for rows ``lo`` .. ``hi - 1``. ``few``: only the version for few or many lanes."""
         out, i = self.out, identifier(self.row.var)
-        with out.block(""):
+        with out.block(""), self.loops.quotients(self.row, scope):
             if not self.row_packer.panels and not self.dots.names:
                 out.line(f"const int64_t {i}_lo = {lo}, {i}_end = {hi};")
                 with out.block(f"if ({i}_lo < {i}_end)"):

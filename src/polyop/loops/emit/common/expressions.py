@@ -24,6 +24,7 @@ from ...ir.operators import OPERATORS
 from ...ir.uses import loads_of
 from .c_operators import COMPARE, INFIX, OF_INTEGERS, SHIFTS
 from .ctypes import NARROW, SIZES, computed, extent, identifier, memory, signed, size_name, word
+from .quotients import Quotients
 from .values import Value, constant
 
 
@@ -100,6 +101,7 @@ class Expressions:
         """Strips of accesses with register transpose in the current loop, by access and first row."""
         self.slides: dict[Load, str] = {}
         """Loads that the current vector loop has in registers: C text."""
+        self.quotients = Quotients()
         self.places: list[tuple[int, str, int]] = []
         """(line, buffer, axis) of every checked index; a failed check reports the number of its row."""
 
@@ -125,7 +127,7 @@ class Expressions:
             case Op(name="and" | "or" | "not"):
                 return self._logic(expr, scope)
             case Op():
-                return self._operator(expr, scope)
+                return self.quotients.value(expr, scope.names) or self._operator(expr, scope)
             case OpenEnd(name=name):
                 raise AssertionError(f"the end of the while {name} has no value")
 
