@@ -108,6 +108,26 @@ def test_a_network_in_a_cell_and_what_differs():
     }
 
 
+@pytest.mark.parametrize(
+    ("layer", "cell", "line"),
+    [
+        (torch.nn.LayerNorm(3), nn.LayerNorm((3,)), "0: epsilon 1e-05, where the network has 1e-07"),
+        (torch.nn.BatchNorm1d(3, eps=0.5), nn.BatchNorm1d(3), "0: epsilon 0.5, where the network has 1e-05"),
+        (torch.nn.BatchNorm3d(3, eps=0.5), nn.BatchNorm3d(3), "0: epsilon 0.5, where the network has 1e-05"),
+        (
+            torch.nn.GroupNorm(1, 3, eps=0.5),
+            nn.GroupNorm(1, 3),
+            "0: epsilon 0.5, where the network has 1e-05",
+        ),
+        (torch.nn.InstanceNorm2d(3, eps=0.5), nn.InstanceNorm2d(3), "0: epsilon 0.5, where .* 1e-05"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_another_epsilon_is_an_error(layer, cell, line):
+    with pytest.raises(PolyopError, match=line):
+        weights.to_mindspore(torch.nn.Sequential(layer), like=nn.SequentialCell(cell))
+
+
 def test_what_has_no_rule_is_refused_by_name():
     with pytest.raises(PolyopError, match=r"0 \(RMSNorm\): no rule says .* in MindSpore"):
         weights.to_mindspore(torch.nn.Sequential(torch.nn.RMSNorm(3)))
