@@ -82,6 +82,12 @@ def test_an_instance_norm_has_the_names_of_the_cell(settings):
     np.testing.assert_array_equal(found["moving_mean"], np.zeros(4))
 
 
+def test_what_is_left_out_is_not_filled():
+    net = torch.nn.Sequential(torch.nn.BatchNorm2d(4), torch.nn.BatchNorm2d(4, affine=False))
+    found = weights.to_mindspore(net, leave_out=["0.weight", "0.running_mean", "1.running_var"])
+    assert sorted(found) == ["0.beta", "0.moving_variance", "1.beta", "1.gamma", "1.moving_mean"]
+
+
 def test_an_embedding_and_the_cells_of_an_lstm():
     layer, cell = torch.nn.Embedding(5, 3), nn.Embedding(5, 3)
     found = weights.to_mindspore(layer, like=cell)

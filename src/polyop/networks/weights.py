@@ -155,6 +155,9 @@ def _carried(
             converted = rule.convert(layers[path], part)
         except UnsupportedError as error:
             raise about(f"{_shown(path, layers[path])}: {error.subject}", error) from None
+        except KeyError as error:
+            rule_text = f"its rule needs the tensor {error}, which is not carried"
+            raise UnsupportedError(_shown(path, layers[path]), rule_text) from None
         for name, value in converted.items():
             full = _joined(_renamed(path, names), name)
             if full in found:
