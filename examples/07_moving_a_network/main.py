@@ -8,6 +8,7 @@ import torch
 import polyop.mindspore as ms
 from polyop import aten
 from polyop.mindspore import Tensor, nn, ops
+from polyop.networks import weights
 
 
 # [pytorch]
@@ -46,14 +47,11 @@ by_module = Net(module.leaky_relu)
 # [/module]
 
 # [weights]
-theirs = {"gamma": "weight", "beta": "bias", "embedding_table": "weight"}
-
 original = TorchNet()
 for net in (by_name, by_module):
-    for name, parameter in net.parameters_dict().items():
-        path, dot, last = name.rpartition(".")
-        value = original.get_parameter(path + dot + theirs.get(last, last))
-        parameter.set_data(Tensor(value.detach().numpy()))
+    values = weights.to_mindspore(original, like=net)
+    for name, parameter in net.parameters_and_names():
+        parameter.set_data(Tensor(values[name]))
 # [/weights]
 
 # [compare]
@@ -65,10 +63,10 @@ expected.backward()
 for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
     ms.set_context(mode=mode, device_target="CPU")
     for net in (by_name, by_module):
-        value, (dx, weights) = ms.value_and_grad(net, 0, net.trainable_params())(Tensor(x))
+        value, (dx, grads) = ms.value_and_grad(net, 0, net.trainable_params())(Tensor(x))
         assert np.allclose(value.asnumpy(), expected.item(), atol=1e-5)
         assert np.allclose(dx.asnumpy(), leaf.grad.numpy(), atol=1e-5)
-        for ours, theirs in zip(weights, original.parameters(), strict=True):
+        for ours, theirs in zip(grads, original.parameters(), strict=True):
             assert np.allclose(ours.asnumpy(), theirs.grad.numpy(), atol=1e-5)
 # [/compare]
 print("output and gradients agree with PyTorch's:", value)

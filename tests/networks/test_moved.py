@@ -8,7 +8,6 @@ import pytest
 import programs
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
-pytest.importorskip("safetensors", reason="safetensors is not installed")
 MAIN = pathlib.Path(__file__).parents[2] / "examples" / "27_moved_networks" / "main.py"
 INSTALLED = [name for name in ("jax", "mindspore") if importlib.util.find_spec(name)]
 

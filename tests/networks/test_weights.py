@@ -259,6 +259,14 @@ def test_what_has_no_rule_is_refused_by_name(layer, words):
         weights.to_jax(layer)
 
 
+@pytest.mark.parametrize(
+    ("layer", "name"), [(nn.GRU(3, 4), "weight_hh_l0"), (nn.MultiheadAttention(4, 2), "out_proj.weight")]
+)
+def test_a_layer_that_is_carried_whole_needs_its_tensors(layer, name):
+    with pytest.raises(PolyopError, match=rf"its rule needs the tensor '{name}', which is not carried"):
+        weights.to_jax(layer, leave_out=[name])
+
+
 def test_all_differences_from_the_network_are_said_at_once():
     net = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2))
     like = jax.eval_shape(lambda: weights.to_jax(net))

@@ -82,6 +82,12 @@ def test_an_instance_norm_has_the_names_of_the_cell(settings):
     np.testing.assert_array_equal(found["moving_mean"], np.zeros(4))
 
 
+def test_what_is_left_out_is_not_filled():
+    net = torch.nn.Sequential(torch.nn.BatchNorm2d(4), torch.nn.BatchNorm2d(4, affine=False))
+    found = weights.to_mindspore(net, leave_out=["0.weight", "0.running_mean", "1.running_var"])
+    assert sorted(found) == ["0.beta", "0.moving_variance", "1.beta", "1.gamma", "1.moving_mean"]
+
+
 def test_an_embedding_and_the_cells_of_an_lstm():
     layer, cell = torch.nn.Embedding(5, 3), nn.Embedding(5, 3)
     found = weights.to_mindspore(layer, like=cell)
@@ -106,6 +112,26 @@ def test_a_network_in_a_cell_and_what_differs():
         "  1.moving_mean: left over",
         "  1.moving_variance: left over",
     }
+
+
+@pytest.mark.parametrize(
+    ("layer", "cell", "line"),
+    [
+        (torch.nn.LayerNorm(3), nn.LayerNorm((3,)), "0: epsilon 1e-05, where the network has 1e-07"),
+        (torch.nn.BatchNorm1d(3, eps=0.5), nn.BatchNorm1d(3), "0: epsilon 0.5, where the network has 1e-05"),
+        (torch.nn.BatchNorm3d(3, eps=0.5), nn.BatchNorm3d(3), "0: epsilon 0.5, where the network has 1e-05"),
+        (
+            torch.nn.GroupNorm(1, 3, eps=0.5),
+            nn.GroupNorm(1, 3),
+            "0: epsilon 0.5, where the network has 1e-05",
+        ),
+        (torch.nn.InstanceNorm2d(3, eps=0.5), nn.InstanceNorm2d(3), "0: epsilon 0.5, where .* 1e-05"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_another_epsilon_is_an_error(layer, cell, line):
+    with pytest.raises(PolyopError, match=line):
+        weights.to_mindspore(torch.nn.Sequential(layer), like=nn.SequentialCell(cell))
 
 
 def test_what_has_no_rule_is_refused_by_name():

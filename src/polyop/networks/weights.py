@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError, about
-from .weights_check import flat, matched, nested
+from .weights_check import epsilons, flat, matched, nested
 from .weights_file import load, save
 from .weights_flax import FLAX
 from .weights_mindspore import MINDSPORE
@@ -85,21 +85,22 @@ def to_mindspore(
 
     Layouts are those of ``mindspore.nn``: a norm has ``gamma``, ``beta``, ``moving_mean``, and the
     weight of ``Conv1d`` four dimensions. ``rules``, ``names`` and ``leave_out`` are as in :func:`to_jax`.
-    ``like`` is a cell, or a dictionary of its parameters.
+    ``like`` is a cell, of which the epsilons of norms are compared, too, or a dictionary of parameters.
 
     >>> import torch
     >>> sorted(to_mindspore(torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.LayerNorm(3))))
     ['0.bias', '0.weight', '1.beta', '1.gamma']
 
     ``for name, p in cell.parameters_and_names(): p.set_data(mindspore.Tensor(weights[name]))`` gives them to
-    a cell. Settings are not carried.
+    a cell. No other setting is compared, and none is carried.
 
     Raises the errors of :func:`to_jax`.
     """
     book = _Book(MINDSPORE, rules or {}, "MindSpore")
     weights = _carried(module, book, names or {}, leave_out, buffers=None)
     if like is not None:
-        matched(weights, flat(like))
+        layers = {_renamed(path, names or {}): layer for path, layer in module.named_modules()}
+        matched(weights, flat(like), epsilons(layers, like))
     return weights
 
 
@@ -154,6 +155,9 @@ def _carried(
             converted = rule.convert(layers[path], part)
         except UnsupportedError as error:
             raise about(f"{_shown(path, layers[path])}: {error.subject}", error) from None
+        except KeyError as error:
+            rule_text = f"its rule needs the tensor {error}, which is not carried"
+            raise UnsupportedError(_shown(path, layers[path]), rule_text) from None
         for name, value in converted.items():
             full = _joined(_renamed(path, names), name)
             if full in found:

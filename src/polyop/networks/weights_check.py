@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..core.dtypes import dtype
@@ -50,9 +50,24 @@ def flat(weights: Any) -> dict[str, Any]:
     return found
 
 
-def matched(weights: Mapping[str, Array], like: Mapping[str, Any]) -> None:
-    """Raise ``ArgumentValueError`` with every name, shape and dtype that differs from the network's."""
-    problems = [f"{name}: missing" for name in like if name not in weights]
+def epsilons(layers: Mapping[str, Any], like: Any) -> list[str]:
+    """Return a line for each norm of a module, by its path, whose cell in ``like`` has another epsilon."""
+    cells = dict(like.cells_and_names()) if hasattr(like, "cells_and_names") else {}
+    problems = []
+    for path, layer in layers.items():
+        cell = cells.get(path)
+        if not hasattr(layer, "eps") or type(cell).__name__ != type(layer).__name__:
+            continue
+        inner = getattr(cell, "bn2d", cell)  # BatchNorm3d computes with one of two dimensions
+        epsilon = getattr(inner, "epsilon", getattr(inner, "eps", layer.eps))
+        if epsilon != layer.eps:
+            problems.append(f"{path}: epsilon {layer.eps}, where the network has {epsilon}")
+    return problems
+
+
+def matched(weights: Mapping[str, Array], like: Mapping[str, Any], others: Sequence[str] = ()) -> None:
+    """Raise ``ArgumentValueError`` with every name, shape and dtype that differs, and other differences."""
+    problems = [*others, *(f"{name}: missing" for name in like if name not in weights)]
     problems += [f"{name}: left over" for name in weights if name not in like]
     for name, value in weights.items():
         if name not in like:

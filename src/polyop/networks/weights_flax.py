@@ -100,6 +100,7 @@ def _attention(layer: Any, tensors: Tensors) -> Tensors:
     if "in_proj_bias" in tensors:
         for name, bias in zip(("query", "key", "value"), np.split(tensors["in_proj_bias"], 3), strict=True):
             found[f"{name}.bias"] = bias.reshape(heads, size)
+    if "out_proj.bias" in tensors:
         found["out.bias"] = tensors["out_proj.bias"]
     if layer.add_zero_attn:
         raise UnsupportedError("add_zero_attn", "attention of Flax has no such setting")

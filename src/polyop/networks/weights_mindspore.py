@@ -15,15 +15,23 @@ def _of_two_dimensions(layer: Any, value: Array) -> Array:
     return value[:, :, None]
 
 
+_UNUSED = {  # name in MindSpore -> PyTorch's, and the value that changes nothing
+    "gamma": ("weight", 1),
+    "beta": ("bias", 0),
+    "moving_mean": ("running_mean", 0),
+    "moving_variance": ("running_var", 1),
+}
+
+
 def _filled(prefix: str = "") -> Rule:
     """Return the rule of a norm that in MindSpore has all four tensors, whether they are used or not."""
     rule = named(weight="gamma", bias="beta", running_mean="moving_mean", running_var="moving_variance")
 
     def convert(layer: Any, tensors: Tensors) -> Tensors:
-        size = layer.num_features
-        unused = {"gamma": np.ones, "beta": np.zeros, "moving_mean": np.zeros, "moving_variance": np.ones}
-        found = {name: make(size, np.float32) for name, make in unused.items()}
-        found |= rule.convert(layer, tensors)
+        found = dict(rule.convert(layer, tensors))
+        for name, (own, fill) in _UNUSED.items():
+            if getattr(layer, own) is None:
+                found[name] = np.full(layer.num_features, fill, np.float32)
         return {prefix + name: value for name, value in found.items()}
 
     return Rule(convert, fills=True)
