@@ -7,6 +7,7 @@ the arguments' names (``x`` for PyTorch's ``self``), and the cases in which the 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,13 +18,18 @@ from .corresponding_expression import filled, holds
 
 TABLE = Path(__file__).with_name("corresponding.yaml")
 TARGETS = {
-    "jax": "import jax, jax.numpy as jnp",
+    "jax": "import math, jax, jax.numpy as jnp",
     "mindspore": "import mindspore as ms; from mindspore import mint, nn, ops",
-    "numpy": "import numpy as np",
+    "numpy": "import math, numpy as np, scipy.special",
 }
 """Framework -> the imports that its expressions need."""
-IGNORED = ("layout", "device", "pin_memory", "memory_format", "non_blocking")
-"""Arguments of PyTorch about where a result lies: no other framework has them, and no value depends on them."""
+IGNORED = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "copy", "implicit", "path")
+IGNORED += ("cudnn_enabled", "cudnn_enable", "sparse", "sparse_grad", "generator")
+"""Arguments of PyTorch about where a result lies or how it is computed: no value depends on them."""
+ABSENT = {"dim": None, "keepdim": False, "dtype": None, "alpha": 1, "mode": "constant", "indexing": "ij"}
+ABSENT |= {"unbiased": True, "divisor_override": None}
+"""What an argument of a row stands for in an overload that does not have it."""
+_XP = {"jax": "jnp", "numpy": "np"}
 NO_ROW = "it has no row in polyop's table of corresponding functions"
 
 
@@ -45,6 +51,8 @@ class Row(NamedTuple):
     """Framework -> its function; a framework that has none is not there."""
     no_function: Mapping[str, str]
     """Framework -> why it has none, where there is more to say."""
+    unread: tuple[str, ...]
+    """The arguments of PyTorch that change no value here."""
 
 
 class Answer(NamedTuple):
@@ -65,17 +73,25 @@ def table() -> Mapping[str, Row]:
     rows: dict[str, Row] = {}
     loaded: dict[str, dict[str, Any]] = yaml.load(TABLE.read_text("utf-8"), yaml.CSafeLoader)
     for key, written in loaded.items():
-        given = {one: _function(written[one]) for one in TARGETS if isinstance(written.get(one), (str, dict))}
+        given = {one: function for one in TARGETS if (function := _function(written, one))}
         reasons = {one: written[f"no {one}"] for one in TARGETS if f"no {one}" in written}
+        unread = tuple(written.get("unread", "").split())
         for name in key.split():
-            rows[name] = Row(name, written.get("differs", ""), given, reasons)
+            rows[name] = Row(name, written.get("differs", ""), given, reasons, unread)
     return rows
 
 
-def _function(written: str | dict[str, Any]) -> Function:
-    if isinstance(written, str):
-        return Function(written, {})
-    return Function(written["is"], written["unless"])
+def _function(row: Mapping[str, Any], target: str) -> Function | None:
+    """Return what a row has for a framework: of its own, or for several."""
+    written = row.get(target) or (row.get("xp") if target in _XP else None) or row.get("all")
+    if written is None:
+        return None
+    text, unless = (written, {}) if isinstance(written, str) else (written["is"], written["unless"])
+
+    def own(expression: str) -> str:
+        return re.sub(r"\bxp\b", _XP.get(target, "xp"), expression)
+
+    return Function(own(text.strip()), {key: own(reason.strip()) for key, reason in unless.items()})
 
 
 def row_of(name: str) -> Row | None:
@@ -100,6 +116,7 @@ def answer(name: str, arguments: Mapping[str, Any], target: str) -> Answer:
     function = row.functions.get(target)
     if function is None:
         return Answer(None, row.no_function.get(target, f"{target} has no function for it"))
+    arguments = {**ABSENT, **arguments}
     for condition, reason in function.unless.items():
         try:
             if holds(condition, arguments):
