@@ -29,7 +29,9 @@ def add(verbs: Any) -> None:
         "code is 1 when an operator is missing.",
     )
     parser.add_argument("module", metavar="MODULE_OR_FILE[:NETWORK]", help="what defines the network")
-    parser.add_argument("--to", choices=(*TARGETS, "onnx"), default="jax", help="where it goes (default: jax)")
+    parser.add_argument(
+        "--to", choices=(*TARGETS, "onnx"), default="jax", help="where it goes (default: jax)"
+    )
     parser.add_argument("--all", action="store_true", help="also print the operators that are there")
     parser.add_argument("--json", action="store_true", help="print the operators as JSON")
     parser.set_defaults(run=run)
@@ -40,7 +42,9 @@ def run(options: argparse.Namespace) -> int:
     try:
         import torch  # noqa: F401
     except ImportError:
-        raise HostError("torch", "reads the network, and is not installed", hint="pip install torch") from None
+        raise HostError(
+            "torch", "reads the network, and is not installed", hint="pip install torch"
+        ) from None
     from ..networks.missing import as_json, missing
     from ..networks.traced import trace
 
@@ -54,7 +58,11 @@ def run(options: argparse.Namespace) -> int:
     say(one_line(f"traced by {traced.way}: {len(traced.uses)} calls of {len(_names(findings))} operators"))
     for one in shown:
         say()
-        say(one_line(f"{one.operator}  {'missing' if one.is_missing else 'there'}, called {_times(one.count)}"))
+        say(
+            one_line(
+                f"{one.operator}  {'missing' if one.is_missing else 'there'}, called {_times(one.count)}"
+            )
+        )
         if one.reason:
             say(one_line(f"  {'because' if one.is_missing else 'differs'}: {one.reason}"))
         say(one_line(f"  write: {one.line}"))
@@ -66,8 +74,11 @@ def run(options: argparse.Namespace) -> int:
     if options.to in TARGETS and shown:
         say(f"the lines need: {TARGETS[options.to]}{'; import polyop' if lacking else ''}")
     names = _names(lacking)
-    say(f"missing in {options.to}: {len(names)} of {len(_names(findings))} operators" if names else
-        f"{options.to} has all of them")
+    say(
+        f"missing in {options.to}: {len(names)} of {len(_names(findings))} operators"
+        if names
+        else f"{options.to} has all of them"
+    )
     return int(bool(lacking))
 
 
@@ -114,7 +125,9 @@ def _named(module: Any, name: str, file: str) -> Any:
 
     if name:
         if not hasattr(module, name):
-            raise ArgumentValueError(file, f"has no {name!r}", hint=f"{', '.join(_candidates(module)) or 'none'}")
+            raise ArgumentValueError(
+                file, f"has no {name!r}", hint=f"{', '.join(_candidates(module)) or 'none'}"
+            )
         return getattr(module, name)
     values = [getattr(module, one) for one in _candidates(module)]
     made = [value for value in values if isinstance(value, torch.nn.Module)] or values
@@ -132,7 +145,11 @@ def _candidates(module: Any) -> list[str]:
         name
         for name, value in vars(module).items()
         if isinstance(value, torch.nn.Module)
-        or (isinstance(value, type) and issubclass(value, torch.nn.Module) and value.__module__ == module.__name__)
+        or (
+            isinstance(value, type)
+            and issubclass(value, torch.nn.Module)
+            and value.__module__ == module.__name__
+        )
     ]
 
 
@@ -144,7 +161,9 @@ def _made(value: Any, file: str) -> tuple[Any, Any]:
         try:
             inspect.signature(value).bind()
         except TypeError as problem:
-            raise ArgumentTypeError(file, "takes a function without arguments that returns a network", problem) from None
+            raise ArgumentTypeError(
+                file, "takes a function without arguments that returns a network", problem
+            ) from None
         value = value()
     if isinstance(value, tuple) and len(value) == 2:
         return _in_evaluation(value[0]), value[1]

@@ -45,8 +45,8 @@ class Row(NamedTuple):
     """An operator of PyTorch, and what corresponds to it."""
 
     name: str
-    differs: str
-    """What a reader of the table should know; perhaps nothing."""
+    differs: Mapping[str, str]
+    """Framework -> what no condition on the arguments tells; perhaps nothing."""
     functions: Mapping[str, Function]
     """Framework -> its function; a framework that has none is not there."""
     no_function: Mapping[str, str]
@@ -75,9 +75,11 @@ def table() -> Mapping[str, Row]:
     for key, written in loaded.items():
         given = {one: function for one in TARGETS if (function := _function(written, one))}
         reasons = {one: written[f"no {one}"] for one in TARGETS if f"no {one}" in written}
+        said = written.get("differs", "")
+        differs = said if isinstance(said, dict) else dict.fromkeys(TARGETS, said)
         unread = tuple(written.get("unread", "").split())
         for name in key.split():
-            rows[name] = Row(name, written.get("differs", ""), given, reasons, unread)
+            rows[name] = Row(name, differs, given, reasons, unread)
     return rows
 
 
@@ -122,5 +124,7 @@ def answer(name: str, arguments: Mapping[str, Any], target: str) -> Answer:
             if holds(condition, arguments):
                 return Answer(None, reason)
         except Exception as problem:  # noqa: BLE001 - whatever the comparison of a symbol raises
-            return Answer(None, f"it is not known before the run whether `{condition}`, and then {reason}: {problem}")
-    return Answer(filled(function.expression, arguments), note=row.differs)
+            return Answer(
+                None, f"it is not known before the run whether `{condition}`, and then {reason}: {problem}"
+            )
+    return Answer(filled(function.expression, arguments), note=row.differs.get(target, ""))

@@ -7,7 +7,21 @@ import builtins
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-_PURE = ("all", "any", "bool", "dict", "enumerate", "float", "int", "isinstance", "len", "list", "max", "min", "range")
+_PURE = (
+    "all",
+    "any",
+    "bool",
+    "dict",
+    "enumerate",
+    "float",
+    "int",
+    "isinstance",
+    "len",
+    "list",
+    "max",
+    "min",
+    "range",
+)
 _PURE += ("reversed", "set", "slice", "sorted", "str", "sum", "tuple", "zip")
 BUILTINS = {name: getattr(builtins, name) for name in _PURE}
 """The functions of Python that an expression may call."""

@@ -89,4 +89,8 @@ def _by_name(name: str) -> str:
 
 def as_json(traced: Traced, target: str, findings: list[Finding]) -> dict[str, Any]:
     """Return the findings as values of JSON."""
-    return {"target": target, "traced": traced.way, "operators": [dataclasses.asdict(one) for one in findings]}
+    return {
+        "target": target,
+        "traced": traced.way,
+        "operators": [dataclasses.asdict(one) for one in findings],
+    }

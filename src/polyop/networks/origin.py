@@ -58,6 +58,11 @@ def package_of(name: str) -> str:
     file = place(name).rpartition(":")[0]
     for module in sorted(sys.modules):
         root = getattr(sys.modules[module], "__file__", None)
-        if root and "." not in module and Path(root).name == "__init__.py" and file.startswith(f"{Path(root).parent}/"):
+        if (
+            root
+            and "." not in module
+            and Path(root).name == "__init__.py"
+            and file.startswith(f"{Path(root).parent}/")
+        ):
             return module
     return ""

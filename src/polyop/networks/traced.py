@@ -17,8 +17,17 @@ from .corresponding_expression import TensorArgument, Unknown
 
 _TORCH = str(Path(torch.__file__).parent)
 _POLYOP = str(Path(__file__).parents[1])
-_INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib")})
-_CHECKS = ("_assert_", "_assert_tensor_metadata", "sym_size", "sym_constrain_range", "sym_stride", "sym_numel")
+_INSTALLED = tuple(
+    {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib")}
+)
+_CHECKS = (
+    "_assert_",
+    "_assert_tensor_metadata",
+    "sym_size",
+    "sym_constrain_range",
+    "sym_stride",
+    "sym_numel",
+)
 """Operators of a trace that compute nothing, or numbers of the tracer."""
 _AROUND = ("wrap_with_set_grad_enabled", "wrap_with_autocast", "wrap", "autograd_function_apply")
 """Higher-order operators that only stand around others."""
