@@ -29,6 +29,7 @@ ROOMS = (
     "bench",
     "tune",
     "report",
+    "networks",
     "mindspore",
     "cli",
 )
@@ -67,6 +68,7 @@ FRAMEWORKS = {
         "providers/npu",
         "testing/frameworks",
         "bench/frameworks",
+        "networks",
         "mindspore",
     ),
     "jax": ("hosts/jax", "testing/frameworks", "bench/frameworks"),

@@ -12,7 +12,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from corresponding_cases import CASES, INDICES, LOSE_NAN, RANDOM  # noqa: E402
-
 from polyop.networks import corresponding  # noqa: E402
 from polyop.networks.corresponding_expression import TensorArgument, names  # noqa: E402
 from polyop.networks.traced import _of_run, bound  # noqa: E402
@@ -95,18 +94,18 @@ def check(name, args, keywords, target):
     for ours, theirs in zip(got, expected, strict=True):
         assert ours.shape == theirs.shape, found.expression
         if target == "mindspore" or name in INDICES:  # it has 32 bits for some integers
-            assert ours.dtype.kind in "iu" and theirs.dtype.kind in "iu" or ours.dtype == theirs.dtype, (
-                found.expression
-            )
+            assert {ours.dtype.kind, theirs.dtype.kind} <= {"i", "u"} or ours.dtype == theirs.dtype
         else:
             assert ours.dtype == theirs.dtype, (found.expression, ours.dtype, theirs.dtype)
         if name in RANDOM:
             continue
         if ours.dtype.name == "bfloat16":
-            ours, theirs = ours.astype("float32"), theirs.astype("float32")
-        if target == "mindspore" and name in LOSE_NAN:
-            ours = np.where(np.isnan(theirs), theirs, ours)
-        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5, err_msg=found.expression)
+            assert np.array_equal(ours, theirs)
+            continue
+        lost = np.isnan(theirs) if target == "mindspore" and name in LOSE_NAN else False
+        np.testing.assert_allclose(
+            np.where(lost, theirs, ours), theirs, rtol=2e-5, atol=2e-5, err_msg=found.expression
+        )
     return True
 
 
@@ -135,9 +134,8 @@ def test_every_argument_of_pytorch_is_read_or_refused():
     for name, target, function in rows_with_functions():
         read = names(function.expression).union(*map(names, function.unless))
         read |= {*corresponding.IGNORED, *corresponding.row_of(name).unread}
-        for argument in overload(name)._schema.arguments:
-            if {"self": "x"}.get(argument.name, argument.name) not in read:
-                ignored.append((name, target, argument.name))
+        arguments = {{"self": "x"}.get(one.name, one.name) for one in overload(name)._schema.arguments}
+        ignored += [(name, target, argument) for argument in arguments - read]
     assert ignored == []
 
 

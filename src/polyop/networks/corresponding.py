@@ -23,11 +23,24 @@ TARGETS = {
     "numpy": "import math, numpy as np, scipy.special",
 }
 """Framework -> the imports that its expressions need."""
-IGNORED = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "copy", "implicit", "path")
-IGNORED += ("cudnn_enabled", "cudnn_enable", "sparse", "sparse_grad", "generator")
+ONNX = "onnx"
+"""The format whose translations PyTorch itself has."""
+NAMES = {"jax": "JAX", "mindspore": "MindSpore", "numpy": "NumPy", ONNX: "ONNX"}
+IGNORED = (
+    *("layout", "device", "pin_memory", "memory_format", "non_blocking", "copy", "implicit", "path"),
+    *("cudnn_enabled", "cudnn_enable", "sparse", "sparse_grad", "generator"),
+)
 """Arguments of PyTorch about where a result lies or how it is computed: no value depends on them."""
-ABSENT = {"dim": None, "keepdim": False, "dtype": None, "alpha": 1, "mode": "constant", "indexing": "ij"}
-ABSENT |= {"unbiased": True, "divisor_override": None}
+ABSENT = {
+    "dim": None,
+    "keepdim": False,
+    "dtype": None,
+    "alpha": 1,
+    "unbiased": True,
+    "mode": "constant",
+    "indexing": "ij",
+    "divisor_override": None,
+}
 """What an argument of a row stands for in an overload that does not have it."""
 _XP = {"jax": "jnp", "numpy": "np"}
 NO_ROW = "it has no row in polyop's table of corresponding functions"
@@ -117,14 +130,17 @@ def answer(name: str, arguments: Mapping[str, Any], target: str) -> Answer:
         return Answer(None, NO_ROW)
     function = row.functions.get(target)
     if function is None:
-        return Answer(None, row.no_function.get(target, f"{target} has no function for it"))
+        return Answer(None, row.no_function.get(target, f"{NAMES[target]} has no function for it"))
     arguments = {**ABSENT, **arguments}
     for condition, reason in function.unless.items():
-        try:
-            if holds(condition, arguments):
-                return Answer(None, reason)
-        except Exception as problem:  # noqa: BLE001 - whatever the comparison of a symbol raises
-            return Answer(
-                None, f"it is not known before the run whether `{condition}`, and then {reason}: {problem}"
-            )
+        if refusal := _refusal(condition, reason, arguments):
+            return Answer(None, refusal)
     return Answer(filled(function.expression, arguments), note=row.differs.get(target, ""))
+
+
+def _refusal(condition: str, reason: str, arguments: Mapping[str, Any]) -> str:
+    """Return the reason where a condition holds, a sentence where only the run tells, else nothing."""
+    try:
+        return reason if holds(condition, arguments) else ""
+    except Exception as problem:  # noqa: BLE001 - whatever the comparison of a symbol raises
+        return f"it is not known before the run whether {condition}: {problem}"

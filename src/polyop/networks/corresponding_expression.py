@@ -1,4 +1,4 @@
-"""Expressions of corresponding functions: the traced arguments are put in, and what they decide is decided."""
+"""Expressions of corresponding functions: traced arguments are put in, and what they decide is decided."""
 
 from __future__ import annotations
 
@@ -8,21 +8,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 _PURE = (
-    "all",
-    "any",
-    "bool",
-    "dict",
-    "enumerate",
-    "float",
-    "int",
-    "isinstance",
-    "len",
-    "list",
-    "max",
-    "min",
-    "range",
+    *("all", "any", "bool", "dict", "enumerate", "float", "getattr", "int", "isinstance", "len", "list"),
+    *("max", "min", "range", "reversed", "set", "slice", "sorted", "str", "sum", "tuple", "zip"),
 )
-_PURE += ("reversed", "set", "slice", "sorted", "str", "sum", "tuple", "zip")
 BUILTINS = {name: getattr(builtins, name) for name in _PURE}
 """The functions of Python that an expression may call."""
 

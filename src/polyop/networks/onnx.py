@@ -10,45 +10,52 @@ from typing import Any
 from ..core.errors import HostError
 from . import origin
 
+_BRANCHES = ("cond", "scan", "while_loop")
+
 
 def has(name: str) -> bool:
-    """Return whether the exporter has a translation of ``aten::gelu``, or splits it into others that have one.
+    """Return whether the exporter has a translation of ``aten::gelu``.
 
-    It is said of the operator, not of the arguments of a call.
+    It is said of the operator, not of the arguments of a call. The exporter translates what
+    :func:`decompositions` leave.
 
-    Raises ``HostError`` without PyTorch's exporter and onnxscript.
+    Raises ``HostError`` without onnxscript.
     """
-    import torch
-
     if name.startswith("higher_order::"):
-        return name.removeprefix("higher_order::") in ("cond", "scan", "while_loop")
-    namespace, _, rest = name.partition("::")
-    base, _, overload = rest.partition(".")
-    packet = getattr(getattr(torch.ops, namespace), base)
-    found = getattr(packet, overload or "default")
-    registry, split = _registry()
-    return bool(registry.is_registered(found) or found in split)
+        return name.removeprefix("higher_order::") in _BRANCHES
+    return bool(_registry().is_registered(origin.overload(name)))
+
+
+def decompositions() -> Any:
+    """Return PyTorch's table of decompositions, without those of operators that the exporter translates.
+
+    Raises ``HostError`` without onnxscript.
+    """
+    module = importlib.import_module("torch.onnx._internal.exporter._decomp")
+    return module.create_onnx_friendly_decomposition_table(module.get_onnx_implemented_overloads(_registry()))
 
 
 @functools.cache
-def _registry() -> tuple[Any, Any]:
+def _registry() -> Any:
     try:
-        import torch
-
         importlib.import_module("onnxscript")
-        registration = importlib.import_module("torch.onnx._internal.exporter._registration")
-        log = logging.getLogger(registration.__name__)
-        level, _ = log.level, log.setLevel(logging.ERROR)  # it tells of packages that are not installed
-        try:
-            registry = registration.ONNXRegistry.from_torchlib()
-        finally:
-            log.setLevel(level)
     except ImportError as problem:
         hint = "pip install 'polyop[onnx]'"
-        raise HostError("onnx", f"what is translated is in torch.onnx: {problem}", hint=hint) from None
-    return registry, torch.export.default_decompositions()
+        raise HostError("onnx", f"its translations need onnxscript: {problem}", hint=hint) from None
+    registration = importlib.import_module("torch.onnx._internal.exporter._registration")
+    log = logging.getLogger(registration.__name__)
+    level = log.level
+    log.setLevel(logging.ERROR)  # it tells of packages that are not installed
+    try:
+        registry = registration.ONNXRegistry.from_torchlib()
+    finally:
+        log.setLevel(level)
+    return registry
 
 
 def line(name: str) -> str:
     """Return the line that lets the exporter translate an operator."""
-    return f"custom_translation_table={{torch.ops.{origin.attribute(name)}: your_onnxscript_function}}"
+    if name.startswith("higher_order::"):
+        return origin.NOTHING
+    table = f"{{torch.ops.{origin.attribute(name)}: your_function}}"
+    return f"torch.onnx.export(..., custom_translation_table={table})"

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .corresponding import IGNORED
 from .corresponding_expression import TensorArgument, Unknown
+from .origin import FUNCTION
 
 _TORCH = str(Path(torch.__file__).parent)
 _POLYOP = str(Path(__file__).parents[1])
@@ -31,6 +33,10 @@ _CHECKS = (
 """Operators of a trace that compute nothing, or numbers of the tracer."""
 _AROUND = ("wrap_with_set_grad_enabled", "wrap_with_autocast", "wrap", "autograd_function_apply")
 """Higher-order operators that only stand around others."""
+
+
+_NO_PACKAGES = {"torch", "polyop", "numpy", *sys.stdlib_module_names}
+"""Modules whose compiled functions are not the network's own."""
 
 
 class Use(NamedTuple):
@@ -52,24 +58,30 @@ class Traced(NamedTuple):
     way: str
 
 
-def trace(network: Any, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Traced:
+def trace(
+    network: Any, inputs: tuple[Any, ...], keywords: dict[str, Any], decompositions: Any = None
+) -> Traced:
     """Return the operators that a network calls. ``network`` is a module, or a program of ``torch.export``.
+
+    With PyTorch's table of ``decompositions`` an exported program is split by it before.
 
     Raises what the network raises where it neither can be exported nor run.
     """
     if isinstance(network, torch.export.ExportedProgram):
-        return Traced(list(_exported(network)), "a program of torch.export")
+        return Traced(list(_exported(network, decompositions)), "a program of torch.export")
     try:
         program = torch.export.export(network, inputs, keywords, strict=False)
     except Exception as problem:  # noqa: BLE001 - its errors have no common class
         first = (str(problem).strip() or "no message").splitlines()[0]
         why = f"torch.export raised {type(problem).__name__}: {first}"
         return Traced(_run(network, inputs, keywords), f"one run of it, as {why}")
-    return Traced(list(_exported(program)), "torch.export")
+    return Traced(list(_exported(program, decompositions)), "torch.export")
 
 
-def _exported(program: Any) -> Iterator[Use]:
+def _exported(program: Any, decompositions: Any) -> Iterator[Use]:
     """Yield the calls of a program, and those in the bodies of its branches and loops."""
+    if decompositions is not None:
+        program = program.run_decompositions(decompositions)
     for graph in program.graph_module.modules():
         for node in graph.graph.nodes if isinstance(graph, torch.fx.GraphModule) else ():
             if node.op != "call_function":
@@ -95,13 +107,10 @@ def _use(
 def bound(schema: Any, args: Any, keywords: Any, read: Callable[[Any], Any]) -> dict[str, Any]:
     """Return the arguments of a call by name, with defaults; ``self`` is called ``x``.
 
-    A single number for an ``int[2]`` becomes a list, and a dtype its name. Arguments about where a result
-    lies are left out.
+    A single number for an ``int[2]`` becomes a list, and a dtype its name.
     """
     found = {}
     for number, argument in enumerate(schema.arguments):
-        if argument.name in IGNORED:
-            continue
         given = args[number] if number < len(args) else keywords.get(argument.name, argument.default_value)
         found["x" if argument.name == "self" else argument.name] = _as_declared(read(given), argument)
     return found
@@ -164,7 +173,10 @@ def _run(network: Any, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> lis
             after = module.register_forward_hook(lambda *_: recorder.path.pop() and None, always_call=True)
             hooks.callback(before.remove)
             hooks.callback(after.remove)
+        before = sys.getprofile()
+        hooks.callback(sys.setprofile, before)
         with torch.inference_mode(), recorder:
+            sys.setprofile(recorder.called)
             network(*inputs, **keywords)
     return recorder.uses
 
@@ -174,6 +186,18 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc] # PyTorch's classes ar
         super().__init__()
         self.uses: list[Use] = []
         self.path = [""]
+
+    def called(self, frame: FrameType, event: str, function: Any) -> None:
+        """Record the call of a compiled function of a package, which is no operator of PyTorch.
+
+        Python calls it at each event of a profile.
+        """
+        module = getattr(function, "__module__", None) if event == "c_call" else None
+        if isinstance(module, str) and module.partition(".")[0] not in _NO_PACKAGES:
+            frames = [(one.filename, one.lineno) for one in traceback.extract_stack(frame)]
+            self.uses.append(
+                Use(f"{FUNCTION}::{module}.{function.__name__}", {}, _place(frames), self.path[-1])
+            )
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         frames = [(frame.filename, frame.lineno) for frame in traceback.extract_stack()]
