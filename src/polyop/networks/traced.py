@@ -131,8 +131,9 @@ def _of_node(value: Any) -> Any:
     return _plain(value.meta.get("val") if isinstance(value, torch.fx.Node) else value, _of_node)
 
 
-def _of_run(value: Any) -> Any:
-    return _plain(value, _of_run)
+def of_run(value: Any) -> Any:
+    """Return an argument of a call: what is known of a tensor, else the value; a dtype is its name."""
+    return _plain(value, of_run)
 
 
 def _plain(value: Any, inner: Callable[[Any], Any]) -> Any:
@@ -201,5 +202,5 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc] # PyTorch's classes ar
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         frames = [(frame.filename, frame.lineno) for frame in traceback.extract_stack()]
-        self.uses += _use(function, args, kwargs or {}, _of_run, _place(frames), self.path[-1])
+        self.uses += _use(function, args, kwargs or {}, of_run, _place(frames), self.path[-1])
         return function(*args, **(kwargs or {}))
