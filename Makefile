@@ -45,8 +45,8 @@ setup: $(VENV)/test-tools $(NPU)/ready $(if $(filter yes,$(MINDSPORE)),$(MS_VENV
 # A test whose process dies is run once more, and counted as "rerun" (the pattern matches no exception: a test that
 # fails is not).
 PYTEST := -m pytest -n $(JOBS) --dist load --reruns 1 --only-rerun "^no exception" $(if $(ORDER),--order $(ORDER))
-MINDSPORE_TESTS := tests/contract tests/hosts/mindspore tests/mindspore/test_differential.py tests/mindspore/test_custom_ways.py tests/networks \
-  src/polyop/hosts/mindspore
+MINDSPORE_TESTS := tests/contract tests/hosts/mindspore tests/mindspore/test_differential.py tests/mindspore/test_custom_ways.py \
+  src/polyop/hosts/mindspore tests/networks
 
 # One build cache for all of them, which the next run uses again: it knows what a library was made of.
 test-main test-mindspore mutants sweep-aten sweep-tests fuzz: export POLYOP_CACHE_DIR := $(TEST_CACHE)

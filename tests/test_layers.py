@@ -68,6 +68,7 @@ FRAMEWORKS = {
         "providers/npu",
         "testing/frameworks",
         "bench/frameworks",
+        "networks",
         "mindspore",
     ),
     "jax": ("hosts/jax", "testing/frameworks", "bench/frameworks"),

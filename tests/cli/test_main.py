@@ -38,6 +38,7 @@ def test_help_lists_the_verbs():
         "cache",
         "graph",
         "new",
+        "missing",
         "audit",
         "export",
         "completion",
@@ -49,7 +50,7 @@ def test_help_lists_the_verbs():
 
 @pytest.mark.slow(2)
 @pytest.mark.parametrize(
-    "verb", ["demo", "build", "check", "explain", "inspect", "cache", "graph", "new", "audit"]
+    "verb", ["demo", "build", "check", "explain", "inspect", "cache", "graph", "new", "missing", "audit"]
 )
 def test_every_verb_has_help(verb):
     done = polyop_command(verb, "--help")

@@ -32,6 +32,7 @@ VERBS = (
     "cache",
     "graph",
     "new",
+    "missing",
     "audit",
     "export",
     "completion",

@@ -1,1 +1,1 @@
-"""Networks that move from one framework to another."""
+"""Moving a network to another framework: what is missing there, corresponding functions, weights."""

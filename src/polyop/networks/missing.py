@@ -1,0 +1,143 @@
+"""What a network needs that another framework does not have, and the line that supplies each of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from typing import Any
+
+from ..core.errors import ArgumentValueError, PolyopError
+from ..core.nearest import did_you_mean
+from ..providers.aten import aten
+from . import onnx, origin
+from .corresponding import NO_ROW, ONNX, TARGETS, answer, row_of, table
+from .corresponding_expression import TensorArgument
+from .traced import Traced, Use, bound
+
+EVERY = (*TARGETS, ONNX)
+"""The frameworks and formats that a network can be moved to."""
+THERE, MISSING, UNKNOWN = "there", "missing", "unknown"
+_IN_PLACE = "PyTorch writes x in place: here the result takes its place, also in views of x"
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """An operator of a network, and what stands for it elsewhere."""
+
+    operator: str
+    state: str
+    """``there``, ``missing``, or ``unknown`` of an operator that the table does not have."""
+    count: int
+    places: list[str]
+    """Where it is called: ``net.py:12 (encoder.0)``."""
+    line: str
+    """The line that supplies it, with the arguments of the first call."""
+    reason: str
+    """Why the framework has no function for it; for a function that there is, what differs."""
+
+    @property
+    def label(self) -> str:
+        """The word before the reason."""
+        return "note" if self.state == THERE else "because"
+
+
+def missing(traced: Traced, target: str) -> list[Finding]:
+    """Return what a network calls, with what stands for it in ``target``; what is not there comes first.
+
+    An operator is listed once for each reason.
+
+    Raises ``ArgumentValueError`` for a target that is not known.
+    """
+    if target not in EVERY:
+        hint = did_you_mean(target, EVERY) or f"it is one of {', '.join(EVERY)}"
+        raise ArgumentValueError("target", "is not known", repr(target), hint=hint)
+    grouped: dict[tuple[str, str, str], list[tuple[Use, str]]] = {}
+    for use in traced.uses:
+        state, line, reason = _found(use, target)
+        grouped.setdefault((use.name, state, reason), []).append((use, line))
+    findings = [_finding(*key, calls) for key, calls in grouped.items()]
+    return sorted(findings, key=lambda one: (one.state == THERE, one.operator))
+
+
+def as_json(traced: Traced, target: str, findings: list[Finding]) -> dict[str, Any]:
+    """Return the findings as values of JSON."""
+    return {
+        "target": target,
+        "traced": traced.way,
+        "operators": [dataclasses.asdict(one) for one in findings],
+    }
+
+
+def _finding(name: str, state: str, reason: str, calls: list[tuple[Use, str]]) -> Finding:
+    places = Counter(_place(use) for use, _ in calls)
+    written = [f"{place}, {count} times" if count > 1 else place for place, count in places.items()]
+    return Finding(name, state, len(calls), written, calls[0][1], reason)
+
+
+def _place(use: Use) -> str:
+    return f"{use.place} ({use.module})" if use.place and use.module else use.place or use.module or "?"
+
+
+def _found(use: Use, target: str) -> tuple[str, str, str]:
+    """Return whether a call has something in the target, the line that supplies it, and the reason."""
+    namespace, _, name = use.name.partition("::")
+    if namespace == origin.FUNCTION:
+        return (
+            MISSING,
+            origin.NOTHING,
+            f"a function that is no operator of PyTorch, of {origin.of_function(name)}",
+        )
+    if target == ONNX:
+        if onnx.has(use.name):
+            return THERE, "torch.onnx.export(..., dynamo=True)", ""
+        return MISSING, onnx.line(use.name), "torch.onnx.export has no translation of it"
+    if namespace not in ("aten", "higher_order"):
+        return MISSING, origin.line(use.name), origin.reason(use.name)
+    found = answer(name if namespace == "aten" else use.name, use.arguments, target)
+    if found.expression is None:
+        return UNKNOWN if found.reason == NO_ROW else MISSING, _by_name(use), found.reason
+    row = row_of(name)
+    in_place = [_IN_PLACE] if row and name not in table() else []
+    return THERE, found.expression, "; ".join([*in_place, *filter(None, [found.note])])
+
+
+def _by_name(use: Use) -> str:
+    """Return the line that calls PyTorch's own operator, or how to begin one."""
+    if use.name in origin.HIGHER_ORDER:
+        return origin.HIGHER_ORDER[use.name]
+    use = use._replace(name=origin.without_writing(use.name))
+    short = use.name.removeprefix("aten::")
+    try:
+        aten(short)
+    except PolyopError:
+        return origin.NOTHING
+    return f'polyop.aten("{short}")({", ".join(_written(use))})'
+
+
+def _written(use: Use) -> list[str]:
+    """Return the arguments of a call as text, without those that are as the schema has them."""
+    schema = origin.overload(use.name)._schema  # noqa: SLF001 - PyTorch has no public name
+    plain = bound(schema, (), {}, lambda value: value)
+    given = list(zip(schema.arguments, use.arguments.items(), strict=True))
+    positional = [one for one in given if not one[0].kwarg_only]
+    while positional and positional[-1][0].has_default_value() and _is_plain(positional[-1], plain):
+        positional.pop()
+    named = [one for one in given if one[0].kwarg_only and not _is_plain(one, plain)]
+    texts = [_text(name, value) for _, (name, value) in positional]
+    return texts + [f"{name}={_text(name, value)}" for _, (name, value) in named]
+
+
+def _is_plain(argument: Any, plain: dict[str, Any]) -> bool:
+    name, value = argument[1]
+    return type(value) is type(plain[name]) and value == plain[name]
+
+
+def _text(name: str, value: Any) -> str:
+    """Return the name of a tensor, or of tensors, and the text of anything else."""
+    if isinstance(value, TensorArgument) or (isinstance(value, list) and any(map(_is_tensor, value))):
+        return name
+    return repr(value)
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, TensorArgument)

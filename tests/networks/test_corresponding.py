@@ -1,0 +1,202 @@
+"""The table of corresponding functions: every expression against PyTorch, with numbers."""
+
+import contextlib
+import importlib
+import importlib.util
+import math
+
+import ml_dtypes  # noqa: F401 - NumPy knows bfloat16 by its name then
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from corresponding_cases import CASES, INDICES, LOSE_NAN, RANDOM  # noqa: E402
+from polyop.networks import corresponding  # noqa: E402
+from polyop.networks.corresponding_expression import TensorArgument, names  # noqa: E402
+from polyop.networks.traced import bound, of_run  # noqa: E402
+
+HERE = {
+    "jax": importlib.util.find_spec("jax") is not None,
+    "numpy": np.__version__ >= "2",
+    "mindspore": importlib.util.find_spec("mindspore") is not None,
+}
+MODULES = {
+    "jax": {"jax": "jax", "jnp": "jax.numpy"},
+    "numpy": {"np": "numpy", "scipy": "scipy"},
+    "mindspore": {"ms": "mindspore", "ops": "mindspore.ops"},
+}
+
+
+def overload(name):
+    base, _, rest = name.partition(".")
+    return getattr(getattr(torch.ops.aten, base), rest or "default")
+
+
+def given(name, args, keywords):
+    """Return the arguments by name, once as a trace knows them and once with their tensors."""
+    schema = overload(name)._schema
+    return bound(schema, args, keywords, of_run), bound(schema, args, keywords, lambda value: value)
+
+
+def array(value, target):
+    if isinstance(value, torch.Tensor):
+        value = value.detach().resolve_conj().numpy()
+        if target == "numpy":
+            return value
+        return (
+            importlib.import_module("jax.numpy").asarray(value)
+            if target == "jax"
+            else importlib.import_module("mindspore").Tensor(value)
+        )
+    if isinstance(value, (list, tuple)):
+        return [array(one, target) for one in value]
+    return value
+
+
+def arrays(result):
+    if isinstance(result, (list, tuple)):
+        return [one for part in result for one in arrays(part)]
+    if isinstance(result, torch.Tensor):
+        if result.dtype == torch.bfloat16:
+            return [result.float().numpy().astype("bfloat16")]
+        return [result.detach().resolve_conj().numpy()]
+    return [result.asnumpy() if hasattr(result, "asnumpy") else np.asarray(result)]
+
+
+def value_of(expression, tensors, target):
+    modules = {name: importlib.import_module(module) for name, module in MODULES[target].items()}
+    importlib.import_module("scipy.special")
+    scope = {**modules, "math": math, **{name: array(value, target) for name, value in tensors.items()}}
+    return eval(expression, scope)
+
+
+def check(name, args, keywords, target):
+    """Compare one call with PyTorch; return whether there is a counterpart."""
+    traced, tensors = given(name, args, keywords)
+    found = corresponding.answer(name, traced, target)
+    if found.expression is None:
+        return False
+    read = names(found.expression)
+    if "key" in read and "key" not in tensors and target == "jax":
+        tensors["key"] = importlib.import_module("jax").random.key(0)
+    tensors = {key: value for key, value in tensors.items() if key in read}
+    expected = arrays(overload(name)(*args, **keywords))
+    with contextlib.ExitStack() as stack:
+        if target == "jax":
+            stack.enter_context(importlib.import_module("jax").enable_x64(True))
+        got = arrays(value_of(found.expression, tensors, target))
+    assert len(got) == len(expected), found.expression
+    for ours, theirs in zip(got, expected, strict=True):
+        assert ours.shape == theirs.shape, found.expression
+        if target == "mindspore" or name in INDICES:  # it has 32 bits for some integers
+            assert {ours.dtype.kind, theirs.dtype.kind} <= {"i", "u"} or ours.dtype == theirs.dtype
+        else:
+            assert ours.dtype == theirs.dtype, (found.expression, ours.dtype, theirs.dtype)
+        if name in RANDOM:
+            continue
+        if ours.dtype.name == "bfloat16":
+            assert np.array_equal(ours, theirs)
+            continue
+        lost = np.isnan(theirs) if target == "mindspore" and name in LOSE_NAN else False
+        np.testing.assert_allclose(
+            np.where(lost, theirs, ours), theirs, rtol=2e-5, atol=2e-5, err_msg=found.expression
+        )
+    return True
+
+
+def names_with(target):
+    """Return the operators that have an expression for a framework, none if that is not installed."""
+    rows = corresponding.table().items() if HERE[target] else ()
+    return [name for name, row in rows if target in row.functions and "::" not in name]
+
+
+@pytest.mark.parametrize("name", names_with("numpy"))
+def test_an_expression_of_numpy_gives_the_values_of_pytorch(name):
+    assert sum(check(name, *one, "numpy") for one in CASES[name]) > 0
+
+
+@pytest.mark.slow(30)
+@pytest.mark.parametrize("name", names_with("jax"))
+def test_an_expression_of_jax_gives_the_values_of_pytorch(name):
+    assert sum(check(name, *one, "jax") for one in CASES[name]) > 0
+
+
+@pytest.mark.slow(50)
+@pytest.mark.parametrize("name", names_with("mindspore"))
+def test_an_expression_of_mindspore_gives_the_values_of_pytorch(name):
+    assert sum(check(name, *one, "mindspore") for one in CASES[name]) > 0
+
+
+def rows_with_functions():
+    return [
+        (name, target, function)
+        for name, row in corresponding.table().items()
+        if "::" not in name
+        for target, function in row.functions.items()
+    ]
+
+
+def test_every_argument_of_pytorch_is_read_or_refused():
+    """Else a call with it would get a counterpart that ignores it."""
+    ignored = []
+    for name, target, function in rows_with_functions():
+        read = names(function.expression).union(*map(names, function.unless))
+        read |= {*corresponding.IGNORED, *corresponding.row_of(name).unread}
+        arguments = {{"self": "x"}.get(one.name, one.name) for one in overload(name)._schema.arguments}
+        ignored += [(name, target, argument) for argument in arguments - read]
+    assert ignored == []
+
+
+def calls_by_expression():
+    """Yield, for each expression, its framework, its conditions, and the calls of all operators that have it."""
+    grouped = {}
+    for name, target, function in rows_with_functions():
+        grouped.setdefault((target, function.expression), (function, []))[1].append(name)
+    for (target, _), (function, found) in grouped.items():
+        yield target, function, [(name, *given(name, *one)) for name in found for one in CASES[name]]
+
+
+def test_every_condition_refuses_one_of_the_calls():
+    never = []
+    for target, function, calls in calls_by_expression():
+        reasons = {corresponding.answer(name, traced, target).reason for name, traced, _ in calls}
+        never += [
+            (calls[0][0], target, reason) for reason in function.unless.values() if reason not in reasons
+        ]
+    assert never == []
+
+
+def test_calls_give_each_argument_another_value_than_its_default():
+    """Else an expression could have the default written in."""
+    never = []
+    for _, _, calls in calls_by_expression():
+        seen = {}
+        for name, traced, _ in calls:
+            plain, _ = given(name, (), {})
+            for argument in overload(name)._schema.arguments:
+                key = {"self": "x"}.get(argument.name, argument.name)
+                if argument.has_default_value() and key in plain:
+                    seen[key] = seen.get(key, False) or traced[key] != plain[key]
+        never += [(calls[0][0], key) for key, other in seen.items() if not other]
+    assert never == []
+
+
+def test_every_row_is_an_operator_with_calls():
+    for name in corresponding.table():
+        if "::" not in name:
+            assert overload(name) and name in CASES
+    assert set(CASES) <= set(corresponding.table())
+
+
+def test_rows_say_where_nan_is_lost():
+    for name in LOSE_NAN:
+        assert "NaN" in corresponding.row_of(name).differs["mindspore"]
+
+
+def test_an_operator_in_place_has_the_row_of_the_other():
+    sizes = {"x": TensorArgument((2,), "float32"), "other": 2.0, "alpha": 1}
+    assert corresponding.answer("add_.Scalar", sizes, "jax") == corresponding.answer(
+        "add.Scalar", sizes, "jax"
+    )
+    assert corresponding.answer("no_such_operator_", sizes, "jax").reason == corresponding.NO_ROW

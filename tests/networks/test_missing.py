@@ -1,0 +1,206 @@
+"""``polyop missing``: what it finds in networks, and that the lines that it prints work."""
+
+import contextlib
+import importlib.util
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import polyop  # noqa: E402
+from polyop.cli.main import main  # noqa: E402
+from polyop.networks import corresponding  # noqa: E402
+from polyop.networks.traced import trace  # noqa: E402
+
+NETWORK = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Conv2d(1, 2, 3)
+        self.pool = torch.nn.MaxPool2d(2, ceil_mode={ceil_mode})
+
+    def forward(self, x, grid):
+        y = torch.nn.functional.leaky_relu(self.first(x), 0.25)
+        return self.pool(torch.nn.functional.grid_sample(y, grid, align_corners=True))
+
+def example_inputs():
+    return torch.ones(1, 1, 5, 5), torch.zeros(1, 5, 5, 2)
+
+def made():
+    return Net(), example_inputs()
+
+def broken():
+    raise KeyError("weights")
+"""
+needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / f"net_{tmp_path.name}.py"
+    path.write_text(NETWORK.format(ceil_mode=True))
+    return path
+
+
+def operators(capsys, *words):
+    code = main(["missing", *map(str, words), "--json"])
+    return code, {row["operator"]: row for row in json.loads(capsys.readouterr().out)["operators"]}
+
+
+def test_what_is_missing_has_a_place_a_reason_and_a_line(file, capsys):
+    assert main(["missing", f"{file}:Net"]) == 1
+    text = capsys.readouterr().out
+    lines = NETWORK.splitlines()
+    at = 1 + next(number for number, line in enumerate(lines) if "grid_sample" in line)
+    assert "traced by torch.export: 4 calls of 4 operators\n" in text
+    pool = re.search(
+        r"aten::max_pool2d  missing, called once\n  because: (.*)\n  write: (.*)\n  at (.*)\n", text
+    )
+    assert "ceil_mode" in pool[1] and pool[2].startswith('polyop.aten("max_pool2d")(x, [2, 2]')
+    assert pool[3] == f"{file}:{at} (pool)"
+    assert "leaky_relu" not in text and text.endswith("jax, of 4 operators: 2 missing\n")
+
+
+def test_what_is_there_is_listed_with_all(file, capsys):
+    code, rows = operators(capsys, f"{file}:made", "--all")
+    assert code == 1 and rows["aten::leaky_relu"]["state"] == "there"
+    assert rows["aten::leaky_relu"]["line"] == "jax.nn.leaky_relu(x, 0.25)"
+    assert rows["aten::grid_sampler"]["state"] == "missing"
+
+
+def test_nothing_is_missing(tmp_path, capsys):
+    path = tmp_path / "net_that_has_all.py"
+    path.write_text(NETWORK.format(ceil_mode=False))
+    assert main(["missing", f"{path}:Net", "--to", "mindspore"]) == 0
+    assert capsys.readouterr().out.endswith("mindspore, of 4 operators: all are there\n")
+
+
+@needs_jax
+def test_the_printed_lines_compute_what_the_network_does(file, capsys):
+    """Each line is run with the tensors of the call, in the order of the network."""
+    import jax
+    import jax.numpy as jnp
+
+    _, rows = operators(capsys, f"{file}:made", "--all")
+    scope = {}
+    exec(file.read_text(), scope)
+    network, (x, grid) = scope["made"]()
+    modules = {"jax": jax, "jnp": jnp, "math": math, "polyop": polyop}
+    first = network.first
+    weight, bias = (jnp.asarray(one.detach().numpy()) for one in (first.weight, first.bias))
+    y = eval(
+        rows["aten::conv2d"]["line"],
+        modules,
+        {"input": jnp.asarray(x.numpy()), "weight": weight, "bias": bias},
+    )
+    y = eval(rows["aten::leaky_relu"]["line"], modules, {"x": y})
+    y = eval(rows["aten::grid_sampler"]["line"], modules, {"input": y, "grid": jnp.asarray(grid.numpy())})
+    y = eval(rows["aten::max_pool2d"]["line"], modules, {"x": y})
+    np.testing.assert_allclose(y, network(x, grid).detach().numpy(), rtol=1e-5)
+
+
+def test_a_saved_program(file, tmp_path, capsys):
+    scope = {}
+    exec(file.read_text(), scope)
+    torch.export.save(torch.export.export(*scope["made"]()), tmp_path / "net.pt2")
+    code, rows = operators(capsys, tmp_path / "net.pt2")
+    assert code == 1 and set(rows) == {"aten::grid_sampler", "aten::max_pool2d"}
+
+
+def test_a_network_that_cannot_be_exported_is_run():
+    class Branches(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(3, 3)
+
+        def forward(self, x):
+            return self.linear(x) if x.sum() > 0 else x
+
+    traced = trace(Branches(), (torch.ones(2, 3),), {})
+    assert traced.way.startswith("one run of it, as torch.export raised ")
+    calls = {use.name: use for use in traced.uses}
+    assert calls["aten::linear"].module == "linear" and calls["aten::linear"].arguments["bias"].shape == (3,)
+    assert "aten::is_nonzero" in calls and calls["aten::sum"].place.startswith(__file__)
+
+
+def test_a_custom_operator_is_named_with_where_it_is_from(tmp_path, capsys):
+    path = tmp_path / "net_with_twice.py"
+    path.write_text(
+        "import torch\n"
+        "@torch.library.custom_op('missing_tests::twice', mutates_args=())\n"
+        "def twice(x: torch.Tensor) -> torch.Tensor:\n    return x * 2\n"
+        "@twice.register_fake\ndef _(x):\n    return torch.empty_like(x)\n"
+        "class Net(torch.nn.Module):\n    def forward(self, x):\n        return twice(x).add_(1)\n"
+        "example_inputs = (torch.ones(3),)\n"
+    )
+    code, rows = operators(capsys, path, "--all")
+    row = rows["missing_tests::twice"]
+    assert code == 1 and row["reason"] == f"an operator registered at {path}:2"
+    assert row["line"] == 'import net_with_twice; polyop.aten("missing_tests::twice")'
+    assert "in place" in rows["aten::add_.Tensor"]["reason"] and rows["aten::add_.Tensor"]["line"] == "x + 1"
+    np.testing.assert_array_equal(polyop.aten("missing_tests::twice")(np.ones(2)), [2, 2])
+
+
+def test_an_operator_that_the_table_does_not_have_is_unknown(tmp_path, capsys):
+    path = tmp_path / "net_of_bessel.py"
+    path.write_text(
+        "import torch\nclass Net(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return torch.special.bessel_j0(x)\nexample_inputs = (torch.ones(3),)\n"
+    )
+    code, rows = operators(capsys, path)
+    assert code == 1 and rows["aten::special_bessel_j0"]["state"] == "unknown"
+    assert rows["aten::special_bessel_j0"]["reason"] == corresponding.NO_ROW
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("onnxscript") is None, reason="onnxscript is not installed")
+def test_onnx_is_asked_what_it_translates(tmp_path, capsys):
+    path = tmp_path / "net_to_onnx.py"
+    path.write_text(
+        "import torch\nclass Net(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return torch.nn.functional.adaptive_max_pool2d(torch.relu(x), 3)\n"
+        "example_inputs = (torch.ones(1, 1, 7, 7),)\n"
+    )
+    code, rows = operators(capsys, path, "--to", "onnx", "--all")
+    assert code == 1 and rows["aten::relu"]["state"] == "there"
+    assert rows["aten::adaptive_max_pool2d"]["state"] == "missing"
+    scope = {}
+    exec(path.read_text(), scope)
+    with pytest.raises(torch.onnx.errors.OnnxExporterError), contextlib.redirect_stdout(None):
+        torch.onnx.export(scope["Net"]().eval(), scope["example_inputs"], dynamo=True, verbose=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (":Nat", "has no 'Nat'\n  did you mean 'Net'?"),
+        (":broken", "raised KeyError: 'weights'\n  defined at"),
+        (":torch", "must be a torch.nn.Module, or a program of torch.export, but got module"),
+    ],
+)
+def test_names_that_are_no_network(file, capsys, name, words):
+    assert main(["missing", f"{file}{name}"]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_a_network_needs_inputs(tmp_path, capsys):
+    path = tmp_path / "net_without_inputs.py"
+    path.write_text("import torch\nNet = torch.nn.Linear(2, 2)\n")
+    assert main(["missing", str(path)]) == 1
+    assert "has no inputs to trace the network with\n  write example_inputs = " in capsys.readouterr().err
+
+
+def test_without_pytorch(file):
+    program = "import sys; sys.modules['torch'] = None; from polyop.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    words = [sys.executable, "-c", program, "missing", str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ})
+    assert done.returncode == 1 and "pip install 'polyop[torch]'" in done.stderr
