@@ -1,6 +1,8 @@
-"""ROI align: the features of a box, as a grid of averages of bilinear samples (He et al., 2017)."""
+"""ROI align, the features of a box as averages of bilinear samples (He et al., 2017), and NMS."""
 
 # ruff: noqa: F821 - the words of the loop language
+
+import math
 
 import polyop
 
@@ -34,3 +36,34 @@ def roi_align(x, boxes, image, size=7, scale=1.0, samples=2):
 
 
 # [/roi_align]
+
+
+# [nms]
+def overlap(boxes, m, n):
+    width = max(min(boxes[m, 2], boxes[n, 2]) - max(boxes[m, 0], boxes[n, 0]), 0.0)
+    height = max(min(boxes[m, 3], boxes[n, 3]) - max(boxes[m, 1], boxes[n, 1]), 0.0)
+    area = (boxes[m, 2] - boxes[m, 0]) * (boxes[m, 3] - boxes[m, 1])
+    other = (boxes[n, 2] - boxes[n, 0]) * (boxes[n, 3] - boxes[n, 1])
+    return width * height / (area + other - width * height)
+
+
+@polyop.kernel(name="vision::nms")
+def nms(boxes, scores, threshold=0.5, count=16):
+    """Return the places of the ``count`` best boxes that no better one overlaps; -1 where there are no more."""
+    kept = output_tensor((count,), int32)
+    gone = allocate((scores.shape[0],), bool_)
+    for k in range(count):
+        best, top = -1, -math.inf
+        for n in range(scores.shape[0]):
+            if not gone[n] and scores[n] > top:
+                best, top = n, scores[n]
+        kept[k] = best
+        if best >= 0:
+            gone[best] = True
+            for n in range(scores.shape[0]):
+                if overlap(boxes, best, n) > threshold:
+                    gone[n] = True
+    return kept
+
+
+# [/nms]

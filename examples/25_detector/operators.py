@@ -1,31 +1,15 @@
-"""ROI align, called and differentiated in PyTorch and in JAX; a box is trained to find a bright spot."""
+"""ROI align and NMS beside plain PyTorch, in PyTorch and in JAX; a box is trained to find a bright spot."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
-from kernels import roi_align
+from roi import roi_align
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(2, 3, 16, 20)).astype(np.float32)
 BOXES = np.array([[2.2, 3.1, 9.7, 12.4], [4.0, 1.5, 17.3, 14.2], [0.6, 0.9, 6.1, 5.3]], np.float32)
 IMAGE = np.array([0, 1, 1], np.int32)
-
-
-def composed(x, boxes, image, size=4, samples=2):
-    """Return the same by PyTorch's grid_sample: all samples, then their averages."""
-    x0, y0, x1, y1 = boxes.T[..., None]
-    at = (torch.arange(size * samples) + 0.5) / (size * samples)
-    rows, columns = y0 + at * (y1 - y0) - 0.5, x0 + at * (x1 - x0) - 0.5
-    places = torch.stack(
-        [
-            (2 * columns / (x.shape[3] - 1) - 1)[:, None, :].expand(-1, len(at), -1),
-            (2 * rows / (x.shape[2] - 1) - 1)[:, :, None].expand(-1, -1, len(at)),
-        ],
-        -1,
-    )
-    sampled = torch.nn.functional.grid_sample(x[image], places, padding_mode="border", align_corners=True)
-    return torch.nn.functional.avg_pool2d(sampled, samples)
 
 
 def found():
@@ -42,22 +26,39 @@ def found():
     return (x0 + x1) / 2, (y0 + y1) / 2
 
 
-def main():
+def check_roi_align():
     results = []
-    for function in (roi_align, composed):
+    for function in (roi_align, vision.roi_align):
         x, boxes = torch.tensor(X, requires_grad=True), torch.tensor(BOXES, requires_grad=True)
-        out = function(x, boxes, torch.tensor(IMAGE), size=4)
+        out = function(x, boxes, torch.tensor(IMAGE), 4, 0.9)
         results.append([out, *torch.autograd.grad(out.square().sum(), (x, boxes))])
     ours, expected = ([one.detach().numpy() for one in row] for row in results)
 
     def loss(x, boxes):
-        return jnp.square(roi_align(x, boxes, jnp.asarray(IMAGE), size=4)).sum()
+        return jnp.square(roi_align(x, boxes, jnp.asarray(IMAGE), 4, 0.9)).sum()
 
     _, slopes = jax.jit(jax.value_and_grad(loss, argnums=(0, 1)))(X, BOXES)
     for one, other in zip((*ours, *slopes), (*expected, *expected[1:]), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
     print(f"{roi_align.schema}: value and gradient agree in PyTorch and JAX")
 
+
+def check_nms():
+    low = RANDOM.uniform(0, 40, (3, 100, 2)).astype(np.float32)
+    boxes = np.concatenate([low, low + RANDOM.uniform(5, 20, low.shape)], 2, dtype=np.float32)
+    scores = RANDOM.normal(size=(3, 100)).astype(np.float32)
+    kept = jax.jit(jax.vmap(lambda boxes, scores: nms(boxes, scores, 0.3, 100)))(boxes, scores)
+    for places, *inputs in zip(np.asarray(kept), boxes, scores, strict=True):
+        expected = vision.nms(*map(torch.tensor, inputs), 0.3).numpy()
+        assert 10 < len(expected) < 100
+        assert (places == np.pad(expected, (0, 100 - len(expected)), constant_values=-1)).all()
+        assert (nms(*map(torch.tensor, inputs), 0.3, 10).numpy() == expected[:10]).all()
+    print(f"{nms.schema}: the same boxes in PyTorch and JAX")
+
+
+def main():
+    check_roi_align()
+    check_nms()
     column, row = found()
     print(f"the box was moved to column {column:.1f}, row {row:.1f}")
     assert abs(column - 12) < 0.5
