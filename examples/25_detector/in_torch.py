@@ -5,7 +5,6 @@ import numpy as np
 import scenes
 import torch
 from torch import nn
-from torch.nn import functional as F
 from vision import nms, overlaps, roi_align  # of torchvision.ops, where that is installed
 
 ANCHORS = torch.tensor(scenes.anchors())
@@ -52,15 +51,15 @@ class Detector(nn.Module):
         fine = self.stem(images)
         coarse = self.down(fine)
         top = self.lateral[1](coarse)
-        bottom = self.lateral[0](fine) + F.interpolate(top, scale_factor=2)
+        bottom = self.lateral[0](fine) + nn.functional.interpolate(top, scale_factor=2)
         levels = self.smooth[0](bottom), self.smooth[1](top)
-        seen = [F.relu(self.search(level)) for level in levels]
+        seen = [nn.functional.relu(self.search(level)) for level in levels]
         scores = torch.cat([self.score(x).flatten(1) for x in seen], 1)
         shifts = torch.cat([self.shift(x).flatten(2).transpose(1, 2) for x in seen], 1)
         boxes = [self.chosen(*each) for each in zip(scores.detach(), shifts.detach(), truth, strict=True)]
         image = torch.cat([torch.full((len(each),), n) for n, each in enumerate(boxes)])
         features = self.features(levels, torch.cat(boxes), image)
-        hidden = F.relu(self.hidden(features.flatten(1)))
+        hidden = nn.functional.relu(self.hidden(features.flatten(1)))
         return {
             "fine": fine, "coarse": coarse, "scores": scores, "shifts": shifts, "boxes": boxes,
             "features": features, "kinds": self.kind(hidden), "moves": self.box(hidden),
@@ -83,8 +82,8 @@ class Detector(nn.Module):
 
 def loss(stages, truth, kinds, known, shifts):
     """Return the sum of the four losses: is it one, where; which one, where."""
-    found = F.binary_cross_entropy_with_logits(stages["scores"], known)
-    apart = F.smooth_l1_loss(stages["shifts"], shifts, reduction="none").sum(-1)
+    found = nn.functional.binary_cross_entropy_with_logits(stages["scores"], known)
+    apart = nn.functional.smooth_l1_loss(stages["shifts"], shifts, reduction="none").sum(-1)
     placed = (apart * known).sum() / known.sum()
     nearest, labels = [], []
     for boxes, true, kind in zip(stages["boxes"], truth, kinds, strict=True):
@@ -92,10 +91,12 @@ def loss(stages, truth, kinds, known, shifts):
         nearest.append(true[place])
         labels.append(torch.where(share >= 0.5, kind[place], 0))
     nearest, labels = torch.cat(nearest), torch.cat(labels)
-    named = F.cross_entropy(stages["kinds"], labels)
+    named = nn.functional.cross_entropy(stages["kinds"], labels)
     goal = encoded(torch.cat(stages["boxes"]), nearest)
     inside = (labels > 0).float()
-    moved = (F.smooth_l1_loss(stages["moves"], goal, reduction="none").sum(-1) * inside).sum() / inside.sum()
+    moved = (
+        nn.functional.smooth_l1_loss(stages["moves"], goal, reduction="none").sum(-1) * inside
+    ).sum() / inside.sum()
     return found + placed + named + moved
 
 

@@ -49,7 +49,7 @@ def overlap(boxes, m, n):
 
 @polyop.kernel(name="vision::nms")
 def nms(boxes, scores, threshold=0.5, count=16):
-    """Return the places of the ``count`` best boxes that no better one overlaps; -1 where there are no more."""
+    """Return the places of the best boxes that no better one overlaps; -1 where there are no more."""
     kept = output_tensor((count,), int32)
     gone = allocate((scores.shape[0],), bool_)
     for k in range(count):

@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
-from roi import roi_align
+import vision
+from kernels import nms, roi_align
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(2, 3, 16, 20)).astype(np.float32)

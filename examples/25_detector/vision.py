@@ -4,7 +4,7 @@ import torch
 
 
 def roi_align(x, boxes, image, size, scale, samples=2):
-    """Return the averages of samples in a grid of each box, as ``torchvision.ops.roi_align(aligned=True)``."""
+    """Return averages of samples in a grid of each box, as ``torchvision.ops.roi_align(aligned=True)``."""
     x0, y0, x1, y1 = (boxes * scale).T[..., None]
     at = (torch.arange(size * samples) + 0.5) / (size * samples)
     rows, columns = y0 + at * (y1 - y0) - 0.5, x0 + at * (x1 - x0) - 0.5
@@ -29,7 +29,7 @@ def overlaps(boxes, others):
 
 
 def nms(boxes, scores, threshold):
-    """Return the places of the boxes that no better one overlaps, the best first, as ``torchvision.ops.nms``."""
+    """Return the places of the boxes that no better one overlaps, as ``torchvision.ops.nms``."""
     kept, close = [], (overlaps(boxes, boxes) > threshold).tolist()
     for place in scores.argsort(descending=True).tolist():
         if not any(close[place][other] for other in kept):
