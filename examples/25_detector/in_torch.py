@@ -116,7 +116,7 @@ def save_weights(path):
 
 def compiled_nms(boxes, scores, threshold):
     places = kernels.nms(boxes, scores, threshold, scenes.COUNT)
-    return places[places >= 0]
+    return places[places >= 0].long()
 
 
 def ways(weights):

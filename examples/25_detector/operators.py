@@ -57,9 +57,24 @@ def check_nms():
     print(f"{nms.schema}: the same boxes in PyTorch and JAX")
 
 
+def check_torchvision():
+    try:
+        from torchvision import ops
+    except (ImportError, RuntimeError) as error:  # RuntimeError: it is for another build of PyTorch
+        print(f"torchvision is left out: {error}")
+        return
+    x, boxes, image = torch.tensor(X), torch.tensor(BOXES), torch.tensor(IMAGE)
+    expected = ops.roi_align(x, torch.cat([image[:, None], boxes], 1), 4, 0.9, 2, aligned=True)
+    np.testing.assert_allclose(roi_align(x, boxes, image, 4, 0.9), expected, rtol=1e-4, atol=1e-4)
+    scores = torch.tensor([0.1, 0.3, 0.2])
+    assert nms(boxes, scores, 0.1, 3).tolist() == [*ops.nms(boxes, scores, 0.1).tolist(), -1]
+    print("the same values as torchvision's")
+
+
 def main():
     check_roi_align()
     check_nms()
+    check_torchvision()
     column, row = found()
     print(f"the box was moved to column {column:.1f}, row {row:.1f}")
     assert abs(column - 12) < 0.5
