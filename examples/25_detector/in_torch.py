@@ -65,6 +65,7 @@ class Detector(nn.Module):
             "features": features, "kinds": self.kind(hidden), "moves": self.box(hidden),
         }  # fmt: skip
 
+    # [operators]
     def chosen(self, scores, shifts, truth):
         """Return the proposals of an image, and in training its true boxes too."""
         boxes = decoded(ANCHORS, shifts)
@@ -78,6 +79,8 @@ class Detector(nn.Module):
         )
         large = (boxes[:, 2:] - boxes[:, :2]).prod(1).sqrt() >= scenes.LARGE
         return torch.where(large[:, None, None, None], coarse, fine)
+
+    # [/operators]
 
 
 def loss(stages, truth, kinds, known, shifts):

@@ -21,7 +21,10 @@ def bilinear(x, n, c, row, column):
 
 @polyop.kernel(name="vision::roi_align")
 def roi_align(x, boxes, image, size=7, scale=1.0, samples=2):
-    """Return (boxes, channels, size, size). x is (images, channels, rows, columns), a box x0, y0, x1, y1."""
+    """Return (boxes, channels, size, size). x is (images, channels, rows, columns), a box x0, y0, x1, y1.
+
+    A sample outside of the image is that of its border. In torchvision it is 0 from one cell on.
+    """
     y = output_tensor((boxes.shape[0], x.shape[1], size, size), x.dtype)
     for k, c, i, j in grid(y.shape):
         height = (boxes[k, 3] - boxes[k, 1]) * scale / size

@@ -7,10 +7,13 @@ import torch
 import vision
 from kernels import nms, roi_align
 
+import polyop
+
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(2, 3, 16, 20)).astype(np.float32)
 BOXES = np.array([[2.2, 3.1, 9.7, 12.4], [4.0, 1.5, 17.3, 14.2], [0.6, 0.9, 6.1, 5.3]], np.float32)
 IMAGE = np.array([0, 1, 1], np.int32)
+SCORES = np.array([0.1, 0.3, 0.2], np.float32)
 
 
 def found():
@@ -66,8 +69,13 @@ def check_torchvision():
     x, boxes, image = torch.tensor(X), torch.tensor(BOXES), torch.tensor(IMAGE)
     expected = ops.roi_align(x, torch.cat([image[:, None], boxes], 1), 4, 0.9, 2, aligned=True)
     np.testing.assert_allclose(roi_align(x, boxes, image, 4, 0.9), expected, rtol=1e-4, atol=1e-4)
-    scores = torch.tensor([0.1, 0.3, 0.2])
-    assert nms(boxes, scores, 0.1, 3).tolist() == [*ops.nms(boxes, scores, 0.1).tolist(), -1]
+    # [by_name]
+    by_name = polyop.aten("torchvision::nms")
+    places = by_name(jnp.asarray(BOXES), jnp.asarray(SCORES), 0.1)  # as many as there are
+    three = jax.jit(lambda boxes, scores: by_name(boxes, scores, 0.1, size=3, fill_value=-1))
+    # [/by_name]
+    assert nms(BOXES, SCORES, 0.1, 3).tolist() == [*places.tolist(), -1]
+    assert three(BOXES, SCORES).tolist() == [*places.tolist(), -1]
     print("the same values as torchvision's")
 
 
