@@ -135,7 +135,7 @@ def _int4(axes: Any, module: Any) -> None:
     axes.legend()
 
 
-@_drawing("25_roi_align", "kernels.py", "a spot, a box around a part of it, and what ROI align reads there")
+@_drawing("25_detector", "kernels.py", "a spot, a box around a part of it, and what ROI align reads there")
 def _roi_align(axes: Any, module: Any) -> None:
     rows, columns = np.mgrid[:16, :20]
     image = np.exp(-((rows - 6) ** 2 + (columns - 12) ** 2) / 30.0).astype(np.float32)

@@ -14,6 +14,7 @@ SECTIONS = (
         "Guides",
         "docs/guides",
         (
+            "moving-a-network",
             "aot-kernels",
             "loop-kernels",
             "loop-gradients",
