@@ -35,6 +35,7 @@ INSIDE = {  # sizes of x, w and y
     "no image": (SCATTER.format(PLAIN), (0, 5, 1)),
     "strided, no taps": (SCATTER.format(STRIDED), (5, 0, 2)),
     "strided, one tap": (SCATTER.format(STRIDED), (5, 1, 9)),
+    "steps wider than the taps": (SCATTER.format("y[5 * i + 2 * p] += x[i] * w[p]"), (4, 2, 18)),
     "from data, nothing added": (SCATTER.format(f"if x[i] > 5: {PLAIN}"), (5, 3, 6)),
     "from the end": (SCATTER.format("y[i + p - 2] += x[i] * w[p]"), (5, 3, 5)),
     "shift from data": (SCATTER.format("y[i + p + s] += x[i] * w[p]"), (5, 3, 20)),

@@ -229,7 +229,7 @@ class _Nest:
     def _around(self, phases: Mapping[str, Phase], index: Sequence[Expr], *, limit: bool) -> list[For]:
         """Return the loops over phases, and those over elements in the order of the axes."""
         line = self.additions[0].store.line
-        loops = [For(p.var, Const(0, INT), Const(p.count, INT), (), line) for p in phases.values()]
+        loops = [For(p.var, Const(0, INT), self._count(var, p), (), line) for var, p in phases.items()]
         for place, (at, axis) in enumerate(zip(self.additions[0].store.index, self.axes, strict=True)):
             if axis is not None:
                 lo, hi = self._range(place, axis, phases, index[place], limit=limit)
@@ -248,6 +248,16 @@ class _Nest:
                 if count > 1:
                     found[var] = Phase(unused(f"{var}_phase", self.names), count)
         return found
+
+    def _count(self, var: str, phase: Phase) -> Expr:
+        """Return how many phases there are: those without an iteration of the loop add nothing.
+
+        In a gradient all count: a store to every element then needs no zeros before it.
+        """
+        count, loop = Const(phase.count, INT), self.loops[var]
+        if self.kernel.derived:
+            return count
+        return affine.extreme("min", (count, affine.simplified(loop.hi - loop.lo)))
 
     def _element(self, axis: Shift, phases: Mapping[str, Phase]) -> Expr:
         """Return the index of the element that an iteration of the loops over elements has along an axis."""
