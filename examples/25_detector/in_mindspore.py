@@ -66,13 +66,13 @@ class Detector(nn.Cell):
         fine = self.stem(images)
         coarse = self.down(fine)
         top = self.lateral[1](coarse)
-        bottom = self.lateral[0](fine) + ops.interpolate(top, scale_factor=2.0, recompute_scale_factor=True)
+        bottom = self.lateral[0](fine) + ops.repeat_interleave(ops.repeat_interleave(top, 2, 2), 2, 3)
         levels = (self.smooth[0](bottom), self.smooth[1](top))
         seen = [ops.relu(self.search(level)) for level in levels]
         scores = ops.cat([self.score(x).flatten(start_dim=1) for x in seen], 1)
         shifts = ops.cat([self.shift(x).flatten(start_dim=2).transpose(0, 2, 1) for x in seen], 1)
         boxes, there, image = [], [], []
-        for n in range(len(truth)):
+        for n in range(truth.shape[0]):
             found, real = self.chosen(ops.stop_gradient(scores[n]), ops.stop_gradient(shifts[n]), truth[n])
             boxes.append(found)
             there.append(real)
@@ -87,7 +87,7 @@ class Detector(nn.Cell):
         """Return COUNT proposals of an image and its true boxes, and which of them there are."""
         boxes = decoded(self.anchors, shifts)
         places = nms(boxes, scores, scenes.THRESHOLD, scenes.COUNT)  # -1: no more boxes
-        there = ops.cat([(places >= 0).astype(ms.float32), ops.ones(len(truth), ms.float32)])
+        there = ops.cat([(places >= 0).astype(ms.float32), ops.ones(truth.shape[0], ms.float32)])
         return ops.cat([boxes[ops.relu(places)], truth]), there
 
     # [/chosen]
@@ -116,7 +116,7 @@ class Loss(nn.Cell):
         apart = ops.smooth_l1_loss(seen, shifts, reduction="none").sum(-1)
         placed = (apart * known).sum() / known.sum()
         nearest, labels = [], []
-        for n in range(len(truth)):
+        for n in range(truth.shape[0]):
             count = scenes.COUNT + truth.shape[1]
             share = overlaps(boxes[n * count : (n + 1) * count], truth[n])
             place = share.argmax(axis=1)

@@ -65,12 +65,15 @@ class Detector(nn.Module):
             "features": features, "kinds": self.kind(hidden), "moves": self.box(hidden),
         }  # fmt: skip
 
-    # [operators]
+    # [chosen]
     def chosen(self, scores, shifts, truth):
         """Return the proposals of an image, and in training its true boxes too."""
         boxes = decoded(ANCHORS, shifts)
         return torch.cat([boxes[self.nms(boxes, scores, scenes.THRESHOLD)[: scenes.COUNT]], truth])
 
+    # [/chosen]
+
+    # [features]
     def features(self, levels, boxes, image):
         """Return what ROI align reads: small boxes on the fine level, large ones on the coarse one."""
         fine, coarse = (
@@ -80,7 +83,7 @@ class Detector(nn.Module):
         large = (boxes[:, 2:] - boxes[:, :2]).prod(1).sqrt() >= scenes.LARGE
         return torch.where(large[:, None, None, None], coarse, fine)
 
-    # [/operators]
+    # [/features]
 
 
 def loss(stages, truth, kinds, known, shifts):

@@ -113,6 +113,7 @@ ROWS: list[Row | Program] = [
     *layers("nn.MaxPool2d", *WINDOWS, shape="2, 2, 6, 7"),
     *layers("nn.AvgPool2d", *WINDOWS, shape="2, 2, 6, 7"),
     *layers("nn.LayerNorm", "(3,)", "[3], epsilon=1e-5", "(2, 3), 1, 1", shape="4, 2, 3"),
+    *layers("nn.GroupNorm", "2, 4", "4, 4, eps=1e-3", "1, 4, affine=False", shape="3, 4, 2, 3"),
     *layers("nn.BatchNorm1d", "3", "3, momentum=0.5, eps=1e-3", shape="4, 3"),
     *layers("nn.BatchNorm2d", "2", "2, affine=True", shape="3, 2, 4, 5"),
     *programs(

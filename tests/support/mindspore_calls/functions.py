@@ -218,6 +218,8 @@ ROWS = [
     Row("ops.mse_loss ops.l1_loss",
         "x, y; x, y, reduction='sum'; x, y, reduction='none'", "x y", dtypes=FLOATS, shapes="2x3"),
     Row("ops.mse_loss ops.l1_loss", "x, y, 'sum'", "x y", shapes="2x3"),
+    Row("ops.smooth_l1_loss",
+        "x, y; x, y, 0.5; x, y, 2.0, 'mean'; x, y, reduction='sum'", "x y", shapes="2x3"),
     Row("ops.cross_entropy",
         "x, i; x, i, None, 1; x, i, None, -100, 'sum'; x, i, reduction='none'; x, i, label_smoothing=0.1; x, p",
         "x i:int32:4:below3 p:float32:4x3:probability", shapes="4x3"),

@@ -10,7 +10,7 @@ from .activation import ACTIVATIONS
 from .container import CellList, SequentialCell
 from .layers import Conv2d, Dense, Dropout, Embedding, Flatten
 from .loss import BCELoss, CrossEntropyLoss, L1Loss, MSELoss, SoftmaxCrossEntropyWithLogits
-from .norm import BatchNorm1d, BatchNorm2d, LayerNorm
+from .norm import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm
 from .optim import SGD, Adam, Momentum, Optimizer
 from .pooling import AvgPool2d, MaxPool2d
 from .training import TrainOneStepCell, WithLossCell
@@ -18,7 +18,7 @@ from .training import TrainOneStepCell, WithLossCell
 __all__ = [  # noqa: PLE0604 - with the names of a table
     "SGD", "Adam", "AvgPool2d", "BCELoss", "BatchNorm1d", "BatchNorm2d",
     "Cell", "CellList", "Conv2d", "CrossEntropyLoss", "Dense", "Dropout", "Embedding", "Flatten",
-    "L1Loss", "LayerNorm", "MSELoss", "MaxPool2d", "Momentum", "Optimizer", "SequentialCell",
+    "GroupNorm", "L1Loss", "LayerNorm", "MSELoss", "MaxPool2d", "Momentum", "Optimizer", "SequentialCell",
     "SoftmaxCrossEntropyWithLogits", "TrainOneStepCell", "WithLossCell", *sorted(ACTIVATIONS),
 ]  # fmt: skip
 

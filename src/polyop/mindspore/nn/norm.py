@@ -38,6 +38,29 @@ class LayerNorm(Cell):
         return wrap(functional.layer_norm(input_x, sizes, eps=self.epsilon) * self.gamma + self.beta)
 
 
+class GroupNorm(Cell):
+    """Normalises the channels of each of ``num_groups`` groups together."""
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        self.gamma = Parameter(initializer(gamma_init, (num_channels,), dtype), requires_grad=affine)
+        self.beta = Parameter(initializer(beta_init, (num_channels,), dtype), requires_grad=affine)
+
+    def construct(self, x: Any) -> Any:
+        """Return the normalised tensor, scaled and shifted."""
+        return wrap(functional.group_norm(x, self.num_groups, self.gamma, self.beta, self.eps))
+
+
 class BatchNorm2d(Cell):
     """Normalises each channel of NCHW: by the batch in training, else by the moving mean and variance."""
 

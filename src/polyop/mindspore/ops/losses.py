@@ -89,9 +89,17 @@ def _of_difference(name: str) -> Function:
 
 mse_loss, l1_loss = _of_difference("mse_loss"), _of_difference("l1_loss")
 
+
+def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = "none") -> Any:  # noqa: A002
+    """Return half the squared difference over ``beta`` where it is below ``beta``, else linear."""
+    how = checked_reduction("smooth_l1_loss", reduction)
+    return wrap(functional.smooth_l1_loss(input, target, reduction=how, beta=beta))
+
+
 FUNCTIONS: dict[str, Function] = {
     function.__name__: function
     for function in (
         cross_entropy, nll_loss, binary_cross_entropy, binary_cross_entropy_with_logits, mse_loss, l1_loss,
+        smooth_l1_loss,
     )
 }  # fmt: skip
