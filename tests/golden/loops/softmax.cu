@@ -2,23 +2,20 @@
 #include "polyop/loops/device.h"
 
 namespace polyop_loops_loop_softmax {
-struct scalars {
-};
-struct kernel {
-  const f32* x;
-  f32* y;
+struct numbers {
   int64_t x_n0;
   int64_t x_n1;
   int64_t y_n0;
   int64_t y_n1;
   int64_t partials;
-  scalars* state;
-  polyop_failure* failure;
+};
+
+struct kernel : numbers {
+  const f32* x;
+  f32* y;
 };
 
 __global__ void part0(const kernel self) {
-  const kernel* const k = &self;
-  (void)k;
   const f32* const __restrict__ x = self.x;
   const int64_t x_n0 = self.x_n0;
   const int64_t x_n1 = self.x_n1;
@@ -38,9 +35,9 @@ __global__ void part0(const kernel self) {
       f32 top_v0 = -__builtin_inf();
       for (int64_t j = 0 + lane_, j_end = x_n1; j < j_end; j += width_) {
         /* 6: top = max(top, x[i, j]) */
-        top_v0 = polyop_greatest::of<f32>(top_v0, x[(i) * x_n1 + j]);
+        top_v0 = max_f32(top_v0, x[(i) * x_n1 + j]);
       }
-      top = polyop_greatest::of(top, polyop_combine<polyop_greatest>(top_v0, width_));
+      top = max_f32(top, polyop_combine<polyop_greatest>(top_v0, width_));
     }
     /* 7: total = float32(0) */
     total = 0.0f;
@@ -53,7 +50,7 @@ __global__ void part0(const kernel self) {
         /* 10: total += y[i, j] */
         total_v0 = total_v0 + y[(i) * y_n1 + j_1];
       }
-      total = polyop_plus::of(total, polyop_combine<polyop_plus>(total_v0, width_));
+      total = total + polyop_combine<polyop_plus>(total_v0, width_);
     }
     polyop_sync(width_);
     {
@@ -66,7 +63,7 @@ __global__ void part0(const kernel self) {
   }
 }
 
-static const char* run(kernel& self, cudaStream_t stream) {
+static const char* run(kernel& self, polyop_stream stream) {
   const int64_t x_n0 = self.x_n0;
   const int64_t x_n1 = self.x_n1;
   {
@@ -77,7 +74,6 @@ static const char* run(kernel& self, cudaStream_t stream) {
       const int each_ = width_ == 32 ? 4 : 1;
       const unsigned blocks_ = polyop_blocks(rows_, each_, 1 << 30);
       POLYOP_LAUNCH(part0, blocks_, dim3(width_, each_), stream, self);
-      if (const cudaError_t wrong = cudaGetLastError()) return cudaGetErrorString(wrong);
     }
   }
   return nullptr;
@@ -86,7 +82,7 @@ static const char* run(kernel& self, cudaStream_t stream) {
 static int call(int nparam, void** params, int64_t** shapes, void* given, void* extra) {
   if (nparam < 2) return polyop_fail(extra, "too few tensors");
   (void)shapes;
-  const cudaStream_t stream = (cudaStream_t)given;
+  const polyop_stream stream = (polyop_stream)given;
   kernel self = {};
   self.x = (const f32*)params[0];
   self.y = (f32*)params[1];

@@ -41,11 +41,11 @@ static int call(int nparam, void** params, int64_t** shapes, void* given, void* 
   if (queue.wrong) return polyop_fail(extra, queue.wrong);
   const polyop_stream stream = &queue;
   kernel self = {};
-  self.x = *(const polyop_memory*)params[0];
+  if (params[0]) self.x = *(const polyop_memory*)params[0];
   self.first_x = self.x.offset / (int64_t)sizeof(f32);
-  self.z = *(const polyop_memory*)params[1];
+  if (params[1]) self.z = *(const polyop_memory*)params[1];
   self.first_z = self.z.offset / (int64_t)sizeof(f32);
-  self.y = *(const polyop_memory*)params[2];
+  if (params[2]) self.y = *(const polyop_memory*)params[2];
   self.first_y = self.y.offset / (int64_t)sizeof(f32);
   const int64_t x_n0 = self.x_n0 = shapes[0][0];
   const int64_t z_n0 = self.z_n0 = shapes[1][0];

@@ -43,11 +43,11 @@ static int call(int nparam, void** params, int64_t** shapes, void* given, void* 
   if (queue.wrong) return polyop_fail(extra, queue.wrong);
   const polyop_stream stream = &queue;
   kernel self = {};
-  self.table = *(const polyop_memory*)params[0];
+  if (params[0]) self.table = *(const polyop_memory*)params[0];
   self.first_table = self.table.offset / (int64_t)sizeof(f32);
-  self.at = *(const polyop_memory*)params[1];
+  if (params[1]) self.at = *(const polyop_memory*)params[1];
   self.first_at = self.at.offset / (int64_t)sizeof(i64);
-  self.y = *(const polyop_memory*)params[2];
+  if (params[2]) self.y = *(const polyop_memory*)params[2];
   self.first_y = self.y.offset / (int64_t)sizeof(f32);
   const int64_t table_n0 = self.table_n0 = shapes[0][0];
   const int64_t at_n0 = self.at_n0 = shapes[1][0];

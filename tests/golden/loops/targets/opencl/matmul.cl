@@ -47,11 +47,11 @@ static int call(int nparam, void** params, int64_t** shapes, void* given, void* 
   if (queue.wrong) return polyop_fail(extra, queue.wrong);
   const polyop_stream stream = &queue;
   kernel self = {};
-  self.a = *(const polyop_memory*)params[0];
+  if (params[0]) self.a = *(const polyop_memory*)params[0];
   self.first_a = self.a.offset / (int64_t)sizeof(f32);
-  self.b = *(const polyop_memory*)params[1];
+  if (params[1]) self.b = *(const polyop_memory*)params[1];
   self.first_b = self.b.offset / (int64_t)sizeof(f32);
-  self.c = *(const polyop_memory*)params[2];
+  if (params[2]) self.c = *(const polyop_memory*)params[2];
   self.first_c = self.c.offset / (int64_t)sizeof(f32);
   const int64_t a_n0 = self.a_n0 = shapes[0][0];
   const int64_t a_n1 = self.a_n1 = shapes[0][1];
