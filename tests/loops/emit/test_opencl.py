@@ -39,7 +39,7 @@ def compared(program, run):
             close(one, other, program.rough, str(sizes))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(8, more=8)
 @pytest.mark.parametrize("checked", [False, True])
 def test_on_a_device_is_interpreted(program, checked, queue, record_property):
     path = on_opencl.build(on_opencl.text([typed(program)], checked=checked))
