@@ -125,6 +125,8 @@ def test_a_network_that_cannot_be_exported_is_run():
         def forward(self, x):
             return self.linear(x) if x.sum() > 0 else x
 
+    once = trace(Branches(), (torch.ones(2, 3),), {}, export=False)
+    assert once.way == "one run of it" and once.uses
     traced = trace(Branches(), (torch.ones(2, 3),), {})
     assert traced.way.startswith("one run of it, as torch.export raised ")
     calls = {use.name: use for use in traced.uses}

@@ -29,6 +29,12 @@ def add(verbs: Any) -> None:
     parser.add_argument(
         "--to", choices=(*TARGETS, ONNX), default="jax", help="where it moves to (default: jax)"
     )
+    parser.add_argument(
+        "--once",
+        action="store_true",
+        help="run the network once, without torch.export, which takes minutes where Python loops over the "
+        "elements of a tensor",
+    )
     parser.add_argument("--all", action="store_true", help="print the operators that are there, too")
     parser.add_argument("--json", action="store_true", help="print the operators as JSON")
     parser.set_defaults(run=run)
@@ -48,7 +54,8 @@ def run(options: argparse.Namespace) -> int:
     else:
         file, name = split_target(options.module)
         found = network.of_module(load(file), name, file)
-    traced = trace(*found, onnx.decompositions() if options.to == ONNX else None)
+    split = onnx.decompositions() if options.to == ONNX else None
+    traced = trace(*found, split, export=not options.once)
     findings = missing(traced, options.to)
     lacking = [one for one in findings if one.state != THERE]
     shown = findings if options.all else lacking

@@ -59,16 +59,25 @@ class Traced(NamedTuple):
 
 
 def trace(
-    network: Any, inputs: tuple[Any, ...], keywords: dict[str, Any], decompositions: Any = None
+    network: Any,
+    inputs: tuple[Any, ...],
+    keywords: dict[str, Any],
+    decompositions: Any = None,
+    *,
+    export: bool = True,
 ) -> Traced:
     """Return the operators that a network calls. ``network`` is a module, or a program of ``torch.export``.
 
-    With PyTorch's table of ``decompositions`` an exported program is split by it before.
+    With PyTorch's table of ``decompositions`` an exported program is split by it before. Without ``export`` a
+    module is run once: a loop over the elements of a tensor, written in Python, keeps ``torch.export`` busy
+    for minutes.
 
     Raises what the network raises where it neither can be exported nor run.
     """
     if isinstance(network, torch.export.ExportedProgram):
         return Traced(list(_exported(network, decompositions)), "a program of torch.export")
+    if not export:
+        return Traced(_run(network, inputs, keywords), "one run of it")
     try:
         program = torch.export.export(network, inputs, keywords, strict=False)
     except Exception as problem:  # noqa: BLE001 - its errors have no common class

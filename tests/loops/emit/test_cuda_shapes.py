@@ -355,7 +355,10 @@ def test_explain():
     spec = Spec((2, 3), dtype(F), "cuda")
     kernel = need(Custom(softmax, func_type="hybrid").operator, (spec,), (spec,))
     lines = kernel.explain((spec,), {})
-    assert lines[0] == "compiled for cuda, with the device's functions; sizes are symbols: one compile serves all"
+    assert (
+        lines[0]
+        == "compiled for cuda, with the device's functions; sizes are symbols: one compile serves all"
+    )
     assert "        loop i: on a GPU a group of threads for each iteration" in lines
     assert not any("vector lanes" in line for line in lines)
 
