@@ -61,7 +61,9 @@
     return (u64)whole_i64_##F(above ? x - (F)0x1p63 : x) ^ (u64)above << 63;       \
   }
 POLYOP_ROW(f32)
+#ifndef POLYOP_WITHOUT_F64
 POLYOP_ROW(f64)
+#endif
 #undef POLYOP_ROW
 
 #ifdef POLYOP_LOOPS_VECTOR_H

@@ -1,6 +1,6 @@
-"""Whether elements of one tensor share memory, as in an expanded tensor.
+"""Whether elements of one tensor share memory, as in an expanded tensor, or those of two.
 
-Such a tensor must not be written through a copy. The kernel would write several values for one address,
+Such tensors must not be written through a copy. The kernel would write several values for one address,
 and only the value that is copied back last would remain.
 """
 
@@ -8,11 +8,65 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.errors import ArgumentValueError
 from .operator import Operator
+
+
+class Layout(NamedTuple):
+    """Where a tensor lies: the address of its first element; ``strides`` and ``itemsize`` are in bytes."""
+
+    address: int
+    shape: Sequence[int]
+    strides: Sequence[int]
+    itemsize: int
+
+    def offsets(self, base: int) -> Any:
+        """Return the distance of each element from an address."""
+        found = np.asarray(self.address - base, np.int64)
+        for step, size in zip(self.strides, self.shape, strict=True):
+            found = np.add.outer(found, np.arange(size, dtype=np.int64) * step)
+        return found.ravel()
+
+    def ends(self) -> tuple[int, int]:
+        """Return the first address and the one behind the last."""
+        steps = [(size - 1) * step for step, size in zip(self.strides, self.shape, strict=True)]
+        first = self.address + sum(step for step in steps if step < 0)
+        return first, self.address + sum(step for step in steps if step > 0) + self.itemsize
+
+
+def share_memory(one: Layout, other: Layout) -> bool:
+    """Return whether two tensors, neither of which overlaps itself, share memory.
+
+    >>> even, odd, first = Layout(0, (4,), (8,), 4), Layout(4, (4,), (8,), 4), Layout(0, (4,), (4,), 4)
+    >>> share_memory(even, odd), share_memory(even, first)
+    (False, True)
+    """
+    if 0 in one.shape or 0 in other.shape:
+        return False
+    (start, end), (begin, stop) = one.ends(), other.ends()
+    if end <= begin or stop <= start:
+        return False
+    if one.itemsize != other.itemsize:
+        return True
+    base = min(start, begin)
+    gaps = np.diff(np.sort(np.concatenate([one.offsets(base), other.offsets(base)])))
+    return bool((gaps < one.itemsize).any())
+
+
+def check_apart(operator: Operator, written: Sequence[tuple[str, Layout]]) -> None:
+    """Raise ``ArgumentValueError`` for two arguments that are written and share memory."""
+    for (name, one), (second, other) in itertools.combinations(written, 2):
+        if share_memory(one, other):
+            raise ArgumentValueError(
+                f"{operator.name}: argument {name}",
+                f"is written in place: it must not share memory with {second}",
+                where=operator.origin,
+                hint="pass a copy of one of them",
+            )
 
 
 def is_overlapping(shape: Sequence[int], strides: Sequence[int], itemsize: int = 1) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..call.host import map_tensors
-from ..core.errors import HostError
+from ..core.errors import HostError, PolyopError
 from ..testing import samples
 from ..testing.races import COMMAND, environment, findings
 from .terminal import say
@@ -52,23 +52,30 @@ def main(seed: str, *targets: str) -> int:
 
     queue = cl.CommandQueue(cl.Context(cl.get_platforms()[0].get_devices()[:1]))
 
+    code = 0
+
     def there(_: str, value: Any, __: Any) -> Any:
         return cl_array.to_device(queue, value)
 
     for target in targets:
         for bound, given in operators_of(target):
             args, named = ((), given) if isinstance(given, dict) else (tuple(given), {})
-            drawn = samples.arguments(bound.operator, args, named, int(seed))
-            arguments = map_tensors(bound.operator, drawn, there)
-            if bound.operator.gradient is None:
-                bound(*arguments)
-                continue
-            outputs, pull = bound.vjp(*arguments)
-            every = outputs if isinstance(outputs, tuple) else (outputs,)
-            pull(*(cl_array.to_device(queue, np.ones(one.shape, one.dtype)) for one in every))
-            say(f"{bound.name}: ran on {queue.device.name}, and its gradient", file=sys.stderr)
-    queue.finish()
-    return 0
+            try:
+                drawn = samples.arguments(bound.operator, args, named, int(seed))
+                arguments = map_tensors(bound.operator, drawn, there)
+                ran = f"ran on {queue.device.name}"
+                if bound.operator.gradient is None:
+                    bound(*arguments)
+                else:
+                    outputs, pull = bound.vjp(*arguments)
+                    every = outputs if isinstance(outputs, tuple) else (outputs,)
+                    pull(*(cl_array.to_device(queue, np.ones(one.shape, one.dtype)) for one in every))
+                    ran += ", and its gradient"
+                queue.finish()
+            except PolyopError as problem:
+                code, ran = 1, f"not run: {problem}"
+            say(f"{bound.name}: {ran}", file=sys.stderr)
+    return code
 
 
 if __name__ == "__main__":

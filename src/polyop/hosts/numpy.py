@@ -12,7 +12,7 @@ from .. import _core
 from ..call.conversion import way_to_numbers
 from ..call.host import map_tensors, specs, with_aliases
 from ..call.operator import Operator
-from ..call.overlap import check_overlap
+from ..call.overlap import Layout, check_apart, check_overlap
 from ..call.rule import Rule, apply_rule, check_gradients, no_gradient
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, HostError
@@ -65,6 +65,7 @@ class NumpyHost:
             rule = f"is bound to {operator.target}, where NumPy arrays are on the CPU"
             raise HostError(operator.name, rule, where=operator.origin)
         copies: list[tuple[Any, Any]] = []  # (argument that is not dense, its dense copy)
+        written: list[tuple[str, Layout]] = []
 
         specs(self, operator, arguments)  # raises for a value without a spec
 
@@ -72,12 +73,15 @@ class NumpyHost:
             array = np.require(value, dtype(value.dtype).numpy, _PLAIN)
             if argument.type.writes:
                 _check_writeable(operator, name, value)
+                written.append((name, Layout(value.ctypes.data, value.shape, value.strides, value.itemsize)))
                 if array is not value:
                     check_overlap(operator, name, value.shape, value.strides, value.itemsize)
                     copies.append((value, array))
             return array
 
         arrays = map_tensors(operator, arguments, dense)
+        if copies:
+            check_apart(operator, written)
         fresh = bound.launch(*arrays) if bound.native else NotImplemented
         if fresh is NotImplemented:
             fresh = self._run_python(bound, arrays)

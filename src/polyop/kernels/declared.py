@@ -29,7 +29,7 @@ _PARTS = re.compile(
 _LINKAGE = re.compile(r'extern\s*"C"\s*$')
 _WITHOUT_TYPE = re.compile(
     r"\b(?:const|volatile|register|restrict|__restrict(?:__)?|extern|inline|__inline(?:__)?)\b"
-    r'|"C"|\[\[\w+\]\]|__attribute__\s*\(\(\w+(?:\(\s*\w*\s*\))?\)\)|\bstd::'
+    r'|"C"|\[\[\w+\]\]|__attribute__\s*\(\(\w+(?:\([\w\s,]*\))?\)\)|\bstd::'
 )
 _LIST = r"(\([^(){};]*(?:\([^(){};]*\)[^(){};]*)*\))"
 _SPECIFIERS = re.compile(r"[A-Za-z_][\w\s*&]*")

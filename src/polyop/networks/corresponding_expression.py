@@ -28,10 +28,16 @@ class TensorArgument(NamedTuple):
 
 
 class Unknown:
-    """An argument that is a number of the run, such as a size that was computed."""
+    """An argument that is a number of the run, such as a size that was computed. It decides nothing."""
 
     def __repr__(self) -> str:
         return "?"
+
+    def _decide(self, *_: object) -> bool:
+        raise TypeError("it is a number of the run")
+
+    __eq__ = __ne__ = __bool__ = _decide
+    __hash__ = None  # type: ignore[assignment]
 
 
 def holds(condition: str, arguments: Mapping[str, Any]) -> bool:

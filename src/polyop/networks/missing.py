@@ -75,7 +75,8 @@ def _finding(name: str, state: str, reason: str, calls: list[tuple[Use, str]]) -
 
 
 def _place(use: Use) -> str:
-    return f"{use.place} ({use.module})" if use.place and use.module else use.place or use.module or "?"
+    module = f"module {use.module}" if use.module else "?"
+    return f"{use.place} ({use.module})" if use.place and use.module else use.place or module
 
 
 def _found(use: Use, target: str) -> tuple[str, str, str]:

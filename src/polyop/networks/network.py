@@ -26,10 +26,17 @@ class Network(NamedTuple):
 
 
 def saved(path: str) -> Network:
-    """Return the program of a ``.pt2`` file. Raises ``ArgumentValueError`` if there is none."""
+    """Return the program of a ``.pt2`` file. Raises ``ArgumentValueError`` if it cannot be loaded."""
     if not Path(path).is_file():
         raise ArgumentValueError("network", "must be a file", repr(path))
-    return Network(torch.export.load(path))
+    try:
+        return Network(torch.export.load(path))
+    except Exception as problem:
+        hint = (
+            "if it calls operators of a package, import that in a Python file with program = "
+            "torch.export.load(...), and name file.py:program"
+        )
+        raise ArgumentValueError("network", f"{path} cannot be loaded: {problem}", hint=hint) from problem
 
 
 def of_module(module: ModuleType, name: str, file: str) -> Network:
@@ -87,7 +94,7 @@ def _called(value: Any, file: str) -> Any:
     try:
         inspect.signature(value).bind()
     except TypeError as problem:
-        hint = f"write a function without arguments that returns the network: {problem}"
+        hint = f"write def made(): return Net(4), (torch.randn(2, 4),), and name file.py:made: {problem}"
         raise ArgumentValueError(subject, "needs arguments", hint=hint) from None
     try:
         return value()

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..core.errors import ArgumentValueError
 from .corresponding_expression import TensorArgument, Unknown
 from .origin import FUNCTION
 
@@ -72,7 +73,7 @@ def trace(
     module is run once: a loop over the elements of a tensor, written in Python, keeps ``torch.export`` busy
     for minutes.
 
-    Raises what the network raises where it neither can be exported nor run.
+    Raises ``ArgumentValueError`` where the network neither can be exported nor run.
     """
     if isinstance(network, torch.export.ExportedProgram):
         return Traced(list(_exported(network, decompositions)), "a program of torch.export")
@@ -147,7 +148,8 @@ def of_run(value: Any) -> Any:
 
 def _plain(value: Any, inner: Callable[[Any], Any]) -> Any:
     if isinstance(value, torch.Tensor):
-        return TensorArgument(tuple(value.shape), str(value.dtype).removeprefix("torch."))
+        sizes = tuple(size if type(size) is int else Unknown() for size in value.shape)
+        return TensorArgument(sizes, str(value.dtype).removeprefix("torch."))
     if isinstance(value, (list, tuple)):
         return [inner(one) for one in value]
     if isinstance(value, torch.dtype):
@@ -187,7 +189,13 @@ def _run(network: Any, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> lis
         hooks.callback(sys.setprofile, before)
         with torch.inference_mode(), recorder:
             sys.setprofile(recorder.called)
-            network(*inputs, **keywords)
+            try:
+                network(*inputs, **keywords)
+            except Exception as problem:  # whatever the network raises
+                where = _place([(f.filename, f.lineno) for f in traceback.extract_tb(problem.__traceback__)])
+                hint = "are the inputs right? A dictionary is keywords; one argument that is one is ({...},)"
+                rule = f"raised {type(problem).__name__}: {problem}"
+                raise ArgumentValueError("the network", rule, where=where or None, hint=hint) from problem
     return recorder.uses
 
 

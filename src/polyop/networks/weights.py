@@ -182,6 +182,9 @@ def _parts(
         path, _, last = name.rpartition(".")
         if name in leave_out or last == _NOT_CARRIED:
             continue
+        if not hasattr(tensor, "data_ptr"):
+            hint = f'pass leave_out=["{name}"]'
+            raise UnsupportedError(name, "it is no tensor, but an extra state", hint=hint)
         owner, rule = _owner(path, layers, book)
         place = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride())
         if tensor.numel() and first.setdefault(place, name) != name:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -33,16 +33,26 @@ def save(weights: Mapping[str, Any], file: str | os.PathLike[str]) -> None:
     ...     load(f"{folder}/w.safetensors")
     {'params': {'scale': array([1., 1., 1.])}}
 
-    Raises ``UnsupportedError`` for a dtype that such files do not have, ``HostError`` without the
-    package.
+    Raises ``UnsupportedError`` for a dtype that such files do not have and for a key with a dot in a nested
+    dictionary, ``HostError`` without the package.
     """
     safetensors = _package()
     arrays = {name: np.asarray(value, order="C") for name, value in flat(weights).items()}
     for name, value in arrays.items():
         if str(dtype(value.dtype)) not in _NAMES.values():
             raise UnsupportedError(name, "files of safetensors do not have its dtype", value.dtype)
-    form = "nested" if any(isinstance(value, Mapping) for value in weights.values()) else "flat"
+    nested = any(isinstance(value, Mapping) for value in weights.values())
+    form = "nested" if nested else "flat"
+    if nested and (dotted := next(_dotted(weights), None)):
+        raise UnsupportedError(dotted, "a key of a nested dictionary has no dot", hint="save it by itself")
     safetensors.numpy.save_file(arrays, file, metadata={_FORM: form})
+
+
+def _dotted(weights: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the keys of nested dictionaries that have a dot, which would be taken for a path."""
+    for key, value in weights.items():
+        yield from [key] if "." in key else []
+        yield from _dotted(value) if isinstance(value, Mapping) else ()
 
 
 def load(file: str | os.PathLike[str], *, like: Any = None) -> dict[str, Any]:

@@ -6,15 +6,17 @@ text stands below a comment with the author's line.
 
 from __future__ import annotations
 
+import linecache
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 TEXTS = "POLYOP_OPENCL_TEXTS"
 """The variable that names a folder for the texts that devices compile (include/polyop/loops/opencl.h)."""
 COMMAND = ("oclgrind", "--data-races", "--max-errors", "100")
 
-_PLACE = re.compile(r"At line (\d+) \(column \d+\) of [^\n]*:\n\s*([^\n]*)")
+_PLACE = re.compile(r"At line (\d+) \(column \d+\) of ([^\n]*):\n\s*([^\n]*)")
 _TITLE = re.compile(r"/\* \S+ the loop kernel (\w+) of (\S+), for OpenCL: the device \*/")
 _AUTHOR = re.compile(r"/\* (\d+): (.*) \*/")
 _ADDRESS = re.compile(r" (?:at|from|to) (\w+) memory address 0x\w+")
@@ -45,14 +47,20 @@ def findings(log: str, texts: Sequence[str]) -> list[Finding]:
     if not log.strip():
         return []
     for message in re.split(r"\n(?=\S)", log.strip()):  # what belongs to a message is indented
-        places = [_author(texts, int(line), shown.strip()) for line, shown in _PLACE.findall(message)]
+        found_in = _PLACE.findall(message)
+        places = [_author(texts, int(line), file, shown.strip()) for line, file, shown in found_in]
         what = _ADDRESS.sub(r" in \1 memory", message.partition("\n")[0])
         found[Finding(what, tuple(dict.fromkeys(places)))] = None
     return list(found)
 
 
-def _author(texts: Sequence[str], line: int, shown: str) -> str:
-    """Return the place of the author's line above a line of a text; that line itself where none is known."""
+def _author(texts: Sequence[str], line: int, file: str, shown: str) -> str:
+    """Return the place of the author's line above a line of a text; that line itself where none is known.
+
+    A text in OpenCL C has the name of its file, which is the author's.
+    """
+    if Path(file).is_file():
+        return f"{Path(file).name}:{line}: {linecache.getline(file, line).strip()}"
     for text in texts:
         lines = text.splitlines()
         if line <= len(lines) and lines[line - 1].strip() == shown:

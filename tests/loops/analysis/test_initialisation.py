@@ -110,7 +110,7 @@ def test_sizes_decide_which_buffers_start_as_zeros(function):
     (line,) = [row for row in source_of(program, isa.available()[0], "f").splitlines() if zero in row]
     assert line.strip().startswith("if (")
     text = source_of(program, "cuda", "f").splitlines()
-    (at,) = [k for k, row in enumerate(text) if f"cudaMemsetAsync(self.{name}," in row]
+    (at,) = [k for k, row in enumerate(text) if f"polyop_clear(self.{name}," in row]
     assert "&& (" in text[at - 1]
 
 

@@ -12,7 +12,7 @@ import pyopencl.array as cl_array
 from ...call.failures import failure
 from ...call.host import map_tensors, specs, with_aliases
 from ...call.operator import Operator
-from ...call.overlap import check_overlap
+from ...call.overlap import Layout, check_apart, check_overlap
 from ...call.prepare import Prepared, prepare
 from ...core.errors import HostError
 from ...core.lru_cache import LruCache
@@ -49,10 +49,12 @@ def run(host: Any, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     written: list[Any] = []
     with ordered(place.queue, [*place.arrays, *outputs], written):
         copies: list[tuple[Any, Any]] = []
+        layouts: list[tuple[str, Layout]] = []
 
         def dense(name: str, value: Any, argument: Argument) -> Any:
             if argument.type.writes:
                 written.append(value)
+                layouts.append((name, _layout(value)))
                 check_overlap(operator, name, value.shape, value.strides, value.dtype.itemsize)
             if strided.is_dense(value, from_start=not kernel.native):
                 return value
@@ -62,6 +64,8 @@ def run(host: Any, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
             return copy
 
         inputs = map_tensors(operator, arguments, dense)
+        if copies:
+            check_apart(operator, layouts)
         written += outputs
         if kernel.native:
             _launch(operator, kernel, launch, [*_tensors(operator, inputs), *outputs], place.queue)
@@ -101,12 +105,26 @@ def _launch(operator: Operator, kernel: Any, launch: Any, tensors: Sequence[Any]
             rows.append((0, (), -1))
             continue
         if tensor.size:
-            place.memory, place.offset = tensor.base_data.int_ptr, tensor.offset
+            place.memory, place.offset = _memory_of(tensor)
         spec = arrays.spec(tensor)
         rows.append((ctypes.addressof(place), spec.shape, ROW_OF_DTYPE[spec.dtype.name]))
     code, text, threw = launch.call_raw(rows, queue.int_ptr)
     if code:
         raise failure(operator, kernel, code, text, threw=threw)
+
+
+def _layout(tensor: Any) -> Layout:
+    """Return where an array lies; no two buffers share an address."""
+    buffer, start = _memory_of(tensor) if tensor.size else (0, 0)
+    return Layout(buffer * 2**64 + start, tensor.shape, tensor.strides, tensor.dtype.itemsize)
+
+
+def _memory_of(tensor: Any) -> tuple[int, int]:
+    """Return the whole buffer of an array that is not empty, and where the array starts in it."""
+    buffer = tensor.base_data
+    whole = buffer.get_info(cl.mem_info.ASSOCIATED_MEMOBJECT)
+    start = 0 if whole is None else buffer.get_info(cl.mem_info.OFFSET)
+    return (buffer if whole is None else whole).int_ptr, start + tensor.offset
 
 
 def _enqueue(kernel: Any, bound: Any, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> None:

@@ -10,7 +10,7 @@ import torch
 
 from ...call.bound import BoundOperator
 from ...call.host import map_tensors, need, spec_of
-from ...call.overlap import check_overlap
+from ...call.overlap import Layout, check_apart, check_overlap
 from ...core.errors import ArgumentTypeError, HostError
 from ...core.schema import Argument
 from ...core.spec import Spec
@@ -46,6 +46,7 @@ def run(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
 def _run_other(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.device) -> Any:
     """Make the arguments dense and try again; run a Python kernel."""
     copies: list[tuple[Any, Any]] = []
+    written: list[tuple[str, Layout]] = []
 
     def prepare(name: str, value: Any, argument: Any) -> Any:
         if value.device != where:
@@ -53,12 +54,18 @@ def _run_other(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.de
             raise ArgumentTypeError(f"{bound.name}: argument {name}", rule, str(value.device))
         spec_of(tensors, bound.operator, name, value)  # refuses what cannot be made dense
         dense = tensors.dense(value)
+        if argument.type.writes:
+            size = value.element_size()
+            strides = [size * step for step in value.stride()]
+            written.append((name, Layout(value.data_ptr(), tuple(value.shape), strides, size)))
         if argument.type.writes and dense.data_ptr() != value.data_ptr():
             check_overlap(bound.operator, name, value.shape, value.stride())
             copies.append((value, dense))
         return dense
 
     dense = map_tensors(bound.operator, arguments, prepare)
+    if copies:
+        check_apart(bound.operator, written)
     result = bound.launch(*dense) if bound.native else NotImplemented
     if result is NotImplemented:
         result = _run_python(bound, dense, where)

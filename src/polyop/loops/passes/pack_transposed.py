@@ -150,6 +150,8 @@ def pack_transposed(program: Program) -> Program:
             one = _transposition(kernel, nest)
             if one is None or not _is_inside(Model(kernel, program.session), one.buffer):
                 continue
+            if one.tests and program.schedule.is_deterministic:
+                continue  # the size of a batch may decide them, and the two versions add in different orders
             key = (one.buffer, one.axis, one.tests)
             if key not in copies:
                 copies[key] = unused(f"{one.buffer}_transposed", used_names)

@@ -119,6 +119,11 @@ class Planner:
 
     # threads
 
+    def _has_chosen(self, node: For) -> bool:
+        """Whether the schedule puts a loop inside on threads, and not this one."""
+        inside = {s.var for s in statements(node.body) if isinstance(s, For)}
+        return node.var not in self.roles.parallel and bool(self.roles.parallel.keys() & inside)
+
     def _threads(self, body: Sequence[Stmt]) -> None:
         for node in body:
             if isinstance(node, If):
@@ -130,6 +135,8 @@ class Planner:
             if node.var not in self.roles.parallel and self.roles.has_parallel(node.body, self.partition):
                 self.note(node, "in order: a loop inside is on threads, as the schedule says")
                 self._threads(node.body)
+            elif kind == "reduction" and self._has_chosen(node):
+                self._threads(node.body)  # the schedule's loop is on threads, not this one
             elif kind == "parallel" or (kind == "reduction" and self.divisible(node)):
                 self._on_threads(node, kind)
             elif kind == "reduction" and not any(isinstance(s, For) for s in node.body):

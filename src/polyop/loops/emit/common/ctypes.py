@@ -25,6 +25,8 @@ delete dim3 dynamic_cast explicit export false friend mutable namespace new noex
 nullptr operator or or_eq private protected public reinterpret_cast requires static_assert
 static_cast template this thread_local throw true try typeid typename using virtual wchar_t xor
 xor_eq threadIdx blockIdx blockDim gridDim warpSize call given partials scalars state wrong
+half local constant global private read_only write_only read_write pipe sampler_t event_t numbers
+NAN INFINITY MAXFLOAT HUGE_VAL HUGE_VALF HUGE_VALL errno
 """
 _KEYWORDS = frozenset(_WORDS.split())
 HEADERS = (
@@ -36,6 +38,7 @@ _OURS = re.compile(
     rf"{HEADERS}|u?int\d*_t|cuda[A-Z]\w*|INT\w+"
     r"|(own_|at_).*|(q|part|[mb]\d+_)\d*(_\d+)*|found\d+|(row|next)\d+_\d+|.*_"
     r"|.*_(n|v|r|u|stream|row)\d+(_next)?|.*_(end|lo|hi|panel|part|check|rows|last|from|to|steps?|q|n)"
+    r"|image\w+_t|(?:CLK|M|CHAR)_\w+|[A-Z]+_(?:MIN|MAX|BIT)"
 )
 """Names that the printed text uses itself. A name that ends with "_" in addition is free."""
 

@@ -108,6 +108,8 @@ class Parts(Launches):
                 thread = Body(self.kernel, self.expressions, inner)
                 thread.live = live
                 thread.body(body, plain(Scope()))
+            if shared and assigned:
+                inner.line("polyop_sync(width_);")  # a slower thread may not have read them yet
             for name in sorted(assigned):
                 c = identifier(name)
                 state = self.expressions.pointer("state")

@@ -110,7 +110,7 @@ class Mapper:
         if kind == "parallel":
             return self._parallel(node, known)
         if kind == "reduction":
-            piece = self._reduction(node, known)
+            piece = self._tiles_in_order(node, known, depth) or self._reduction(node, known)
             if piece is not None:
                 return piece
         if depth < DEEPEST:
@@ -180,6 +180,17 @@ class Mapper:
         return Tiles(loops[:-2], row, lane) if fits(lane, row.var) else None
 
     # reductions
+
+    def _tiles_in_order(self, node: For, known: frozenset[str], depth: int) -> Piece | None:
+        """Return a launch of tiles for each iteration: partial results would be a copy of all of them."""
+        told = len(self.notes)
+        if depth < DEEPEST and all(name in self.kernel.buffers for name, _ in self.kinds[node.var].over):
+            pieces = self.pieces(node.body, known | {node.var}, depth + 1)
+            if any(isinstance(piece, Tiles) for piece in pieces):
+                self._note(node, "a launch for each iteration")
+                return Each(node, pieces)
+        del self.notes[told:]
+        return None
 
     def _reduction(self, node: For, known: frozenset[str]) -> Piece | None:
         over = dict(self.kinds[node.var].over)
