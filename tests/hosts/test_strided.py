@@ -9,6 +9,7 @@ import pytest
 import polyop
 from polyop.call.explain import explain
 from polyop.core.dtypes import dtype
+from polyop.core.errors import ArgumentValueError
 from polyop.core.spec import Spec
 from polyop.kernels.loop.rows import COPIED
 
@@ -116,6 +117,32 @@ def test_what_is_written_is_written_to_the_callers_strided_tensor(scale_):
     t = torch.ones(4, 6)
     scale_(t[::2, ::2], 3.0)
     assert t.sum().item() == 24 + 2 * 6
+
+
+@polyop.kernel
+def two(x, y):
+    for i in range(x.shape[0]):
+        x[i] += 1
+        y[i] += 10
+    return x, y
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_two_views_that_are_written_do_not_share_memory(kind):
+    def new():
+        return np.zeros(8) if kind == "numpy" else pytest.importorskip("torch").zeros(8, dtype=float)
+
+    x = new()
+    two(x[::2], x[1::2])
+    assert x.tolist() == [1, 10] * 4
+    x = new()
+    with pytest.raises(
+        ArgumentValueError, match="argument x: is written in place: it must not share memory with y"
+    ):
+        two(x[::2], x[::2])
+    with pytest.raises(ArgumentValueError, match="must not share memory with y"):
+        two(x[:8:2], x[:4])
+    assert x.tolist() == [0] * 8
 
 
 def test_more_than_the_memory_there_is(kernels):

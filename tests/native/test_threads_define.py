@@ -179,7 +179,7 @@ print(right == [True] * 6, repr(refusal()))
 
 
 FORKS = """
-import itertools, linecache, os, random, signal, threading, time, traceback, warnings
+import faulthandler, itertools, linecache, os, random, signal, threading, time, traceback, warnings
 import numpy as np, numpy.testing  # loaded: a thread must not be in an import of its own
 import polyop
 warnings.simplefilter("ignore")
@@ -209,6 +209,7 @@ def fork_while(work, turns=12, first=0.3):
     for turn in range(turns):
         child = os.fork()
         if child == 0:
+            faulthandler.dump_traceback_later(90)  # a child that hangs says where
             signal.alarm(100)
             try:
                 work()

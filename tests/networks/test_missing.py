@@ -206,3 +206,29 @@ def test_without_pytorch(file):
     words = [sys.executable, "-c", program, "missing", str(file)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ})
     assert done.returncode == 1 and "pip install 'polyop[torch]'" in done.stderr
+
+
+def test_a_size_that_is_a_symbol_decides_nothing(tmp_path, capsys):
+    """``gather`` has a counterpart where two sizes are the same, and an example does not say that."""
+    path = tmp_path / "net_of_any_size.py"
+    path.write_text(
+        "import torch\nfrom torch.export import Dim\n"
+        "class Net(torch.nn.Module):\n    def forward(self, x, i):\n        return torch.gather(x, 1, i)\n"
+        "def program(dynamic=True):\n"
+        "    sizes = {'x': {0: Dim('a', min=4, max=64)}, 'i': {0: Dim('b', min=2, max=64)}} if dynamic else None\n"
+        "    inputs = torch.randn(6, 6), torch.zeros(6, 3, dtype=torch.long)\n"
+        "    return torch.export.export(Net(), inputs, dynamic_shapes=sizes)\n"
+        "def fixed():\n    return program(False)\n"
+    )
+    assert operators(capsys, f"{path}:fixed", "--all")[1]["aten::gather"]["state"] == "there"
+    assert operators(capsys, f"{path}:program")[1]["aten::gather"]["state"] == "missing"
+
+
+def test_a_network_that_fails_is_said_with_its_line(tmp_path, capsys):
+    path = tmp_path / "net_that_fails.py"
+    path.write_text("import torch\ndef made():\n    return torch.nn.Linear(4, 2), (torch.ones(3, 5),)\n")
+    assert main(["missing", f"{path}:made"]) == 1
+    assert "the network: raised RuntimeError: mat1 and mat2" in capsys.readouterr().err
+    (tmp_path / "broken.pt2").write_text("no program")
+    assert main(["missing", str(tmp_path / "broken.pt2")]) == 1
+    assert "broken.pt2 cannot be loaded: " in capsys.readouterr().err

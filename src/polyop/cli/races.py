@@ -69,7 +69,8 @@ def main(seed: str, *targets: str) -> int:
                 else:
                     outputs, pull = bound.vjp(*arguments)
                     every = outputs if isinstance(outputs, tuple) else (outputs,)
-                    pull(*(cl_array.to_device(queue, np.ones(one.shape, one.dtype)) for one in every))
+                    ones = tuple(cl_array.to_device(queue, np.ones(one.shape, one.dtype)) for one in every)
+                    pull(ones if isinstance(outputs, tuple) else ones[0])
                     ran += ", and its gradient"
                 queue.finish()
             except PolyopError as problem:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import polyop
-from polyop.core.errors import KernelError
+from polyop.core.errors import ArgumentValueError, KernelError
+from polyop.loops.library.embedded import prelude
 
 cl = pytest.importorskip("pyopencl")
 cl_array = pytest.importorskip("pyopencl.array")
@@ -87,3 +88,59 @@ def test_explain_names_the_kernel_of_the_device(queue):
     text = explain(rows, (host.spec(x), host.spec(x[0])))
     assert "  kernel      loop kernel rows for opencl\n" in text
     assert "  pyopencl    present; on the queue of the arrays" in text
+
+
+@polyop.kernel
+def backwards(x, y):
+    for i in range(x.shape[0]):
+        x[i] += y[y.shape[0] - 1 - i]
+    return x
+
+
+def test_parts_of_one_buffer_are_known(context):
+    queue = cl.CommandQueue(context)
+    buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 8192)
+    whole = cl_array.Array(queue, (2048,), np.float32, data=buffer)
+    part = cl_array.Array(queue, (1024,), np.float32, data=buffer[4096:8192])
+    with pytest.raises(KernelError, match="must not share memory with y"):
+        backwards(whole[1024:], part)
+    whole.fill(1)
+    backwards(whole[:1024], part)
+    assert whole.get().tolist() == [2] * 1024 + [1] * 1024
+
+
+@polyop.kernel
+def two(x, y):
+    for i in range(x.shape[0]):
+        x[i] += 1
+        y[i] += 10
+    return x, y
+
+
+def test_two_views_that_are_written_do_not_share_memory(queue):
+    x = cl_array.zeros(queue, 8, np.float32)
+    two(x[::2], x[1::2])
+    assert x.get().tolist() == [1, 10] * 4
+    with pytest.raises(ArgumentValueError, match="it must not share memory with y"):
+        two(x[::2], x[::2])
+
+
+@polyop.kernel
+def words(half, numbers, NAN):
+    local = np.zeros(half.shape, half.dtype)
+    for constant in range(half.shape[0]):
+        local[constant] = half[constant] + numbers[constant] * NAN[constant]
+    return local
+
+
+def test_words_of_opencl_are_names(queue):
+    x, y, z = arrays(queue, 5, 5, 5)
+    np.testing.assert_allclose(words(x, y, z).get(), (x + y * z).get(), rtol=1e-6)
+
+
+def test_a_device_without_float64_compiles_what_has_none(context):
+    """The headers that each kernel of loops has before it."""
+    text = "#undef cl_khr_fp64\n" + prelude()
+    cl.Program(context, text + "__kernel void f(__global f32* x) { x[0] = pl_exp_f32(x[0]); }").build()
+    with pytest.raises(cl.RuntimeError):
+        cl.Program(context, text + "__kernel void f(__global f64* x) { x[0] = 1; }").build()

@@ -136,6 +136,16 @@ def named(new, delete, state):
     return this
 
 
+def of_a_long_row(d, x, like):
+    w = output_tensor((d.shape[0], x.shape[0], like.shape[0]), x.dtype)
+    for o in range(w.shape[0]):
+        for c in range(w.shape[1]):
+            for p in range(w.shape[2]):
+                for i in range(d.shape[1]):
+                    w[o, c, p] += d[o, i] * x[c, i + p]
+    return w
+
+
 def wrapping(x):
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):
@@ -150,6 +160,7 @@ SHAPES = {  # a kernel, the dtypes and dimensions of its inputs, the launches
     matmul: ([(F, 2), (F, 2)], "Tiles"),
     matmul_of_places: ([(F, 2), (F, 2)], "Threads"),  # a tile has operands alone
     sweeps: ([(F, 1), (F, 1)], "Each(Threads Threads)"),
+    of_a_long_row: ([(F, 2), (F, 2), (F, 1)], "Branch(Threads) Branch(Each(Tiles) Tiles)"),
     dot: ([(F, 1), (F, 1)], "Branch(Alone Sums Alone)"),
     prefix: ([(F, 1)], "Alone"),
     histogram: ([(I, 1), (I, 1)], "Threads atomic"),

@@ -51,6 +51,43 @@ def test_gradients_are_free_of_races(name, tmp_path):
     assert found == []
 
 
+OPERATORS = """
+import numpy as np
+import polyop
+
+
+@polyop.kernel
+def scalars(x):
+    y = np.zeros(x.shape, x.dtype)
+    z = np.zeros(x.shape, x.dtype)
+    best = x[0]
+    for i in range(x.shape[0]):
+        y[i] = x[i] * best
+    if x[1] > 5:
+        for j in range(x.shape[0]):
+            z[j] = x[j] + best
+    best = best + 1
+    for i in range(x.shape[0]):
+        y[i] = y[i] + best
+    return y, z
+
+
+on_cpu = polyop.operator("races::on_cpu(Tensor x) -> Tensor", lambda x: x + 1, infer="x")
+polyop_samples = {"main::scalars": (np.ones(8, np.float32),)}
+"""
+
+
+def test_the_command_runs_the_operators_of_a_file(tmp_path):
+    """A scalar of several launches is written when all threads have read it."""
+    path = tmp_path / "of_races.py"
+    path.write_text(OPERATORS.replace("main::", "of_races::"))
+    command = [sys.executable, "-m", "polyop", "check", "--races", path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "of_races::scalars: ran on Oclgrind Simulator, and its gradient" in done.stderr, done.stderr
+    assert "races::on_cpu: not run: " in done.stderr
+    assert (done.returncode, done.stdout) == (1, "")
+
+
 @pytest.mark.parametrize(
     ("fault", "what", "line"),
     [

@@ -216,6 +216,27 @@ def test_a_row_has_the_bits_that_it_has_alone(function, dtype, isa, monkeypatch)
     np.testing.assert_allclose(ours, exact, rough, rough)
 
 
+def windows(d, x, like):
+    y = np.zeros((d.shape[0], x.shape[0], like.shape[0]), x.dtype)
+    for b in range(d.shape[0]):
+        for c in range(x.shape[0]):
+            for p in range(like.shape[0]):
+                for i in range(d.shape[1]):
+                    y[b, c, p] += d[b, i] * x[c, i + p]
+    return y
+
+
+@pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")
+def test_the_size_of_a_batch_chooses_no_order_of_a_sum():
+    """With more windows than rows another version of the loops would run."""
+    operator = polyop.kernel(windows, name="same_bits::windows", deterministic="batch")
+    random = np.random.default_rng(0)
+    d, x = (random.normal(size=size).astype(np.float32) for size in ((9, 600), (3, 605)))
+    like, together = np.zeros(5, np.float32), operator(d, x, np.zeros(5, np.float32))
+    for rows in (1, 2, 5):
+        assert operator(d[:rows], x, like).tobytes() == together[:rows].tobytes()
+
+
 @pytest.mark.slow(1)
 @pytest.mark.parametrize("function", [layer_norm, gelu, recur], ids=lambda f: f.__name__)
 def test_so_has_its_gradient(function):
