@@ -420,7 +420,7 @@ def test_derived_kernels_take_schedules_of_their_own():
     assert dict(backward.derived_schedules) == {"batched": steps["backward__batched"]}
     assert not op.operator.kernels[0].schedule
     refused = polyop.kernel(derived_schedules={"backward": S.parallel("q")})(squares)
-    with pytest.raises(ScheduleError, match="the gradient of loop kernel squares: the step parallel"):
+    with pytest.raises(ScheduleError, match=r"loop kernel squares(__backward)?: the step parallel"):
         refused(x).sum().backward()
 
 
