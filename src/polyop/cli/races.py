@@ -17,7 +17,7 @@ from typing import Any
 from ..call.host import map_tensors
 from ..core.errors import HostError, PolyopError
 from ..testing import samples
-from ..testing.races import COMMAND, environment, findings
+from ..testing.races import COMMAND, TEXTS, findings
 from .terminal import say
 
 
@@ -32,7 +32,7 @@ def check_races(targets: Sequence[str], seed: int) -> int:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         command = [*COMMAND, "--log", str(log), sys.executable, "-m", __name__, str(seed), *targets]
-        done = subprocess.run(command, env=environment(folder, os.environ), check=False)
+        done = subprocess.run(command, env={**os.environ, TEXTS: folder}, check=False)
         texts = [path.read_text() for path in sorted(Path(folder).glob("*.cl"))]
         found = findings(log.read_text(), texts) if log.exists() else []
     for finding in found:
@@ -50,9 +50,7 @@ def main(seed: str, *targets: str) -> int:
 
     from .samples import operators_of
 
-    queue = cl.CommandQueue(cl.Context(cl.get_platforms()[0].get_devices()[:1]))
-
-    code = 0
+    queue, code = cl.CommandQueue(cl.Context(cl.get_platforms()[0].get_devices()[:1])), 0
 
     def there(_: str, value: Any, __: Any) -> Any:
         return cl_array.to_device(queue, value)

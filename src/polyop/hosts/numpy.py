@@ -65,7 +65,7 @@ class NumpyHost:
             rule = f"is bound to {operator.target}, where NumPy arrays are on the CPU"
             raise HostError(operator.name, rule, where=operator.origin)
         copies: list[tuple[Any, Any]] = []  # (argument that is not dense, its dense copy)
-        written: list[tuple[str, Layout]] = []
+        written: list[tuple[str, Any]] = []
 
         specs(self, operator, arguments)  # raises for a value without a spec
 
@@ -73,7 +73,7 @@ class NumpyHost:
             array = np.require(value, dtype(value.dtype).numpy, _PLAIN)
             if argument.type.writes:
                 _check_writeable(operator, name, value)
-                written.append((name, Layout(value.ctypes.data, value.shape, value.strides, value.itemsize)))
+                written.append((name, value))
                 if array is not value:
                     check_overlap(operator, name, value.shape, value.strides, value.itemsize)
                     copies.append((value, array))
@@ -81,7 +81,7 @@ class NumpyHost:
 
         arrays = map_tensors(operator, arguments, dense)
         if copies:
-            check_apart(operator, written)
+            check_apart(operator, [(name, _layout(array)) for name, array in written])
         fresh = bound.launch(*arrays) if bound.native else NotImplemented
         if fresh is NotImplemented:
             fresh = self._run_python(bound, arrays)
@@ -160,6 +160,10 @@ class NumpyHost:
 
 def _plain(value: Any) -> Any:
     return np.asarray(value) if isinstance(value, np.ndarray) else value
+
+
+def _layout(array: Any) -> Layout:
+    return Layout(array.ctypes.data, array.shape, array.strides, array.itemsize)
 
 
 def _in_native_byte_order(name: str, value: Any, argument: Argument) -> Any:

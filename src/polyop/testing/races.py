@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ TEXTS = "POLYOP_OPENCL_TEXTS"
 COMMAND = ("oclgrind", "--data-races", "--max-errors", "100")
 
 _PLACE = re.compile(r"At line (\d+) \(column \d+\) of ([^\n]*):\n\s*([^\n]*)")
-_TITLE = re.compile(r"/\* \S+ the loop kernel (\w+) of (\S+), for OpenCL: the device \*/")
+_TITLE = re.compile(r"/\* \S+ the loop kernel \w+ of (\S+), for OpenCL: the device \*/")
 _AUTHOR = re.compile(r"/\* (\d+): (.*) \*/")
 _ADDRESS = re.compile(r" (?:at|from|to) (\w+) memory address 0x\w+")
 
@@ -44,9 +44,7 @@ def findings(log: str, texts: Sequence[str]) -> list[Finding]:
         k.py:7: y[i] = 1.0
     """
     found: dict[Finding, None] = {}
-    if not log.strip():
-        return []
-    for message in re.split(r"\n(?=\S)", log.strip()):  # what belongs to a message is indented
+    for message in filter(None, re.split(r"\n(?=\S)", log.strip())):  # what belongs to a message is indented
         found_in = _PLACE.findall(message)
         places = [_author(texts, int(line), file, shown.strip()) for line, file, shown in found_in]
         what = _ADDRESS.sub(r" in \1 memory", message.partition("\n")[0])
@@ -68,10 +66,5 @@ def _author(texts: Sequence[str], line: int, file: str, shown: str) -> str:
             title = next(filter(None, map(_TITLE.match, reversed(above))), None)
             author = next(filter(None, map(_AUTHOR.match, map(str.strip, reversed(above)))), None)
             if title and author:
-                return f"{title[2]}:{author[1]}: {author[2]}"
+                return f"{title[1]}:{author[1]}: {author[2]}"
     return f"line {line}: {shown}"
-
-
-def environment(folder: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a program whose devices leave their texts in a folder."""
-    return {**given, TEXTS: folder}

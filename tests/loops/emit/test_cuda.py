@@ -11,7 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from loop_samples.reference import expected, typed
+from loop_samples.reference import close, expected, typed
 from polyop.core.errors import KernelError
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
@@ -31,15 +31,6 @@ def table(emulate, programs):
 def checked_table(emulate, programs):
     """The same in the authors' order, with every index checked."""
     return emulate.build(emulate.text(map(typed, programs.PROGRAMS), checked=True))
-
-
-def close(reference, actual, rough, where):
-    assert (actual.shape, actual.dtype) == (reference.shape, reference.dtype), where
-    if rough:
-        reference, actual = reference.astype(np.float64), actual.astype(np.float64)
-        np.testing.assert_allclose(actual, reference, rough, rough, err_msg=where)
-    else:
-        np.testing.assert_array_equal(actual, reference, err_msg=where)
 
 
 @pytest.mark.slow

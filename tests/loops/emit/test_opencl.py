@@ -7,24 +7,13 @@ import numpy as np
 import pytest
 
 from loop_samples import on_opencl
-from loop_samples.reference import expected, typed
+from loop_samples.reference import close, expected, typed
 from polyop.core.errors import ArgumentValueError
-
-EACH = 6
 
 
 @pytest.fixture(scope="module")
 def queue():
     return on_opencl.queue()
-
-
-def close(reference, actual, rough, where):
-    assert (actual.shape, actual.dtype) == (reference.shape, reference.dtype), where
-    if rough:
-        reference, actual = reference.astype(np.float64), actual.astype(np.float64)
-        np.testing.assert_allclose(actual, reference, rough, rough, err_msg=where)
-    else:
-        np.testing.assert_array_equal(actual, reference, err_msg=where)
 
 
 def compared(program, run):

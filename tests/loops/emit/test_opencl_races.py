@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from polyop.testing.races import COMMAND, environment, findings
+from polyop.testing.races import COMMAND, TEXTS, findings
 
 PROGRAM = Path(__file__).parents[2] / "support" / "loop_samples" / "under_oclgrind.py"
 pytestmark = [
@@ -29,7 +29,7 @@ def run(fault, form, names, folder):
     log = folder / "log"
     command = [*COMMAND, "--log", log, sys.executable, PROGRAM, fault, form, *names]
     done = subprocess.run(
-        command, env=environment(str(folder), os.environ), capture_output=True, text=True, check=False
+        command, env={**os.environ, TEXTS: str(folder)}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return findings(log.read_text(), [path.read_text() for path in folder.glob("*.cl")]), done.stdout

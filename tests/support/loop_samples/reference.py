@@ -45,3 +45,13 @@ def gradient_arrays(program, index):
     names = [name for name in kernel.parameters if name in kernel.buffers]
     pairs = zip(names, [*arrays, *outputs, *outputs], strict=True)
     return [array if kernel.buffers[name].shape else np.zeros((), bool) for name, array in pairs]
+
+
+def close(reference, actual, rough, where):
+    """Assert that a result has shape, dtype and values, with a relative error of ``rough`` if there is one."""
+    assert (actual.shape, actual.dtype) == (reference.shape, reference.dtype), where
+    if rough:
+        reference, actual = reference.astype(np.float64), actual.astype(np.float64)
+        np.testing.assert_allclose(actual, reference, rough, rough, err_msg=where)
+    else:
+        np.testing.assert_array_equal(actual, reference, err_msg=where)

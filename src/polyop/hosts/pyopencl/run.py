@@ -49,12 +49,12 @@ def run(host: Any, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     written: list[Any] = []
     with ordered(place.queue, [*place.arrays, *outputs], written):
         copies: list[tuple[Any, Any]] = []
-        layouts: list[tuple[str, Layout]] = []
+        names: list[str] = []
 
         def dense(name: str, value: Any, argument: Argument) -> Any:
             if argument.type.writes:
                 written.append(value)
-                layouts.append((name, _layout(value)))
+                names.append(name)
                 check_overlap(operator, name, value.shape, value.strides, value.dtype.itemsize)
             if strided.is_dense(value, from_start=not kernel.native):
                 return value
@@ -65,7 +65,7 @@ def run(host: Any, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
         inputs = map_tensors(operator, arguments, dense)
         if copies:
-            check_apart(operator, layouts)
+            check_apart(operator, list(zip(names, map(_layout, written), strict=True)))
         written += outputs
         if kernel.native:
             _launch(operator, kernel, launch, [*_tensors(operator, inputs), *outputs], place.queue)

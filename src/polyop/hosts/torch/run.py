@@ -46,7 +46,7 @@ def run(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
 def _run_other(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.device) -> Any:
     """Make the arguments dense and try again; run a Python kernel."""
     copies: list[tuple[Any, Any]] = []
-    written: list[tuple[str, Layout]] = []
+    written: list[tuple[str, Any]] = []
 
     def prepare(name: str, value: Any, argument: Any) -> Any:
         if value.device != where:
@@ -55,9 +55,7 @@ def _run_other(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.de
         spec_of(tensors, bound.operator, name, value)  # refuses what cannot be made dense
         dense = tensors.dense(value)
         if argument.type.writes:
-            size = value.element_size()
-            strides = [size * step for step in value.stride()]
-            written.append((name, Layout(value.data_ptr(), tuple(value.shape), strides, size)))
+            written.append((name, value))
         if argument.type.writes and dense.data_ptr() != value.data_ptr():
             check_overlap(bound.operator, name, value.shape, value.stride())
             copies.append((value, dense))
@@ -65,13 +63,18 @@ def _run_other(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.de
 
     dense = map_tensors(bound.operator, arguments, prepare)
     if copies:
-        check_apart(bound.operator, written)
+        check_apart(bound.operator, [(name, _layout(tensor)) for name, tensor in written])
     result = bound.launch(*dense) if bound.native else NotImplemented
     if result is NotImplemented:
         result = _run_python(bound, dense, where)
     for original, dense in copies:
         original.copy_(dense)
     return result
+
+
+def _layout(tensor: torch.Tensor) -> Layout:
+    size = tensor.element_size()
+    return Layout(tensor.data_ptr(), tuple(tensor.shape), [size * step for step in tensor.stride()], size)
 
 
 def _run_python(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.device) -> Any:
