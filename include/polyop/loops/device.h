@@ -37,27 +37,12 @@
 #define POLYOP_UNROLL _Pragma("unroll")
 #endif
 
-#include "../dtypes.h"
 #include "run.h"
 #undef polyop_inside
 
 #define POLYOP_WIDEST 512
 #define POLYOP_FN static inline __host__ __device__
 #define POLYOP_GPU static inline __device__
-
-typedef int8_t i8;
-typedef int16_t i16;
-typedef int32_t i32;
-typedef int64_t i64;
-typedef uint8_t u8;
-typedef uint16_t u16, f16, bf16;
-typedef uint32_t u32;
-typedef uint64_t u64;
-typedef float f32;
-typedef double f64;
-#define POLYOP_ROW(NAME, ...) typedef u8 NAME;
-POLYOP_BYTE_FLOATS(POLYOP_ROW)
-#undef POLYOP_ROW
 
 #include "byte_floats.h"
 #include "device_group.h"

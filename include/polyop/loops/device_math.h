@@ -2,6 +2,7 @@
  * by device.h, opencl_device.h and opencl.h. */
 #ifndef POLYOP_LOOPS_DEVICE_MATH_H
 #define POLYOP_LOOPS_DEVICE_MATH_H
+#include "device_types.h"
 
 /* Integers: as in integer.h. wrap_*: arithmetic that wraps around; signed overflow would be undefined. */
 #define POLYOP_SIGNED_ROW(E, U)                                                                        \

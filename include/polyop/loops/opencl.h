@@ -32,20 +32,6 @@
 
 #define POLYOP_FN static inline
 #define POLYOP_WIDEST 256
-typedef int8_t i8;
-typedef int16_t i16;
-typedef int32_t i32;
-typedef int64_t i64;
-typedef uint8_t u8;
-typedef uint16_t u16, f16, bf16;
-typedef uint32_t u32;
-typedef uint64_t u64;
-typedef float f32;
-typedef double f64;
-#include "../dtypes.h"
-#define POLYOP_ROW(NAME, ...) typedef u8 NAME;
-POLYOP_BYTE_FLOATS(POLYOP_ROW)
-#undef POLYOP_ROW
 #include "device_math.h"
 #include "launch.h"
 

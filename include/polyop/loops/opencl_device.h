@@ -16,27 +16,18 @@
 #define POLYOP_FN static inline
 #define POLYOP_UNROLL
 
-typedef char i8;
-typedef short i16;
-typedef int i32;
-typedef long i64, int64_t;
-typedef uchar u8, uint8_t;
-typedef ushort u16, f16, bf16;
-typedef uint u32, uint32_t;
-typedef ulong u64, uint64_t;
-typedef float f32;
-#ifndef POLYOP_WITHOUT_F64
-typedef double f64;
-#endif
+typedef char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long int64_t;
+typedef uchar uint8_t;
+typedef ushort uint16_t;
+typedef uint uint32_t;
+typedef ulong uint64_t;
 #define INT32_MIN INT_MIN
 #define INT64_MIN LONG_MIN
 #define __builtin_inf() INFINITY
 #define __builtin_nan(text) NAN
-#include "../dtypes.h"
-#define POLYOP_ROW(NAME, ...) typedef u8 NAME;
-POLYOP_BYTE_FLOATS(POLYOP_ROW)
-#undef POLYOP_ROW
-
 #include "byte_floats.h"
 #include "device_math.h"
 #include "philox.h"
