@@ -4,7 +4,7 @@
 the region between ``[define]`` and ``[/define]`` in it; ``make golden`` copies it again.
 
 ``<!-- output of python add_a_pass.py -->`` before a block: what that command prints in examples/internals.
-``<!-- passes -->`` before a table: the passes of the loop compiler.
+``<!-- passes -->`` before a table: the passes of the loop compiler; ``<!-- optimisations -->``: of its printer.
 """
 
 import os
@@ -18,6 +18,7 @@ import textwrap
 import pytest
 
 from polyop.loops.derive.pipelines import PIPELINES
+from polyop.loops.emit.c.optimisations import OPTIMISATIONS
 from polyop.loops.pipeline import PIPELINE
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -27,6 +28,7 @@ BLOCK = re.compile(
 )
 OUTPUT = re.compile(r"(<!-- output of (?P<command>[^\n]+) -->\n```[^\n]*\n)(?P<text>.*?)(```)", re.S)
 PASSES = re.compile(r"(<!-- passes(?: of (?P<form>\w+))? -->\n)(?P<text>.*?)(<!-- /passes -->)", re.S)
+PRINTED = re.compile(r"(<!-- optimisations -->\n)(?P<text>.*?)(<!-- /optimisations -->)", re.S)
 VARIABLE = re.compile(r"""["'](POLYOP_[A-Z_]+)["']""")
 FENCED = re.compile(r"```.*?```", re.S)
 INTERNALS = sorted((ROOT / "examples" / "internals").glob("*.py"))
@@ -80,6 +82,12 @@ def rows_of_passes(form):
     return "\n".join(rows) + "\n"
 
 
+def rows_of_optimisations():
+    """Return the table of what the printer of C does."""
+    rows = ["| name | why |", "| --- | --- |", *(f"| `{one.name}` | {one.why} |" for one in OPTIMISATIONS)]
+    return "\n".join(rows) + "\n"
+
+
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if "<!-- output of" in page.read_text()], ids=lambda page: page.stem
 )
@@ -97,11 +105,13 @@ def test_the_tables_of_passes_are_those_of_the_compiler(request):
     text = page.read_text()
     if request.config.getoption("--update-golden"):
         text = PASSES.sub(lambda m: m[1] + rows_of_passes(m["form"]) + m[4], text)
+        text = PRINTED.sub(lambda m: m[1] + rows_of_optimisations() + m[3], text)
         page.write_text(text)
     tables = list(PASSES.finditer(text))
     assert [table["form"] for table in tables] == [None, *PIPELINES]
     for table in tables:
         assert table["text"] == rows_of_passes(table["form"]), "run 'make golden'"
+    assert PRINTED.search(text)["text"] == rows_of_optimisations(), "run 'make golden'"
 
 
 @pytest.mark.parametrize("path", INTERNALS, ids=lambda path: path.stem)

@@ -9,16 +9,24 @@ import numpy as np
 import pytest
 
 import polyop
-from loop_samples.reference import expected, typed
+from loop_samples.reference import cases, expected, typed
 from polyop.core.errors import KernelError
 from polyop.kernels.loop.kernel import LoopKernel
+from polyop.loops.emit.c.optimisations import OPTIMISATIONS
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.types import BYTE_FLOATS
+from polyop.loops.pipeline import PIPELINE
 from polyop.loops.targets import isa
 
 BEST = isa.available()[0]  # the others: emit/test_targets.py
 MODES = {BEST: {}, "checked": {"checked": True}, "precise": {"precise": True}}
+FOR_SPEED = [one.name for one in OPTIMISATIONS]
+SKIPPED = {
+    "plain text": FOR_SPEED,  # the passes run
+    "plain loops": [*FOR_SPEED, *(one.name for one in PIPELINE if not one.needed)],
+}
+"""By mode, what is left out: of the printer, and all that may be."""
 
 
 @pytest.fixture(scope="session")
@@ -27,8 +35,11 @@ def compiled(batch, programs):
 
     @functools.cache
     def library(mode):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("POLYOP_SKIP_PASSES", ",".join(SKIPPED.get(mode, ())))
+            text = batch.text(map(typed, programs.PROGRAMS), BEST, **MODES.get(mode, {}))
         # so small a grain that every loop which may have threads has them
-        return batch.build(batch.text(map(typed, programs.PROGRAMS), BEST, **MODES[mode]), "-DPOLYOP_GRAIN=1")
+        return batch.build(text, "-DPOLYOP_GRAIN=1")
 
     @functools.cache
     def of(program, mode):
@@ -49,11 +60,10 @@ def close(reference, actual, rough, where):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [*MODES, *SKIPPED])
 def test_compiled_is_interpreted(program, mode, compiled, batch):
     run = compiled(program, mode)
-    for index, sizes in enumerate(program.sizes()):
-        reference = expected(program, index)
+    for sizes, reference in cases(program):
         bits = []
         for threads in (1, 3, 3):
             with batch.threads(threads):

@@ -97,3 +97,13 @@ def looked_for_in_an_image(x, w):
                                 if h >= 0 and v >= 0 and v < x.shape[2]:
                                     y[o, i, j] += x[c, h, v] * w[o, c, p, q]
     return y
+
+
+def of_groups(x, w):
+    y = output_tensor((w.shape[0], x.shape[1]), x.dtype)
+    for o in range(w.shape[0]):
+        for i in range(x.shape[1]):
+            for p in range(w.shape[1]):
+                if o // (w.shape[1] + 1) < x.shape[0] and i + p < x.shape[1]:
+                    y[o, i] += x[o // (w.shape[1] + 1), i + p] * w[o, p]
+    return y

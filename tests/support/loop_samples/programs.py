@@ -263,4 +263,5 @@ PROGRAMS = (
     ),
     Program(small.window_weights, "float32 n 2 i, float32 n c i, float32 2 c 3"),
     Program(elements.gelu, "float32 n", rough=2e-6),
+    Program(convolutions.of_groups, "float32 c n, float32 o p", largest=300),
 )

@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 
+from polyop.core.errors import ArgumentValueError
 from polyop.loops.derive.adjoint import adjoint
 from polyop.loops.derive.functional import functional
 from polyop.loops.frontend.parse import parse
@@ -22,6 +23,16 @@ def expected(program, index):
     """Return the results of a program for sizes number ``index``."""
     arrays = program.arrays(program.sizes()[index])
     return interpret(typed(program), arrays, program.attributes)
+
+
+def cases(program):
+    """Yield sizes and the results of a program for them; a size that makes an output's negative is left out."""
+    for index, sizes in enumerate(program.sizes()):
+        try:
+            results = expected(program, index)
+        except ArgumentValueError:
+            continue
+        yield sizes, results
 
 
 @functools.cache

@@ -21,6 +21,7 @@ from ..common.statements import Statements, combined
 from . import prefetch, register_transpose
 from .collapse import collapse_condition
 from .interruption import Stops, is_innermost
+from .optimisations import is_on
 from .register_reuse import Sliding, slides
 from .rows import Around, Element, Later, check_once, later, rows
 from .streaming_stores import declare, streaming_candidates
@@ -86,7 +87,7 @@ class Loops:
             return
         # many vectors hide the overhead
         few = len(copies.items) > 1 and len({c.unit for c in copies.items}) == 1
-        few = few and node.var not in self.packed_rows
+        few = few and node.var not in self.packed_rows and is_on("collapse")
         condition = collapse_condition(node, self.expressions, first) if few else None
         if condition is None:
             self._plain(node, copies, lo, hi)
@@ -153,7 +154,7 @@ class Loops:
         dependences = differing(node.body, "", node.var, given)
         width = self.width(node.body, node.var, dependences)
         var = identifier(node.var)
-        units = 1 if own else self.units(node, bool(sums))
+        units = self.units(node, bool(sums)) if not own and is_on("interleave") else 1
         with self.out.block(""), self.quotients(node, scope):
             self.out.line(f"int64_t {var} = {lo};")
             self.out.line(f"const int64_t {var}_end = {self.stops.end(node, hi)};")
@@ -181,7 +182,7 @@ class Loops:
         """Context in which the quotients that do not change in a loop are C variables, declared before it."""
         known = self.expressions.quotients
         before, known.names = known.names, dict(known.names)
-        for one in unchanging(node):
+        for one in unchanging(node) if is_on("hoist_quotients") else ():
             if one not in known.names and not variables_of(one) & scope.names.keys():
                 name = f"q0_{len(known.names)}"
                 self.out.line(f"const int64_t {name} = {self.expressions.scalar(one, scope)};")
@@ -264,7 +265,7 @@ class Loops:
         node, scope, var = vector.node, vector.scope, identifier(vector.node.var)
         lanes = self.expressions.lane_count(vector.width)
         around = self.around.loop if self.around else None
-        widest = number == vector.units
+        widest = number == vector.units and is_on("prefetch")
         known, heavy = self.owners.keys() | self.cached, is_heavy(node)
         reread = prefetch.reread_rows(node, around, known) if widest else []
         streamed = prefetch.streams(node, around, known) if widest else []
@@ -289,7 +290,7 @@ class Loops:
                 self.out.line(line)
 
     def _later(self, picked: Sequence[Element], node: For, scope: Scope) -> list[Later]:
-        if self.around is None:
+        if self.around is None or not is_on("prefetch"):
             return []
         return later(self.out, self.expressions, picked, node, self.around, scope)
 

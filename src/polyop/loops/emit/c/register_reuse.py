@@ -15,6 +15,7 @@ from ...analysis.strides import UNIT, depends, stride
 from ...ir.grammar import Assign, For, If, Load, Store, children, statements
 from ..common.ctypes import NARROW, SIZES, identifier, memory
 from ..common.expressions import Expressions, Scope
+from .optimisations import is_on
 from .rows import always
 
 LINE = 64
@@ -46,7 +47,7 @@ def slides(node: For, width: int, expressions: Expressions) -> list[Slide]:
     The loop does not write their tensors, and the loads are neither conditional nor checked.
     """
     inside = list(statements(node.body))
-    if width < 4 or any(isinstance(s, For) for s in inside):
+    if width < 4 or any(isinstance(s, For) for s in inside) or not is_on("register_reuse"):
         return []
     assigned = frozenset(s.name for s in inside if isinstance(s, Assign))
     written = {s.buffer for s in inside if isinstance(s, Store)}

@@ -21,6 +21,7 @@ from ..common.copies import Copy
 from ..common.ctypes import SIZES, identifier, memory, word
 from ..common.expressions import Expressions, Lanes, Scope
 from ..common.writer import Writer
+from .optimisations import is_on
 from .rows import always
 
 COLUMNS = 16
@@ -57,6 +58,8 @@ def strips(node: For, copies: Sequence[Copy], expressions: Expressions) -> list[
 
     They are of what each iteration loads and none writes, and of what each stores and none loads.
     """
+    if not is_on("register_transpose"):
+        return []
     inside = list(statements(node.body))
     assigned = frozenset(s.name for s in inside if isinstance(s, Assign))
     written = {s.buffer for s in inside if isinstance(s, Store)}

@@ -20,6 +20,7 @@ from ..common.copies import lanes_for
 from ..common.ctypes import computed, identifier, memory
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
+from .optimisations import is_on
 from .prefetch_rows import STEPS, across
 
 LEAST_STRIPS = 8
@@ -44,6 +45,8 @@ class RowPanel:
 
 def row_panels(lane: For, row: str, expressions: Expressions) -> tuple[RowPanel, ...]:
     """Return the panels of a tile's rows: of the loads that are prefetched otherwise, in sums of one loop."""
+    if not is_on("row_panels"):
+        return ()
     sums = {loop.var for loop in _sums(lane.body)}
     found: dict[Load, For] = {}
     for loop, load in across(lane, row):
@@ -157,6 +160,8 @@ class RowPacker:
         """Yield loops, each with a line for the end of its body: pointers advance, rows are prefetched."""
         for panel in self.panels:
             yield panel.loop.var, f"{panel.name} += {panel.name}_step;"
+            if not is_on("prefetch"):
+                continue
             ahead = f"{STEPS} * {panel.name}_step * (int64_t)sizeof({panel.element})"
             for row in {0: panel.name, last: f"{panel.name} + {last}"}.values():
                 yield panel.loop.var, f"polyop_fetch({row}, {ahead});"

@@ -12,6 +12,7 @@ from ...ir.uses import tensors_of
 from ..common.ctypes import identifier, memory
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
+from .optimisations import is_on
 
 AHEAD = 4
 """Rows between a prefetch and its use: enough to hide the latency behind rows of a few cache lines."""
@@ -54,7 +55,7 @@ def rows(node: For, bounds: Bounds) -> list[Element]:
             checked = [row.index[axis] for axis in bounds.axes(row)]
             reads = tensors_of(*checked)
             fixed = not any(depends(i, names) for i in checked) and not reads & written
-            if checked and fixed and stride(row, node.var) == UNIT:
+            if checked and fixed and stride(row, node.var) == UNIT and is_on("hoist_checks"):
                 accesses[row] = None
     return list(accesses)
 

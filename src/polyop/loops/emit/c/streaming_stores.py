@@ -13,12 +13,13 @@ from ...ir.grammar import For, Kernel, Store, statements
 from ...ir.uses import tensors_of
 from ..common.ctypes import SIZES, identifier, memory
 from ..common.expressions import Expressions, Scope
+from .optimisations import is_on
 
 
 def streaming_candidates(node: For, kernel: Kernel, expressions: Expressions) -> list[Store]:
     """Return the stores of a vector loop whose tensors the kernel writes once and never reads."""
     candidates = [s for s in node.body if isinstance(s, Store) and not s.op and stride(s, node.var) == UNIT]
-    if not candidates:
+    if not candidates or not is_on("streaming_stores"):
         return []
     written = Counter(s.buffer for s in statements(kernel.body) if isinstance(s, Store))
     read = tensors_of(*statements(kernel.body))

@@ -22,6 +22,7 @@ from ..common.expressions import Scope
 from . import prefetch_rows
 from .dots import Dots
 from .loops import Loops
+from .optimisations import is_on
 from .panels import NARROW, PanelPacker, Shape, panels_of
 from .row_panels import RowPacker, row_panels
 
@@ -294,7 +295,7 @@ class TilePrinter:
             printers.setdefault(var, []).append(functools.partial(self._line, line))
         own = {p.load for p in self.row_packer.panels}
         for loop, load in prefetch_rows.across(self.lane, self.row.var):
-            if load not in own:
+            if load not in own and is_on("prefetch"):
                 printers.setdefault(loop.var, []).append(functools.partial(self._prefetch, load, loop))
         return printers
 
