@@ -1,6 +1,9 @@
-// Kernels for OpenCL by the contract of polyop/abi.h. OpenCL is the library that the program has loaded.
+// Kernels for OpenCL by the contract of polyop/abi.h. OpenCL is the library that the program has loaded:
+// PyOpenCL may bring its own, and the system may have none.
 #include <dlfcn.h>
+#include <link.h>
 
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -14,9 +17,21 @@ const char* kText =
     "  ((__global float *)(y + to))[i] = a * ((__global const float *)(x + at))[i];\n"
     "}\n";
 
+int open_if_opencl(dl_phdr_info* info, size_t, void* library) {
+  if (info->dlpi_name == nullptr || std::strstr(info->dlpi_name, "libOpenCL") == nullptr) return 0;
+  *static_cast<void**>(library) = dlopen(info->dlpi_name, RTLD_NOW);
+  return 1;
+}
+
+void* loaded() {
+  void* library = nullptr;
+  dl_iterate_phdr(open_if_opencl, &library);
+  return library;
+}
+
 template <typename F>
 F* function(const char* name) {
-  static void* const library = dlopen("libOpenCL.so.1", RTLD_NOW);
+  static void* const library = loaded();
   return reinterpret_cast<F*>(dlsym(library, name));
 }
 
