@@ -452,7 +452,7 @@ def test_unknown_host_and_sample_are_refused():
     op = define(lambda x: x + 0)
     assert isinstance(op.operator, Operator)
     with pytest.raises(
-        HostError, match="must be among numpy, torch, jax, mindspore, paddle, but got 'tensorflow'"
+        HostError, match="must be among numpy, torch, jax, mindspore, paddle, pyopencl, but got 'tensorflow'"
     ):
         check(op, hosts=["tensorflow"])
     with pytest.raises(ArgumentTypeError, match="must be a tensor, an array or a Spec, but got str"):

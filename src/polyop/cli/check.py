@@ -10,7 +10,7 @@ import sys
 import warnings
 from typing import Any
 
-from ..core.errors import ArgumentTypeError
+from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..core.schema import MISSING
 from ..testing import Report, check
 from ..testing.report import COLUMNS, FAILED, NOT_RUN, PASSED
@@ -36,15 +36,15 @@ def add(verbs: Any) -> None:
     parser.add_argument(
         "--host",
         action="append",
-        help="numpy, torch, jax, mindspore or paddle; all that are installed without it",
+        help="numpy, torch, jax, mindspore or paddle, without it all that are installed; or pyopencl",
     )
     parser.add_argument("--seed", type=int, default=0, help="the seed of drawn values")
     parser.add_argument(
         "--races",
         action="store_true",
-        help="run them on oclgrind's device of OpenCL instead, which finds races and invalid accesses",
+        help="only run them on oclgrind's device of OpenCL, which finds races and invalid accesses",
     )
-    parser.add_argument("--json", action="store_true", help="print a list of reports as JSON")
+    parser.add_argument("--json", action="store_true", help="print a list of reports, or of races, as JSON")
     parser.set_defaults(run=run)
 
 
@@ -53,7 +53,10 @@ def run(options: argparse.Namespace) -> int:
     if options.races:
         from .races import check_races
 
-        return check_races(options.targets, options.seed)
+        if options.host not in (None, ["pyopencl"]):
+            rule = "runs operators on arrays of PyOpenCL alone"
+            raise ArgumentValueError("--races", rule, f"--host {options.host[0]}", hint="leave out --host")
+        return check_races(options.targets, options.seed, as_json=options.json)
     _allow_several_jax_devices()
     _quiet_frameworks()
     ok, reports = True, []

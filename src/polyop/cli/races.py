@@ -18,10 +18,10 @@ from ..call.host import map_tensors
 from ..core.errors import HostError, PolyopError
 from ..testing import samples
 from ..testing.races import COMMAND, TEXTS, findings
-from .terminal import say
+from .terminal import say, say_json
 
 
-def check_races(targets: Sequence[str], seed: int) -> int:
+def check_races(targets: Sequence[str], seed: int, *, as_json: bool = False) -> int:
     """Print what is found in the calls and gradients of operators; return 0, or 1 if something is.
 
     Raises ``HostError`` if oclgrind is not installed.
@@ -35,6 +35,9 @@ def check_races(targets: Sequence[str], seed: int) -> int:
         done = subprocess.run(command, env={**os.environ, TEXTS: folder}, check=False)
         texts = [path.read_text() for path in sorted(Path(folder).glob("*.cl"))]
         found = findings(log.read_text(), texts) if log.exists() else []
+    if as_json:
+        say_json([finding._asdict() for finding in found])
+        return 1 if found else done.returncode
     for finding in found:
         say(str(finding))
     if not found and done.returncode == 0:

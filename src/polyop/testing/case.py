@@ -130,6 +130,22 @@ class Case:
         """Call the operator on copies of the arrays; return outputs and written arguments as arrays."""
         return [np.asarray(x) for x in self.call(self.copy())]
 
+    @property
+    def has_cpu_kernel(self) -> bool:
+        """Whether the operator runs on NumPy arrays."""
+        devices = {kernel.device for kernel in self.operator.kernels}
+        return not devices or bool(devices & {"cpu", "any"})
+
+    def on_cpu(self) -> list[Array]:
+        """Return the results on NumPy arrays, of the reference where no kernel runs on the CPU.
+
+        Raises ``NotRunError`` if there is neither.
+        """
+        results = self.run() if self.has_cpu_kernel else self.expected()
+        if results is None:
+            raise NotRunError("no kernel runs on the CPU, and there is no reference")
+        return results
+
     def expected(self) -> list[Array] | None:
         """Return the reference's results on copies, or None without a reference.
 

@@ -29,7 +29,8 @@ from .case import BrokenRuleError, Case, Check, NotRunError
 from .dims import checks as dims_checks
 from .report import FAILED, NOT_RUN, PASSED, CheckError, Report, Result
 
-HOSTS = tuple(frameworks.FRAMEWORKS)
+HOSTS = tuple(name for name in frameworks.FRAMEWORKS if name not in frameworks.ON_REQUEST)
+"""The hosts of a check that names none."""
 
 # memory and beyond come early: a kernel that writes outside its outputs must not run in ordinary memory
 CHECKS: tuple[Check, ...] = (
@@ -65,7 +66,7 @@ def check(
                    sizes that fit ``dims=``.
     ``reference``  a NumPy function of the same arguments; the operator's own without it.
     ``hosts``      names among ``"numpy"``, ``"torch"``, ``"jax"``, ``"mindspore"``,
-                   ``"paddle"``; all that are installed.
+                   ``"paddle"``, ``"pyopencl"``; all that are installed, but PyOpenCL only by name.
     ``rtol, atol`` how far values may be apart; without them, by dtype.
     ``attributes`` further arguments of the schema, by name.
 
@@ -81,8 +82,8 @@ def check(
     """
     chosen = tuple(hosts) if hosts is not None else HOSTS
     for host in chosen:
-        if host not in HOSTS:
-            raise HostError("hosts", f"must be among {', '.join(HOSTS)}", repr(host))
+        if host not in frameworks.FRAMEWORKS:
+            raise HostError("hosts", f"must be among {', '.join(frameworks.FRAMEWORKS)}", repr(host))
     absent = {host: frameworks.absent(host) for host in chosen}
     case = Case(
         bound=op,
@@ -97,6 +98,8 @@ def check(
     results: list[Result] = []
     stopped = ""
     for row in CHECKS:
+        if row.host in frameworks.ON_REQUEST and row.host not in chosen:
+            continue
         reason = _skip(row, case, absent) or stopped
         results.append(Result(row.name, row.host, NOT_RUN, reason) if reason else _run(row, case))
         if results[-1].status == FAILED:
@@ -156,9 +159,17 @@ def _skip(row: Check, case: Case, absent: dict[str, str | None]) -> str | None:
     if absent[needed] is not None or needed == "torch":
         return absent[needed]
     devices = {kernel.device for kernel in case.operator.kernels}
-    if devices and not devices & {"cpu", "any"}:
+    if needed in _DEVICES:
+        there = {kernel.device for kernel in case.operator.kernels_for(_DEVICES[needed])}
+        if not there & {_DEVICES[needed], "any"}:
+            return f"no kernel runs on {_DEVICES[needed]}"
+    elif not case.has_cpu_kernel:
         return f"the kernels run on {', '.join(sorted(devices))} only"
     return None
+
+
+_DEVICES = {"pyopencl": "opencl"}
+"""Where the tensors of a host are that are not on the CPU."""
 
 
 def _device(op: Any, args: Sequence[Any]) -> str:

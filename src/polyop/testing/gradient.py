@@ -34,7 +34,7 @@ def _weighted(cotangents: list[Any]) -> Callable[[Case], float]:
     """Return the function from a case to the weighted sum of the operator's outputs."""
 
     def total(case: Case) -> float:
-        pairs = zip(cotangents, case.run(), strict=True)
+        pairs = zip(cotangents, case.on_cpu(), strict=True)
         return sum(inner(v, output) for v, output in pairs if difference.is_floating(output))
 
     return total
@@ -67,7 +67,7 @@ def _first_order(case: Case, host: str) -> str | None:
 
 def _compare(case: Case, pull: Pull, precision: Precision, purpose: str) -> list[str]:
     """Compare each gradient with a quotient along a random direction; return the inputs without one."""
-    cotangents = difference.random_cotangents(case.run(), case.rng(purpose))
+    cotangents = difference.random_cotangents(case.on_cpu(), case.rng(purpose))
     gradients = pull(case, cotangents)
     rng = case.rng(f"direction {purpose}")
     missing = []

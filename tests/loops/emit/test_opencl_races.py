@@ -86,6 +86,8 @@ def test_the_command_runs_the_operators_of_a_file(tmp_path):
     assert "of_races::scalars: ran on Oclgrind Simulator, and its gradient" in done.stderr, done.stderr
     assert "races::on_cpu: not run: " in done.stderr
     assert (done.returncode, done.stdout) == (1, "")
+    other = subprocess.run([*command, "--host", "jax"], capture_output=True, text=True, check=False)
+    assert "--races: runs operators on arrays of PyOpenCL alone, but got --host jax" in other.stderr
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,10 @@ FRAMEWORKS = {  # host -> the name of its framework in reports
     "jax": "JAX",
     "mindspore": "MindSpore",
     "paddle": "Paddle",
+    "pyopencl": "PyOpenCL",
 }
+ON_REQUEST = ("pyopencl",)
+"""Hosts that a check has only by name: they compile each kernel once more, for a device."""
 
 
 DemoRow = tuple[str, Any, Any, Callable[[], Any]]

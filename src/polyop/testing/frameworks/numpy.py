@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,15 +19,22 @@ def run(case: Case) -> list[Array]:
 
 def gradients(case: Case, cotangents: Sequence[Array]) -> dict[str, Array | None]:
     """Return the input gradients of ``op.vjp``."""
-    args, keywords = case.operator.schema.split(case.copy())
+    return pulled(case, case.copy(), cotangents, np.asarray)
+
+
+def pulled(
+    case: Case, arguments: tuple[Any, ...], cotangents: Sequence[Any], array: Callable[[Any], Array]
+) -> dict[str, Array | None]:
+    """Return what ``op.vjp`` gives for arguments of any host, each gradient as ``array`` makes it one."""
+    args, keywords = case.operator.schema.split(arguments)
     _, pull = case.bound.vjp(*args, **keywords)
     operator = case.operator
     listed = operator.schema.returns_list and not operator.unpacks
     single = len(cotangents) == 1 and not operator.returns_tuple and not listed
-    return named(case, pull(cotangents[0] if single else tuple(cotangents)))
+    return named(case, pull(cotangents[0] if single else tuple(cotangents)), array)
 
 
-def named(case: Case, gradients: Any) -> dict[str, Array | None]:
+def named(case: Case, gradients: Any, array: Callable[[Any], Array] = np.asarray) -> dict[str, Array | None]:
     """Return gradients by the name of the tensor; ``gradients`` has one for each argument."""
     grads: dict[str, Any] = {}
     for argument, value, grad in zip(case.operator.schema.arguments, case.arguments, gradients, strict=True):
@@ -38,7 +45,7 @@ def named(case: Case, gradients: Any) -> dict[str, Array | None]:
             grads.update({f"{argument.name}[{i}]": item for i, item in enumerate(items)})
         else:
             grads[argument.name] = grad
-    return {name: None if grad is None else np.asarray(grad) for name, grad in grads.items()}
+    return {name: None if grad is None else array(grad) for name, grad in grads.items()}
 
 
 def compiled(case: Case) -> list[Array]:

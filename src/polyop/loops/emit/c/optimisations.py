@@ -1,4 +1,4 @@
-"""What the printer of C does for speed where it prints a loop; POLYOP_SKIP_PASSES leaves each out by its name."""
+"""What the printer of C does for speed; POLYOP_SKIP_PASSES leaves each of it out by its name."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ class Optimisation(NamedTuple):
 
 
 OPTIMISATIONS = (
-    Optimisation("collapse", "Two loops of a sum over neighbouring elements are one: its control costs once."),
-    Optimisation("unroll_and_jam", "Several rows are added to a vector of sums, which is loaded once for them."),
+    Optimisation(
+        "collapse", "Two loops of a sum over neighbouring elements are one: its control costs once."
+    ),
+    Optimisation(
+        "unroll_and_jam", "Several rows are added to a vector of sums, which is loaded once for them."
+    ),
     Optimisation("interleave", "Several vectors at once: none waits for the result of the one before."),
     Optimisation("hoist_quotients", "What a loop divides without changing it is divided before the loop."),
     Optimisation("hoist_checks", "The index that selects a row is checked once for the row."),

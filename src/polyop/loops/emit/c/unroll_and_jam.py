@@ -53,7 +53,12 @@ def jammed(node: For, plan: Plan, expressions: Expressions) -> Jammed | None:
     inside = [s for s in statements(node.body) if not isinstance(s, For)]
     stores = [s for s in inside if isinstance(s, Store)]
     simple = all(isinstance(s, Assign) or s in inner for s in node.body)
-    if not is_on("unroll_and_jam") or not stores or not simple or not all(isinstance(s, (Assign, Store)) for s in inside):
+    if (
+        not is_on("unroll_and_jam")
+        or not stores
+        or not simple
+        or not all(isinstance(s, (Assign, Store)) for s in inside)
+    ):
         return None
     if not all(loop.var in plan.vector and _is_fixed(loop, node) for loop in inner):
         return None
