@@ -84,6 +84,21 @@ def direction(value: Any, rng: np.random.Generator) -> Any:
     return real + 1j * rng.standard_normal(value.shape) if dtype(value.dtype).kind == "complex" else real
 
 
+def turned(along: Any, gradient: Any) -> Any:
+    """Return a direction whose components have the signs of a gradient, so that a wrong length of it shows.
+
+    Along a direction that is nearly orthogonal to the gradient both derivatives are about zero.
+
+    >>> turned(np.array([2.0, -1.0, -3.0]), np.array([5.0, -7.0, 0.0]))
+    array([ 2., -1., -3.])
+    >>> turned(np.array([2.0, -1.0]), np.array([-5.0, 7.0]))
+    array([-2.,  1.])
+    """
+    size = np.abs(wide(gradient))
+    signs = np.divide(wide(gradient), size, where=(size > 0) & np.isfinite(size), out=np.ones_like(along))
+    return np.where(size > 0, np.abs(along) * signs, along)
+
+
 def random_cotangents(results: Iterable[Any], rng: np.random.Generator) -> list[Any]:
     """Return a random gradient for each floating output of a call, and zeros for the others."""
     return [(direction(x, rng) if is_floating(x) else np.zeros(x.shape)).astype(x.dtype) for x in results]

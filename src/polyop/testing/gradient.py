@@ -81,6 +81,7 @@ def _compare(case: Case, pull: Pull, precision: Precision, purpose: str) -> list
             raise BrokenRuleError(
                 f"gradient of {name}: must have the input's shape {value.shape}", grad.shape
             )
+        along = difference.turned(along, grad)
         expected = _quotient(case, name, _weighted(cotangents), along, precision.step)
         scale = float(np.sum(np.abs(wide(grad)) * np.abs(along))) if grad.size else 0.0
         difference.agree(f"{name}: its gradient", inner(grad, along), expected, scale * 0.1, precision)
