@@ -97,6 +97,13 @@ POLYOP_RUN_FN int polyop_deal(polyop_body body, void* k, int64_t lo, int64_t hi,
   return polyop_run(body, k, lo, hi, 0, 1);
 }
 
+/* How many of the rows that are left a loop runs at once, if they lie behind one another. */
+enum { POLYOP_AT_ONCE = 1 << 14 };
+POLYOP_RUN_FN int64_t polyop_rows(int64_t left, int64_t length) {
+  const int64_t rows = length > 0 ? POLYOP_AT_ONCE / length : left;
+  return rows < 1 ? 1 : rows < left ? rows : left;
+}
+
 /* The number of pieces of a loop per thread. Several pieces balance threads that start late or are slow. */
 enum { POLYOP_PIECES = 4 };
 POLYOP_RUN_FN int64_t polyop_piece(int64_t trips, int parts) { return trips / (POLYOP_PIECES * parts) + 1; }

@@ -17,6 +17,7 @@ from ...ir.grammar import INT, Const, Expr, For, If, Op, Size, Stmt, Store, chil
 from ..common.ctypes import identifier
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
+from .coalesce import Rows
 from .rows import always
 
 SHORT = 1024
@@ -75,11 +76,20 @@ class Stops:
         return f"polyop_counted({identifier(node.var)}, {hi}, &polyop_fuel)"
 
     @contextlib.contextmanager
-    def loop(self, node: For, lo: str, hi: str, *, quick: bool = False) -> Iterator[None]:
-        """Context that prints a loop around its text; without ``lo`` the variable is declared already."""
+    def loop(
+        self, node: For, lo: str, hi: str, *, quick: bool = False, rows: Rows | None = None
+    ) -> Iterator[None]:
+        """Context that prints a loop around its text; without ``lo`` the variable is declared already.
+
+        With ``rows`` an iteration has several rows, as many as :meth:`Rows.start` sets.
+        """
         var, end = identifier(node.var), f"{identifier(node.var)}_end"
         first = f"int64_t {var} = {lo}, {end}" if lo else f"const int64_t {end}"
         head = f"for ({first} = {self.end(node, hi)}; {var} < {end};"
+        if rows is not None:
+            with self.step(node, rows, head, f"{end} - {var}", quick=quick):
+                yield
+            return
         with contextlib.ExitStack() as blocks:
             if self.checks(node, quick=quick) and is_innermost(node):
                 blocks.enter_context(self.out.block(f"{head})"))
@@ -89,6 +99,19 @@ class Stops:
                 blocks.enter_context(self.out.block(f"{head} ++{var})"))
                 if self.checks(node, quick=quick):
                     self.check(node.body, quick=quick)
+            blocks.enter_context(self.inside())
+            yield
+
+    @contextlib.contextmanager
+    def step(self, node: For, rows: Rows, head: str, left: str, *, quick: bool = False) -> Iterator[None]:
+        """Context that prints a loop of several rows at a time, in braces of its own for their number."""
+        with contextlib.ExitStack() as blocks:
+            blocks.enter_context(self.out.block(""))
+            self.out.line(f"int64_t {rows.name} = 1;")
+            blocks.enter_context(self.out.block(f"{head} {identifier(node.var)} += {rows.name})"))
+            self.out.line(rows.start(left))
+            if self.checks(node, quick=quick):
+                self.check(node.body, rows.name, quick=quick)
             blocks.enter_context(self.inside())
             yield
 

@@ -18,8 +18,7 @@ from ..common.ends import end_of
 from ..common.expressions import Expressions, Scope
 from ..common.quotients import unchanging
 from ..common.statements import Statements, combined
-from . import prefetch, register_transpose
-from .collapse import collapse_condition
+from . import coalesce, prefetch, register_transpose
 from .interruption import Stops, is_innermost
 from .optimisations import is_on
 from .register_reuse import Sliding, slides
@@ -67,7 +66,7 @@ class Loops:
         self.after: Mapping[str, Sequence[Callable[[Copies], None]]] = {}
         """What prints the end of a loop's body, from the copies that the body is printed for, by variable."""
         self.packed_rows: set[str] = set()
-        """Loops over rows that are packed whole, which are not collapsed with the loops inside."""
+        """Loops over rows that are packed whole, which are not coalesced with the loops inside."""
         self.cached: frozenset[str] = frozenset()
         """Tensors that are in the caches already: they are not prefetched."""
         self.strips = 0
@@ -87,20 +86,16 @@ class Loops:
             return
         # many vectors hide the overhead
         few = len(copies.items) > 1 and len({c.unit for c in copies.items}) == 1
-        few = few and node.var not in self.packed_rows and is_on("collapse")
-        condition = collapse_condition(node, self.expressions, first) if few else None
-        if condition is None:
+        few = few and node.var not in self.packed_rows and not self.after.get(node.var)
+        rows = coalesce.of_sum(node, self.expressions, first) if few else None
+        if rows is None:
             self._plain(node, copies, lo, hi)
             return
-        with self.out.block(f"if ({condition})"):
-            inner = node.body[0]
-            assert isinstance(inner, For)
-            once = (replace(c, scope=c.scope.with_names({node.var: "0"})) for c in copies.items)
-            end = f"({hi}) * ({self.expressions.scalar(inner.hi, first)})"
-            self._plain(inner, replace(copies, items=tuple(once)), "0", end)
-        if condition != "1":
-            with self.out.block("else"):
-                self._plain(node, copies, lo, hi)
+        items = tuple(replace(copy, scope=rows.scope(copy.scope)) for copy in copies.items)
+        before, self.around = self.around, Around.counting(node, f"{identifier(node.var)}_end")
+        with self.stops.loop(node, lo, hi, quick=True, rows=rows):
+            self.statements.body(rows.body, replace(copies, items=items))
+        self.around = before
 
     def _plain(self, node: For, copies: Copies, lo: str, hi: str) -> None:
         var = identifier(node.var)

@@ -15,9 +15,7 @@ class Optimisation(NamedTuple):
 
 
 OPTIMISATIONS = (
-    Optimisation(
-        "collapse", "Two loops of a sum over neighbouring elements are one: its control costs once."
-    ),
+    Optimisation("coalesce", "Two loops over neighbouring elements run as one: short rows fill vectors."),
     Optimisation(
         "unroll_and_jam", "Several rows are added to a vector of sums, which is loaded once for them."
     ),

@@ -16,6 +16,7 @@ from ..common.ctypes import computed, identifier, identity, memory
 from ..common.expressions import Expressions, Scope
 from ..common.statements import Statements, combined
 from ..common.writer import Writer
+from .coalesce import Rows, of_lanes
 from .interruption import FUEL
 from .loops import Loops
 from .panels import Shape
@@ -146,7 +147,13 @@ class Functions:
         loops = _Body(self, Writer(), frozenset(), frozenset(), in_run=False).loops
         printer = TilePrinter(loops, self.shape, row, lane, self.plan.tiles[lane.var])
         lo, hi = (self.expressions.scalar(e, Scope()) for e in (lane.lo, lane.hi))
-        return printer.few(f"({lo})", f"({hi})") if printer.chooses else None
+        rows = self.rows(self._collapsed(node)[-1])
+        one = f"!({rows.condition}) && " if rows else ""
+        return f"{one}{printer.few(f'({lo})', f'({hi})')}" if printer.chooses else None
+
+    def rows(self, node: For) -> Rows | None:
+        """Return the rows that an iteration of a loop of threads has, if that may be more than one."""
+        return of_lanes(node, self.plan, self.owners, self.expressions)
 
     def _collapsed(self, node: For) -> list[For]:
         """Return the loops whose iterations threads share: those of a nest, outermost first, or one."""
@@ -210,7 +217,7 @@ class Functions:
             elif node.var in self.plan.rows:
                 print_rows(inner.loops, node, self.plan.rows[node.var])
             elif nest[1:] or self._has_blocks(node):
-                print_collapsed(inner.loops, nest, blocks=self._has_blocks(node))
+                print_collapsed(inner.loops, nest, self.rows(nest[-1]), blocks=self._has_blocks(node))
             else:
                 inner.range(node, "begin", "end")
             inner.finish()
@@ -406,6 +413,7 @@ class _Body:
         else:
             var = identifier(node.var)
             several = jammed(node, self.functions.plan, self.functions.expressions)
+            rows = self.functions.rows(node)
             self.loops.around = Around.counting(node, hi)
             self.out.line(f"int64_t {var} = {lo};")
             if several is not None:
@@ -413,8 +421,9 @@ class _Body:
                     self.loops.stops.check(node.body, str(several.rows))
                     with self.loops.stops.inside():
                         self.statements.body(several.body, plain(scope))
-            with self.loops.stops.loop(node, "", hi):
-                self.statements.body(node.body, plain(scope))
+            with self.loops.stops.loop(node, "", hi, rows=rows):
+                body, scope = (rows.body, rows.scope(scope)) if rows else (node.body, scope)
+                self.statements.body(body, plain(scope))
 
     def _print_tile(self, node: For, scope: Scope, lo: str, hi: str) -> None:
         lane = _tile_of(node, self.functions.plan)

@@ -12,6 +12,7 @@ from ...ir.plan import Row
 from ..common.copies import plain
 from ..common.ctypes import identifier
 from ..common.expressions import Scope
+from .coalesce import Rows
 from .loops import Loops
 from .rows import AHEAD, Around, picked
 
@@ -23,10 +24,13 @@ PICKED = 512
 """A thread searches so many iterations at once for those of its own rows."""
 
 
-def print_collapsed(loops: Loops, nest: Sequence[For], *, blocks: bool = False) -> None:
+def print_collapsed(
+    loops: Loops, nest: Sequence[For], rows: Rows | None = None, *, blocks: bool = False
+) -> None:
     """Print the iterations ``begin`` .. ``end - 1`` of a nest, whose loops are counted like digits.
 
-    ``blocks``: the last digit is the block of lanes that the tile in the nest has.
+    ``rows``: of the innermost loop, if it takes several at a time. ``blocks``: the last digit is the block of
+    lanes that the tile in the nest has.
     """
     out, scope, scalar = loops.out, Scope(), loops.expressions.scalar
     names = [identifier(loop.var) for loop in nest]
@@ -41,15 +45,23 @@ def print_collapsed(loops: Loops, nest: Sequence[For], *, blocks: bool = False) 
         out.line(f"const int64_t {var}_n = begin < end ? {var}_end - {var}_lo : 1;")
         out.line(f"int64_t {var} = {var}_lo + q % {var}_n;")
         out.line(f"q /= {var}_n;")
-    loops.around = Around.counting(nest[-1], f"{names[-1]}_end")
-    with out.block("for (int64_t q_1 = begin; q_1 < end; ++q_1)"):
-        loops.stops.check(nest[-1].body)
+    inner, step = names[-1], rows.name if rows else "1"
+    loops.around = Around.counting(nest[-1], f"{inner}_end")
+    if rows:
+        out.line(f"int64_t {rows.name} = 1;")
+    with out.block(f"for (int64_t q_1 = begin; q_1 < end; q_1 += {step})"):
+        if rows:
+            out.line(rows.start(f"min_i64({inner}_end - {inner}, end - q_1)"))
+            if blocks:
+                out.line(f"if (q_3 > 1) {rows.name} = 1;")
+        loops.stops.check(nest[-1].body, rows.name if rows else "")
         with loops.stops.inside():
-            loops.statements.body(nest[-1].body, plain(scope))
+            body = rows.body if rows else nest[-1].body
+            loops.statements.body(body, plain(rows.scope(scope) if rows else scope))
         if blocks:
             out.line("if (++q_2 < q_3) continue;")
             out.line("q_2 = 0;")
-        out.line(f"++{names[-1]};")
+        out.line(f"{inner} += {step};")
         for outer, var in reversed([*itertools.pairwise(names)]):
             out.line(f"if ({var} == {var}_end) {var} = {var}_lo, ++{outer};")
 
