@@ -45,6 +45,21 @@ def is_known(shape: Any) -> bool:
     return isinstance(shape, (tuple, list)) and all(isinstance(size, int) and size >= 0 for size in shape)
 
 
+def may_be_equal(one: Any, other: Any) -> bool:
+    """Whether two shapes that the compiler passes to a Python function differ in nothing that is known.
+
+    >>> may_be_equal((None, 3), (2, 3)), may_be_equal((None, 3), (3,)), may_be_equal((-2,), (3,))
+    (True, False, True)
+    """
+    shapes = [one, other]
+    if any(not isinstance(shape, (tuple, list)) or -2 in shape for shape in shapes):
+        return True
+    pairs = zip(one, other, strict=False)
+    return len(one) == len(other) and all(
+        a is None or b is None or a < 0 or b < 0 or a == b for a, b in pairs
+    )
+
+
 def is_unknown(shapes: Sequence[Shape]) -> bool:
     """Whether a size, or the number of dimensions, is not known."""
     return any(size < 0 for shape in shapes for size in shape)
