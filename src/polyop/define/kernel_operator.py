@@ -33,7 +33,7 @@ from ..core.origin import of_function, place
 from ..core.parse import parse
 from ..core.schema import alias_names, format_default
 from ..core.tracebacks import quiet
-from ..core.untraced import untraced
+from ..core.untraced import Paused, untraced
 from ..loops.frontend.records import flat_arguments, records_of
 from ..loops.frontend.source import read
 from ..loops.frontend.wrapped import unwrapped
@@ -154,7 +154,7 @@ class KernelOperator(BoundOperator):
 
     def _bind(self) -> None:
         """Make the operator and register it, under another name if the name belongs to a later definition."""
-        with locks.define:
+        with locks.define, Paused():
             if "operator" in vars(self):
                 return  # another thread was faster
             has_name = registry.has_name(self)

@@ -210,6 +210,28 @@ def test_a_traced_program(full_graph):
         assert x.grad.tolist() == [4, 32]
 
 
+def scaled_cube(x, factor: float):
+    y = output_tensor(x.shape, x.dtype)  # noqa: F821 - a word of the loop language
+    for i in range(x.shape[0]):
+        y[i] = factor * x[i] ** 3
+    return y
+
+
+@pytest.mark.parametrize("full_graph", [True, False])
+def test_the_first_use_of_an_operator_is_in_a_traced_program(full_graph):
+    cube = polyop.kernel(scaled_cube, name=f"paddle_first::cube_{full_graph}")
+    negative = polyop.aten("neg")
+
+    def program(x):
+        return cube(negative(x), 2.0) + 1
+
+    x = leaf(1.0, 2.0)
+    value = paddle.jit.to_static(program, full_graph=full_graph)(x)
+    value.sum().backward()
+    assert value.tolist() == [-1, -15]
+    assert x.grad.tolist() == [-6, -24]
+
+
 def test_a_traced_program_of_unknown_sizes():
     spec = [paddle.static.InputSpec([None, 3], "float64")]
     call = paddle.jit.to_static(lambda_free, full_graph=True, input_spec=spec)
