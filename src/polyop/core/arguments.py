@@ -27,7 +27,7 @@ def bind(
     subject = schema.qualified_name
     positional = sum(not argument.keyword_only for argument in arguments)
     if len(args) > positional:
-        rule = f"takes {positional} positional arguments {schema.signature}"
+        rule = f"takes {positional} positional argument{'s' * (positional != 1)} {schema.signature}"
         raise ArgumentTypeError(subject, rule, f"{len(args)}", where=where)
     if not kwargs and len(args) == len(arguments):
         return tuple(args)

@@ -1,9 +1,9 @@
-"""``untraced``: mark functions that no tracer may trace, nor what they call. ``Paused``: stop tracers for a while.
+"""``untraced`` marks functions that no tracer may trace, nor what they call; ``Paused`` stops tracers.
 
 ``torch.compile`` traces the Python frames that run within a compiled call, also those that C++ calls. Without
-the mark it would trace a kernel over NumPy arrays as if the arrays were tensors. Paddle interprets frames too,
-and leaves out files alone. A kernel is in a file of its author, and the methods that ``dataclass`` writes are in
-none, so Paddle is stopped while they run.
+the mark it would trace a kernel over NumPy arrays as if the arrays were tensors. Paddle interprets frames
+too, and can leave out whole files alone. A kernel is in a file of its author, and the methods that
+``dataclass`` writes are in none, so Paddle is stopped while they run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def exclude_with(exclude: Callable[[CodeType], None]) -> None:
 
 
 def pause_with(pause: Callable[[], Callable[[], object]]) -> None:
-    """Have :class:`Paused` call ``pause``, which stops a tracer in this thread and returns what resumes it."""
+    """Have :class:`Paused` call ``pause``: it stops a tracer in this thread, and returns what resumes it."""
     _pauses.append(pause)
 
 
