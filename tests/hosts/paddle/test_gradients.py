@@ -252,5 +252,16 @@ def test_a_traced_program_cannot_write():
         paddle.jit.to_static(program, full_graph=True)(paddle.ones([2]), paddle.ones([2]))
 
 
+def plain_sum(x):
+    return plain(x).sum()
+
+
+def test_an_error_in_a_traced_program_is_on_stderr(capfd):
+    value = paddle.jit.to_static(plain_sum, full_graph=True)(leaf(1.0, 2.0))
+    with pytest.raises(SystemError):  # it says nothing of the reason
+        value.backward()
+    assert "paddle_gradients::plain: has no gradient rule" in capfd.readouterr().err
+
+
 def test_the_code_of_the_page_runs():
     runpy.run_path(str(pathlib.Path(__file__).with_name("page.py")))
