@@ -84,6 +84,12 @@ def test_a_size_that_differs_is_not_called_known(infer, shapes, expected):
     assert shapes_for(shapes, infer) == [expected]
 
 
+def test_an_unknown_rank_of_an_operator_of_pytorch():
+    """PyTorch refuses some of the sizes that stand for unknown ones: such a tensor would be too large."""
+    pytest.importorskip("torch", reason="not run: the operator is PyTorch's")
+    assert shapes_for([(-2,)], infer(polyop.aten("sin"))) == [(-2,)]
+
+
 def test_sizes_that_fit_none():
     with pytest.raises(InferError, match=r"ms_unknown::matmul.*j"):
         shapes_for([(-1, 4), (3, 5)], infer(MATMUL))

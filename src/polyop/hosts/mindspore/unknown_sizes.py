@@ -10,8 +10,6 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ...core.errors import PolyopError
-
 Shape = tuple[int, ...]
 UNKNOWN_RANK = (-2,)
 _SIZES = (120, 240, 1, 315, 983_040)  # many divisors; 1 broadcasts; an odd one; one beyond what rules clip at
@@ -69,12 +67,12 @@ def shapes_for(shapes: Sequence[Shape], infer: Callable[[list[Shape]], list[Shap
     """Return the shapes of the outputs; raises the first error of ``infer`` if it accepts no numbers."""
     if not is_unknown(shapes):
         return infer(list(shapes))
-    problems: list[PolyopError] = []
+    problems: list[Exception] = []
 
     def attempt(filled: list[Shape]) -> list[Shape] | None:
         try:
             return infer(filled)
-        except PolyopError as problem:
+        except Exception as problem:  # noqa: BLE001 - of PyTorch too: a size of the table may be too large
             problems.append(problem)
             return None
 
