@@ -2,7 +2,7 @@
 
 ``torch.compile`` traces the Python frames that run within a compiled call, also those that C++ calls. Without
 the mark it would trace a kernel over NumPy arrays as if the arrays were tensors. Paddle interprets frames
-too, and can leave out whole files alone. A kernel is in a file of its author, and the methods that
+too, and leaves out nothing but whole files. A kernel is in a file of its author, and the methods that
 ``dataclass`` writes are in none, so Paddle is stopped while they run.
 """
 
