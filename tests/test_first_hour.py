@@ -91,6 +91,7 @@ MISTAKES = [
     "pair('text', x)",
     "twice(x, x)",
     "pair(x, np.ones(3, np.float32))",
+    "twice(x)",
     "twice(np.float32(1))",
     "twice(np.array(1.0))",
     LOOP.format("scale * x[i]", "y"),
