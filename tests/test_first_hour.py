@@ -108,6 +108,7 @@ MISTAKES = [
     "define('hour::a(Tensor x) -> Tensor', dtypes=['flaot32'], infer='x')",
     "define('hour::a(Tenser x) -> Tensor')",
     "define('hour::a(Tensor x) -> Tensor', batch='elementwize')",
+    "define('hour::a(Tensor x) -> Tensor', infer='X')",
     "define('a(Tensor x) -> Tensor')",
     "define('hour::part(Tensor x) -> Tensor', lambda x: x[x > 0], dims='n -> k<=n', parallel='n')",
     "define('hour::pieces(Tensor x) -> Tensor[]', lambda x: [x, x], infer=lambda x: [x, x])(x)",

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from .dtypes import DType, dtype
 from .errors import ArgumentTypeError, InferError
 from .limits import shown
-from .origin import of_function
+from .origin import caller, of_function
 from .schema import Schema
 from .spec import Spec
 from .takes import check_takes
@@ -313,7 +313,8 @@ class FromSpecs:
         if isinstance(rule, str):
             if rule not in names or not schema.arguments[names.index(rule)].type.is_tensor:
                 tensors = [argument.name for argument in schema.tensor_arguments]
-                raise InferError(self.subject, f"must name a tensor argument, one of {tensors}", repr(rule))
+                words = f"must name a tensor argument, one of {tensors}"
+                raise InferError(self.subject, words, repr(rule), where=caller())
             self.position = names.index(rule)
         else:
             check_takes("infer", rule, names, schema, None)
