@@ -51,6 +51,16 @@ def wrong(x):
 
 wrong(np.ones(3, np.float32))
 """
+BARE = """
+@polyop.kernel
+def bare(x):
+    {}
+    for i in range(x.shape[0]):
+        {}[i] = 2 * x[i]
+    {}
+
+bare(np.ones(3, np.float32))
+"""
 MISTAKES = [
     "leaky(np.ones(2))",
     "leaky(torch.ones(2, dtype=torch.float64))",
@@ -77,13 +87,20 @@ MISTAKES = [
     "leaky(x, 0.5, 3)",
     "pair(x)",
     "pair(x, torch.ones(2, 2))",
+    "pair(torch.ones(2), jnp.ones(2))",
+    "pair('text', x)",
+    "twice(x, x)",
     "pair(x, np.ones(3, np.float32))",
+    "twice(x)",
     "twice(np.float32(1))",
     "twice(np.array(1.0))",
     LOOP.format("scale * x[i]", "y"),
     LOOP.format("np.empty(x[i])", "y"),
     LOOP.format("2 * x[i]", "i"),
     LOOP.format("abs(x[i], 2)", "y"),
+    BARE.format("n = x.shape[0]", "y", "return y"),
+    BARE.format("y = x", "y", "return y"),
+    BARE.format("n = x.shape[0]", "x", "pass"),
     "plain(torch.ones(2, requires_grad=True)).sum().backward()",
     "jax.grad(lambda x: plain(x).sum())(jnp.ones(2))",
     "torch.compile(leaky, backend='eager', fullgraph=True)(torch.ones(2, dtype=torch.float64))",
@@ -91,7 +108,10 @@ MISTAKES = [
     "define('hour::a(Tensor x) -> Tensor', dtypes=['flaot32'], infer='x')",
     "define('hour::a(Tenser x) -> Tensor')",
     "define('hour::a(Tensor x) -> Tensor', batch='elementwize')",
+    "define('hour::a(Tensor x) -> Tensor', infer='X')",
     "define('a(Tensor x) -> Tensor')",
+    "define('hour::part(Tensor x) -> Tensor', lambda x: x[x > 0], dims='n -> k<=n', parallel='n')",
+    "define('hour::pieces(Tensor x) -> Tensor[]', lambda x: [x, x], infer=lambda x: [x, x])(x)",
     "define('hour::nothing(Tensor x) -> Tensor', lambda x: None)(x)",
     "define('hour::rows(Tensor x) -> Tensor', lambda x: x[0])(x)",
 ]

@@ -135,6 +135,10 @@ def test_no_operator_and_no_file_are_errors(tmp_path):
     done = polyop_check(tmp_path, "absent.py")
     assert done.returncode == 1
     assert "must be a Python file or an importable module" in done.stderr
+    (tmp_path / "good.py").write_text(GOOD)
+    done = polyop_check(tmp_path, "good.py", "double")  # it is good.py:double; nothing is checked before
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "an operator of a file is FILE:OPERATOR" in done.stderr
 
 
 def test_a_terminal_gets_a_drawn_table(tmp_path):

@@ -188,6 +188,17 @@ def other_type(x, alpha: "Color"):
     return y
 
 
+def test_a_complex_attribute_is_refused_with_the_way_out():
+    def turned(x, by: complex):
+        y = output_tensor(x.shape, x.dtype)
+        for i in range(x.shape[0]):
+            y[i] = x[i] * by
+        return y
+
+    with pytest.raises(polyop.PolyopError, match=r"pass its two parts as floats, .*: complex\(re, im\)"):
+        polyop.kernel(turned)(X, 1j)
+
+
 @pytest.mark.parametrize(
     ("function", "seen"),
     [(no_type, "but got no annotation and no default"), (other_type, "but got the annotation 'Color'")],

@@ -100,7 +100,7 @@ def test_a_read_only_array_is_never_written(scale_):
     ((None,), "argument x: must be a tensor, but got None"),
     ((3.0,), r"argument x: must be a tensor of numpy or torch or jax or mindspore or paddle or dask or xarray or pyopencl, or an array with __dlpack__, but got builtins.float\n  defined at .*\n  make an array of it first: np.asarray\(x, np.float32\)"),
     ((), "needs argument 'x'"),
-    ((X, X), "takes 1 positional arguments"),
+    ((X, X), "takes 1 positional argument "),
     ((X.astype("U3"),), "argument x: dtype: must be one that kernels take"),
 ])  # fmt: skip
 def test_wrong_arguments(square, args, words):

@@ -262,3 +262,7 @@ def test_a_list_of_tensors_is_not_a_tensor():
         TypeError, match="concat: tensors must be a list or a tuple of tensors, but got a Tensor"
     ):
         ops.concat(Tensor(A))
+    with pytest.raises(TypeError, match="addn: takes a list of tensors, at least one, but got Tensor"):
+        ops.addn(Tensor(A))
+    with pytest.raises(ValueError, match="addn: the tensors must have one shape and one dtype"):
+        ops.addn([Tensor(A), Tensor(A[:1])])

@@ -468,6 +468,7 @@ def test_unknown_host_and_sample_are_refused():
         HostError, match="must be among numpy, torch, jax, mindspore, paddle, pyopencl, but got 'tensorflow'"
     ):
         check(op, hosts=["tensorflow"])
+    assert check(op, hosts="numpy").ok  # a name alone
     with pytest.raises(ArgumentTypeError, match="must be a tensor, an array or a Spec, but got str"):
         check(op, "sample")
 

@@ -106,10 +106,12 @@ class BoundOperator(_core.Call, metaclass=_Definition):
             raise
 
     def __init_subclass__(cls) -> None:
-        """Give the subclass the native call slots."""
+        """Give the subclass the native call slots, and have tracers know its methods."""
         super().__init_subclass__()
         if not record.path():
             _core.Call.rearm(cls)
+        for mark in tracing.marks:
+            mark(cls)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs: one tensor, a tuple of several, or None."""

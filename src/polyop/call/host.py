@@ -99,6 +99,15 @@ EARLY = ("torch", "paddle")
 """Frameworks that must know operators before their first call: PyTorch calls them by name, and Paddle would
 rewrite polyop's code in a program that it traces."""
 
+_CONVERSIONS = {
+    "numpy": "np.asarray({})",
+    "torch": "torch.from_dlpack({})",
+    "jax": "jax.numpy.asarray({})",
+    "paddle": "paddle.to_tensor(np.asarray({}))",
+    "mindspore": "mindspore.Tensor(np.asarray({}))",
+}
+"""How a tensor of another framework, on the CPU, becomes one of each of these."""
+
 NUMBERS = "builtins"
 """What ``beside`` of :func:`register` names where a host takes Python's numbers as tensors, too."""
 
@@ -311,7 +320,10 @@ def _owner(operator: Operator, arguments: Sequence[Any]) -> Host | None:
                 first = host, name
             elif first[0] is not host and not _takes(first[0], host.name):
                 rule = f"{name} is a tensor of {host.name}, and {first[1]} one of {first[0].name}"
-                raise HostError(operator.name, rule, where=operator.origin, hint="convert one of them first")
+                hint = "a call has tensors of one framework: convert one of them first"
+                if first[0].name in _CONVERSIONS:
+                    hint += f", as in {_CONVERSIONS[first[0].name].format(name)}"
+                raise HostError(operator.name, rule, where=operator.origin, hint=hint)
     if number is not None and (first is None or not _takes(first[0], NUMBERS)):
         raise _no_tensor(operator, *number)
     return first[0] if first else None
@@ -346,6 +358,8 @@ def _no_tensor(operator: Operator, name: str, value: Any) -> ArgumentTypeError:
     seen = f"{type(value).__module__}.{type(value).__qualname__}"
     way = way_to_array(name.partition("[")[0] if name.endswith("]") else name, value)
     hint = f"make an array of it first: {way}, or as your framework has it" if way else None
+    if isinstance(value, str):
+        hint = "pass the array itself, such as np.load(file); a text can be an attribute alone, a str"
     return ArgumentTypeError(
         f"{operator.name}: argument {name}", rule, seen, where=operator.origin, hint=hint
     )
@@ -379,7 +393,8 @@ def tensors_of(operator: Operator, argument: Argument, value: Any) -> Iterator[t
 
 def _absent(operator: Operator, name: str) -> ArgumentTypeError:
     subject = f"{operator.name}: argument {name}"
-    return ArgumentTypeError(subject, "must be a tensor", "None", where=operator.origin)
+    hint = "pass a tensor; one that may be absent is a Tensor? of the schema"
+    return ArgumentTypeError(subject, "must be a tensor", "None", where=operator.origin, hint=hint)
 
 
 def map_tensors(operator: Operator, arguments: Sequence[Any], function: Any) -> tuple[Any, ...]:

@@ -76,7 +76,7 @@ class Prepared:
 
 def normalise(operator: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the arguments with each attribute as its schema type; raises ``ArgumentTypeError``."""
-    attributes = typed_attributes(operator.schema, arguments)
+    attributes = typed_attributes(operator.schema, arguments, operator.origin)
     schema_arguments = operator.schema.arguments
     return tuple(attributes.get(a.name, value) for a, value in zip(schema_arguments, arguments, strict=True))
 

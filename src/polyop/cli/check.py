@@ -60,8 +60,9 @@ def run(options: argparse.Namespace) -> int:
     _allow_several_jax_devices()
     _quiet_frameworks()
     ok, reports = True, []
-    for target in options.targets:
-        for bound, samples in operators_of(target):
+    found = [list(operators_of(target)) for target in options.targets]  # a wrong name is an error at once
+    for operators in found:
+        for bound, samples in operators:
             if sys.stderr.isatty():
                 say(f"checking {bound.name} ...", file=sys.stderr)
             args, named = ((), samples) if isinstance(samples, dict) else (tuple(samples), {})
@@ -92,7 +93,9 @@ _DREW_WRONG = ("inferred specs", "failed")
 def _quiet_frameworks() -> None:
     """Keep log lines and warnings of frameworks about themselves out of the output."""
     os.environ.setdefault("GLOG_minloglevel", "2")  # Paddle's: errors alone
-    logging.getLogger("jax").setLevel(logging.WARNING)  # Paddle shows all that is logged
+    for name in ("jax", "polyop"):  # Paddle shows all that is logged
+        if logging.getLogger(name).level == logging.NOTSET:  # else POLYOP_LOG asks for it
+            logging.getLogger(name).setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", module=r"paddle\.")
 
 

@@ -32,7 +32,11 @@ def load(name: str) -> ModuleType:
         )
     if not name.endswith(".py"):
         if importlib.util.find_spec(name.split(".", maxsplit=1)[0]) is None:
-            raise ArgumentValueError("module", "must be a Python file or an importable module", repr(name))
+            rule, hint = (
+                "must be a Python file or an importable module",
+                "an operator of a file is FILE:OPERATOR",
+            )
+            raise ArgumentValueError("module", rule, repr(name), hint=hint)
         imported: ModuleType = _run(name, lambda: importlib.import_module(name))
         return imported
     path = Path(name).resolve()

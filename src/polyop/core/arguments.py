@@ -27,7 +27,7 @@ def bind(
     subject = schema.qualified_name
     positional = sum(not argument.keyword_only for argument in arguments)
     if len(args) > positional:
-        rule = f"takes {positional} positional arguments {schema.signature}"
+        rule = f"takes {positional} positional argument{'s' * (positional != 1)} {schema.signature}"
         raise ArgumentTypeError(subject, rule, f"{len(args)}", where=where)
     if not kwargs and len(args) == len(arguments):
         return tuple(args)
@@ -133,7 +133,8 @@ def check_kinds(schema: Schema, args: Sequence[str], kwargs: Mapping[str, str], 
             _convert(_SAMPLES[kind], _CONVERT[argument.type.base], [], False)
         except TypeError:
             subject = f"{schema.qualified_name}: argument {argument.name}"
-            raise ArgumentTypeError(subject, f"must be {argument.type}", f"a value of type {kind}") from None
+            rule, seen = f"must be {argument.type}", f"a value of type {kind}"
+            raise ArgumentTypeError(subject, rule, seen, where=where) from None
 
 
 _CHECKED = ("int", "SymInt", "float", "bool", "str", "Scalar")
@@ -143,10 +144,10 @@ _TENSOR_HINT = (
 )
 
 
-def attribute(argument: Argument, value: Any, subject: str) -> Any:
+def attribute(argument: Argument, value: Any, subject: str, where: Any = None) -> Any:
     """Return an attribute's value converted to its schema type: plain Python values, lists as tuples.
 
-    Raises ``ArgumentTypeError`` that names the argument.
+    Raises ``ArgumentTypeError`` that names the argument, and ``where`` the operator was defined.
     """
     if value is None and argument.type.is_optional:
         return None
@@ -158,7 +159,8 @@ def attribute(argument: Argument, value: Any, subject: str) -> Any:
         rule = f"must be {argument.type}"
         seen = f"{shown(value)} ({type(value).__name__})"
         hint = _TENSOR_HINT if hasattr(value, "shape") and hasattr(value, "dtype") else None
-        raise ArgumentTypeError(f"{subject}: argument {argument.name}", rule, seen, hint=hint) from None
+        subject = f"{subject}: argument {argument.name}"
+        raise ArgumentTypeError(subject, rule, seen, where=where, hint=hint) from None
 
 
 def _convert(value: Any, convert: Any, lists: list[str], optional_items: bool) -> Any:
@@ -175,7 +177,7 @@ def _convert(value: Any, convert: Any, lists: list[str], optional_items: bool) -
     return items
 
 
-def attributes(schema: Schema, values: Sequence[Any]) -> dict[str, Any]:
+def attributes(schema: Schema, values: Sequence[Any], where: Any = None) -> dict[str, Any]:
     """Return the attributes among bound values by name, converted to their schema types."""
     subject = schema.qualified_name
-    return {a.name: attribute(a, values[i], subject) for i, a in schema.attributes()}
+    return {a.name: attribute(a, values[i], subject, where) for i, a in schema.attributes()}

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from .dtypes import DType, dtype
 from .errors import ArgumentTypeError, InferError
 from .limits import shown
-from .origin import of_function
+from .origin import caller, of_function
 from .schema import Schema
 from .spec import Spec
 from .takes import check_takes
@@ -305,6 +305,7 @@ class FromSpecs:
 
     def __init__(self, rule: Callable[..., Any] | str, schema: Schema) -> None:
         self.rule, self.outputs, self.subject = rule, len(schema.fresh), f"{schema.qualified_name}: infer"
+        self.is_list = schema.returns_list
         self.repeatable = isinstance(rule, str) or (callable(rule) and is_repeatable(rule))
         names = [argument.name for argument in schema.arguments]
         if not isinstance(rule, str) and not callable(rule):
@@ -312,7 +313,8 @@ class FromSpecs:
         if isinstance(rule, str):
             if rule not in names or not schema.arguments[names.index(rule)].type.is_tensor:
                 tensors = [argument.name for argument in schema.tensor_arguments]
-                raise InferError(self.subject, f"must name a tensor argument, one of {tensors}", repr(rule))
+                words = f"must name a tensor argument, one of {tensors}"
+                raise InferError(self.subject, words, repr(rule), where=caller())
             self.position = names.index(rule)
         else:
             check_takes("infer", rule, names, schema, None)
@@ -341,7 +343,11 @@ class FromSpecs:
         items = value if isinstance(value, (tuple, list)) else () if value is None else (value,)
         if len(items) != self.outputs or not all(isinstance(item, Spec) for item in items):
             rule = f"must return {self.outputs} Spec, one per output"
-            raise InferError(self.subject, rule, shown(value), where=where)
+            seen = (
+                f"[{', '.join(map(str, items))}]" if all(isinstance(i, Spec) for i in items) else shown(value)
+            )
+            hint = "name each output in the schema: -> (Tensor, Tensor)" if self.is_list else None
+            raise InferError(self.subject, rule, seen, where=where, hint=hint)
         device = first_device(arguments)
         return tuple(
             check_size(

@@ -33,7 +33,7 @@ from ..core.origin import of_function, place
 from ..core.parse import parse
 from ..core.schema import alias_names, format_default
 from ..core.tracebacks import quiet
-from ..core.untraced import untraced
+from ..core.untraced import Paused, untraced
 from ..loops.frontend.records import flat_arguments, records_of
 from ..loops.frontend.source import read
 from ..loops.frontend.wrapped import unwrapped
@@ -154,7 +154,7 @@ class KernelOperator(BoundOperator):
 
     def _bind(self) -> None:
         """Make the operator and register it, under another name if the name belongs to a later definition."""
-        with locks.define:
+        with locks.define, Paused():
             if "operator" in vars(self):
                 return  # another thread was faster
             has_name = registry.has_name(self)
@@ -297,15 +297,7 @@ def _argument(operator: str, parameter: inspect.Parameter, outline: Outline, whe
     kind_of_default = next((k for k, types in _TYPES.items() if isinstance(parameter.default, types)), None)
     kind = _annotated(parameter) or kind_of_default
     if kind is None:
-        rule = f"the parameter {parameter.name} is never indexed, so it is an attribute, which needs a type"
-        seen = "no annotation and no default"
-        if parameter.annotation is not parameter.empty:
-            seen = f"the annotation {parameter.annotation!r}, which is none of float, int and bool"
-        elif has_default:
-            seen = f"the default {parameter.default!r}, which is none of float, int and bool"
-        number = f"write {parameter.name}: float, or {parameter.name}=1.0"
-        hint = f"{number}; or {parameter.name}[:] in the text, if it is a tensor"
-        raise SchemaError(operator, rule, seen, where=where, hint=hint)
+        raise _no_type(operator, parameter, where)
     if not has_default:
         return f"{kind} {parameter.name}"
     if kind_of_default != kind and (kind_of_default, kind) != ("int", "float"):
@@ -319,6 +311,21 @@ def _argument(operator: str, parameter: inspect.Parameter, outline: Outline, whe
         hint = f"write {parameter.name}: float, and pass it at each call"
         raise SchemaError(operator, rule, repr(default), where=where, hint=hint)
     return f"{kind} {parameter.name}={format_default(default)}"
+
+
+def _no_type(operator: str, parameter: inspect.Parameter, where: str) -> SchemaError:
+    """Return the error for an attribute whose type nothing tells."""
+    name, annotation, default = parameter.name, parameter.annotation, parameter.default
+    rule = f"the parameter {name} is never indexed, so it is an attribute, which needs a type"
+    seen = "no annotation and no default"
+    if annotation is not parameter.empty:
+        seen = f"the annotation {annotation!r}, which is none of float, int and bool"
+    elif default is not parameter.empty:
+        seen = f"the default {default!r}, which is none of float, int and bool"
+    hint = f"write {name}: float, or {name}=1.0; or {name}[:] in the text, if it is a tensor"
+    if annotation is complex or isinstance(default, complex):
+        hint = "pass its two parts as floats, and make the number in the text: complex(re, im)"
+    return SchemaError(operator, rule, seen, where=where, hint=hint)
 
 
 def _choice(operator: str, parameter: inspect.Parameter, outline: Outline, where: str) -> str:

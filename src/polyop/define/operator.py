@@ -337,7 +337,8 @@ def check_batch(batch: Any, schema: Schema, dims: Dims | None) -> Any:
         check_takes("batch", batch, ("in_dims", "inputs"), schema, None)
     if batch is None or callable(batch):
         return batch
-    raise ArgumentTypeError(schema.qualified_name, "batch must be 'elementwise' or a function", repr(batch))
+    rule = "batch must be 'elementwise' or a function"
+    raise ArgumentTypeError(schema.qualified_name, rule, repr(batch), where=caller())
 
 
 def checked_dims(

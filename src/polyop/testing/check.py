@@ -80,7 +80,7 @@ def check(
     >>> check(twice, reference=lambda x: x + x, hosts=["numpy"]).ok
     True
     """
-    chosen = tuple(hosts) if hosts is not None else HOSTS
+    chosen = HOSTS if hosts is None else (hosts,) if isinstance(hosts, str) else tuple(hosts)
     for host in chosen:
         if host not in frameworks.FRAMEWORKS:
             raise HostError("hosts", f"must be among {', '.join(frameworks.FRAMEWORKS)}", repr(host))

@@ -7,7 +7,7 @@ import pytest
 from mindspore import Tensor, ops
 
 import polyop
-from polyop.core.errors import InferError, UnsupportedError
+from polyop.core.errors import GradientError, InferError, UnsupportedError
 from polyop.hosts.mindspore.unknown_sizes import shapes_for
 
 X = np.array([1.0, 0.0, 3.0], np.float32)
@@ -84,6 +84,12 @@ def test_a_size_that_differs_is_not_called_known(infer, shapes, expected):
     assert shapes_for(shapes, infer) == [expected]
 
 
+def test_an_unknown_rank_of_an_operator_of_pytorch():
+    """PyTorch refuses some of the sizes that stand for unknown ones: such a tensor would be too large."""
+    pytest.importorskip("torch", reason="not run: the operator is PyTorch's")
+    assert shapes_for([(-2,)], infer(polyop.aten("sin"))) == [(-2,)]
+
+
 def test_sizes_that_fit_none():
     with pytest.raises(InferError, match=r"ms_unknown::matmul.*j"):
         shapes_for([(-1, 4), (3, 5)], infer(MATMUL))
@@ -145,3 +151,40 @@ def test_the_gradient_of_a_loop_kernel():
     assert loss(Tensor(X)).asnumpy() == 10
     with pytest.raises(UnsupportedError, match=r"sizes that are known(.|\n)*the gradient of a loop kernel"):
         ms.jit(ms.grad(loss))(Tensor(X))
+
+
+def times_two_x(x, out, dout):
+    return (2 * x * dout,)
+
+
+def on_arrays(x, out, dout):
+    return (2 * np.asarray(x) * np.asarray(dout),)
+
+
+def added_up(x, out, dout):
+    return ((2 * x * dout).sum(),)
+
+
+def squares_above_zero(rule):
+    square = polyop.operator(
+        f"ms_unknown::{rule.__name__}(Tensor x) -> Tensor", lambda x: x * x, infer="x", gradient=rule
+    )
+
+    @ms.jit
+    def loss(x):
+        return square(ops.gather(x, ops.nonzero(x).reshape(-1), 0)).sum()
+
+    return ms.jit(ms.grad(loss))
+
+
+@pytest.mark.filterwarnings("ignore::polyop.FallbackWarning")  # one rule runs on arrays
+@pytest.mark.parametrize("rule", [times_two_x, on_arrays])
+def test_the_gradient_of_an_author_s_rule(rule):
+    gradient = squares_above_zero(rule)
+    assert gradient(Tensor(X)).asnumpy().tolist() == [2.0, 0.0, 6.0]
+    assert gradient(Tensor(np.float32([0, 0, 5]))).asnumpy().tolist() == [0.0, 0.0, 10.0]
+
+
+def test_a_rule_whose_gradient_has_another_number_of_dimensions():
+    with pytest.raises(GradientError, match=r"gradient of x: must have the input's shape \(None,\)"):
+        squares_above_zero(added_up)(Tensor(X))

@@ -210,6 +210,28 @@ def test_a_traced_program(full_graph):
         assert x.grad.tolist() == [4, 32]
 
 
+def scaled_cube(x, factor: float):
+    y = output_tensor(x.shape, x.dtype)  # noqa: F821 - a word of the loop language
+    for i in range(x.shape[0]):
+        y[i] = factor * x[i] ** 3
+    return y
+
+
+@pytest.mark.parametrize("full_graph", [True, False])
+def test_the_first_use_of_an_operator_is_in_a_traced_program(full_graph):
+    cube = polyop.kernel(scaled_cube, name=f"paddle_first::cube_{full_graph}")
+    negative = polyop.aten("neg")
+
+    def program(x):
+        return cube(negative(x), 2.0) + 1
+
+    x = leaf(1.0, 2.0)
+    value = paddle.jit.to_static(program, full_graph=full_graph)(x)
+    value.sum().backward()
+    assert value.tolist() == [-1, -15]
+    assert x.grad.tolist() == [-6, -24]
+
+
 def test_a_traced_program_of_unknown_sizes():
     spec = [paddle.static.InputSpec([None, 3], "float64")]
     call = paddle.jit.to_static(lambda_free, full_graph=True, input_spec=spec)
@@ -228,6 +250,17 @@ def test_a_traced_program_cannot_write():
         UnsupportedError, match="writes an argument in place, which a program that Paddle traces"
     ):
         paddle.jit.to_static(program, full_graph=True)(paddle.ones([2]), paddle.ones([2]))
+
+
+def plain_sum(x):
+    return plain(x).sum()
+
+
+def test_an_error_in_a_traced_program_is_on_stderr(capfd):
+    value = paddle.jit.to_static(plain_sum, full_graph=True)(leaf(1.0, 2.0))
+    with pytest.raises(SystemError):  # it says nothing of the reason
+        value.backward()
+    assert "paddle_gradients::plain: has no gradient rule" in capfd.readouterr().err
 
 
 def test_the_code_of_the_page_runs():

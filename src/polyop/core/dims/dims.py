@@ -172,9 +172,9 @@ def _check_data_sizes(
         return
     reason = f"the size {names} depends on data"
     if any(claims) or all(entry.ellipsis for entry in outputs):
-        what = "..." if not any(claims) else "claims"
-        rule = f"has {what!r} and a size that depends on data ({names}), which may differ between slices"
-        hint = "claim nothing, and have no '...' in an output"
+        what = "claims something" if any(claims) else "has '...' in an output"
+        rule = f"{what}, and a size depends on data ({names}), which may differ between slices"
+        hint = "leave out parallel=, sum=, max=, min= and halo=, and have no '...' in an output"
         raise SchemaError(f"{operator}: dims", rule, where=origin, hint=hint)
     if any(entry.written for entry in inputs):
         rule = f"writes an argument in place, and {reason}"

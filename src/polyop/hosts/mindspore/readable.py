@@ -57,10 +57,13 @@ def warn_unread(operator: Operator, reason: str) -> None:
 
 
 def tensor_like(shape: Any, dtype: Any) -> Any:
-    """Return a tensor without data. A size of -1 is unknown, the shape (-2,) an unknown number of sizes."""
-    sizes = [None if size < 0 else int(size) for size in shape] if isinstance(shape, (tuple, list)) else None
-    if sizes is not None and -2 in shape:
-        sizes = None
+    """Return a tensor without data.
+
+    A size of -1 or None is unknown, the shape (-2,) an unknown number of sizes.
+    """
+    sizes = None
+    if isinstance(shape, (tuple, list)) and -2 not in shape:
+        sizes = [None if size is None or size < 0 else int(size) for size in shape]
     element = dtype.element_type() if hasattr(dtype, "element_type") else dtype
     return mindspore.Tensor(shape=sizes, dtype=element)
 

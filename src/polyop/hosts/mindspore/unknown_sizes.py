@@ -10,8 +10,6 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ...core.errors import PolyopError
-
 Shape = tuple[int, ...]
 UNKNOWN_RANK = (-2,)
 _SIZES = (120, 240, 1, 315, 983_040)  # many divisors; 1 broadcasts; an odd one; one beyond what rules clip at
@@ -45,6 +43,21 @@ def is_known(shape: Any) -> bool:
     return isinstance(shape, (tuple, list)) and all(isinstance(size, int) and size >= 0 for size in shape)
 
 
+def may_be_equal(one: Any, other: Any) -> bool:
+    """Whether two shapes that the compiler passes to a Python function differ in nothing that is known.
+
+    >>> may_be_equal((None, 3), (2, 3)), may_be_equal((None, 3), (3,)), may_be_equal((-2,), (3,))
+    (True, False, True)
+    """
+    shapes = [one, other]
+    if any(not isinstance(shape, (tuple, list)) or -2 in shape for shape in shapes):
+        return True
+    pairs = zip(one, other, strict=False)
+    return len(one) == len(other) and all(
+        a is None or b is None or a < 0 or b < 0 or a == b for a, b in pairs
+    )
+
+
 def is_unknown(shapes: Sequence[Shape]) -> bool:
     """Whether a size, or the number of dimensions, is not known."""
     return any(size < 0 for shape in shapes for size in shape)
@@ -54,12 +67,12 @@ def shapes_for(shapes: Sequence[Shape], infer: Callable[[list[Shape]], list[Shap
     """Return the shapes of the outputs; raises the first error of ``infer`` if it accepts no numbers."""
     if not is_unknown(shapes):
         return infer(list(shapes))
-    problems: list[PolyopError] = []
+    problems: list[Exception] = []
 
     def attempt(filled: list[Shape]) -> list[Shape] | None:
         try:
             return infer(filled)
-        except PolyopError as problem:
+        except Exception as problem:  # noqa: BLE001 - of PyTorch too: a size of the table may be too large
             problems.append(problem)
             return None
 

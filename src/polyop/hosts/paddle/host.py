@@ -10,6 +10,7 @@ from ...call.foreign import written_tensors
 from ...call.through_numpy import check_on_cpu, run_through_numpy
 from ...core.errors import HostError
 from ...core.spec import Spec
+from ...core.untraced import Paused
 from . import gradient, tensors, traced
 from .namespace import NAMESPACE
 
@@ -41,7 +42,7 @@ class PaddleHost:
         """Run the operator, record its gradient if Paddle needs one, or put it into a traced program."""
         if not paddle.in_dynamic_mode():
             return traced.call(bound, arguments, self.run)
-        with traced.not_interpreted():
+        with Paused():
             return self._eager(bound, arguments)
 
     def _eager(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:

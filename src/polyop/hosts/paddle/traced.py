@@ -7,22 +7,23 @@ second one, inside ``static_pylayer`` of Paddle.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import pathlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import paddle
 from paddle.jit.dy2static.py_layer import StaticPyLayerContext
 
+from ...call import tracing
 from ...call.bound import BoundOperator
 from ...call.foreign import call_text, flatten, parse_call_text, unflatten
 from ...call.host import map_tensors, specs
 from ...call.prepare import normalise, prepare
 from ...core.errors import HostError, InferError, UnsupportedError
 from ...core.spec import Spec
+from ...core.untraced import pause_with
 from . import gradient, tensors
 
 _SIZES = (5040, 7560, 6, 1)
@@ -35,22 +36,28 @@ def start() -> None:
     With ``full_graph=True`` it rewrites functions, and an operator puts itself into the program. Without, it
     interprets their bytecode, and an operator runs eagerly between two compiled parts.
     """
-    for kind in (BoundOperator, *BoundOperator.__subclasses__()):
-        if "__call__" in vars(kind):
-            paddle.jit.marker.unified(vars(kind)["__call__"], for_sot=False)
-    paddle.jit.marker.force_dynamic(BoundOperator._slow)  # noqa: SLF001
+    tracing.marks.append(_mark)
+    kinds: list[type[BoundOperator]] = [BoundOperator]
+    for kind in kinds:
+        _mark(kind)
+        kinds += kind.__subclasses__()
     folder = str(pathlib.Path(__file__).parents[2])
     paddle.framework.core.eval_frame_skip_file_prefix((folder,))
+    pause_with(_stop)
 
 
-@contextlib.contextmanager
-def not_interpreted() -> Iterator[None]:
-    """Run kernels and rules as Python does, also while Paddle interprets the function that calls them."""
+def _mark(kind: type[BoundOperator]) -> None:
+    """Have ``to_static`` leave the methods of a class of operators as they are."""
+    if "__call__" in vars(kind):
+        paddle.jit.marker.unified(vars(kind)["__call__"], for_sot=False)
+    if "_slow" in vars(kind):
+        paddle.jit.marker.force_dynamic(vars(kind)["_slow"])
+
+
+def _stop() -> Callable[[], object]:
+    """Stop Paddle's interpreter in this thread; return the function that lets it go on."""
     callback = paddle.framework.core.set_eval_frame(None)
-    try:
-        yield
-    finally:
-        paddle.framework.core.set_eval_frame(callback)
+    return functools.partial(paddle.framework.core.set_eval_frame, callback)
 
 
 def call(bound: Any, arguments: tuple[Any, ...], run: gradient.Run) -> tuple[Any, ...]:

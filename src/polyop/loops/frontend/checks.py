@@ -12,6 +12,7 @@ from .check_expressions import ExpressionChecker, called
 from .desugar.nodes import WHILE
 from .language import BUFFERS, LOOPS, WORDS
 from .limits import check_limits
+from .names import stored_into
 from .rejected_syntax import STATEMENT_HINTS, STATEMENT_WORDS, STATEMENTS
 from .source import Source
 from .suggestions import suggestion_for_loop, suggestion_for_target
@@ -52,6 +53,10 @@ def _return_hint(tree: ast.FunctionDef) -> str:
     ]
     if names:
         return f"end with: return {', '.join(dict.fromkeys(names))}"
+    parameters = {argument.arg for argument in tree.args.args}
+    written = [name for name in stored_into(tree) if name in parameters]
+    if written:
+        return f"end with: return {', '.join(written)}, which the loops write in place"
     return "end with: return y, where y = output_tensor(shape, dtype)"
 
 

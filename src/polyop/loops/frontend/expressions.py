@@ -22,6 +22,7 @@ from .random_numbers import check, normal, uniform
 from .rejected_syntax import is_dtype_test
 from .row_access import RowAccess
 from .rows import Row, Value
+from .syntax_tree import walk
 
 BINARY = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
@@ -42,10 +43,25 @@ class Expressions(RowAccess):
         """Return the value of a node if it is a number; raise for a row."""
         if isinstance(value, Row):
             rule = f"{ast.unparse(node)} has {count(value.sizes, 'dimension')}, where a number is needed"
-            element = f"{ast.unparse(node)}[{', '.join('ijklmn'[: len(value.sizes)])}]"
-            way = f"write {element}" if isinstance(node, (ast.Name, ast.Subscript)) else "write its elements"
-            self.fail(rule, node, hint=f"{way}, in a loop; or store it into a row: y[:] = ...")
+            way = f"write {_element(node, len(value.sizes))}"
+            hint = f"{way}, in a loop; or store it into a row: y[:] = ...{self._fewer_dimensions(node)}"
+            self.fail(rule, node, hint=hint)
         return value
+
+    def _fewer_dimensions(self, node: ast.expr) -> str:
+        """Return which input would make a number of ``x[i]`` if it had fewer dimensions; "" if none would."""
+        for part in walk(node):
+            if not isinstance(part, ast.Subscript) or not isinstance(part.value, ast.Name):
+                continue
+            name = part.value.id
+            buffer = self.buffers.get(self.scopes.names.get(part.value, ""))
+            indices = part.slice.elts if isinstance(part.slice, ast.Tuple) else [part.slice]
+            if buffer is None or name not in self.source.parameters or len(indices) >= len(buffer.shape):
+                continue
+            if not any(isinstance(index, ast.Slice) for index in indices):
+                needed = count(indices, "dimension")
+                return f"; or pass {name} with {needed}: it has {len(buffer.shape)} in this call"
+        return ""
 
     def value(self, node: ast.expr) -> Value:
         """Return the typed expression, or the row; errors name the line."""
@@ -367,3 +383,19 @@ def explicit(expression: Expr, to: Type) -> Expr:
     if expression.type.dtype == to.dtype and expression.type != to and not isinstance(expression, Const):
         return Op("cast", (expression,), to)
     return cast(expression, to)
+
+
+def _element(node: ast.expr, dimensions: int) -> str:
+    """Return the text of an element of a row, with letters that the text does not have.
+
+    >>> _element(ast.parse("x[i]", mode="eval").body, 1), _element(ast.parse("x + y", mode="eval").body, 1)
+    ('x[i, j]', 'its elements')
+    """
+    used = {part.id for part in walk(node) if isinstance(part, ast.Name)}
+    more = ", ".join([letter for letter in "ijklmn" if letter not in used][:dimensions])
+    text = ast.unparse(node)
+    if isinstance(node, ast.Name):
+        return f"{text}[{more}]"
+    if isinstance(node, ast.Subscript) and not any(isinstance(part, ast.Slice) for part in walk(node)):
+        return f"{text[:-1]}, {more}]"
+    return "its elements"

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import difflib
 import numbers
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, NoReturn
@@ -133,6 +134,13 @@ class Names:
         else:
             self.constant(node)
 
+    def _way_to_define(self, name: str, here: Sequence[str]) -> str:
+        """Return how a name that nothing defines gets a value."""
+        known = f"known here are {', '.join(here)}"
+        if name in stored_into(self.source.tree):
+            return f"{known}; make the tensor before the loops: {name} = output_tensor(shape, dtype)"
+        return f"{known}; assign it above the function, or make it a parameter, {name}: float"
+
     def constant(self, node: ast.Name) -> Any:
         """Return the value of a name from outside the function: a number, a module or a tuple."""
         try:
@@ -142,7 +150,7 @@ class Names:
             others = [name for name in candidates if name != node.id]
             near = difflib.get_close_matches(node.id, others, n=3, cutoff=0.7)
             here = list(dict.fromkeys(name for frame in self.frames for name in frame))
-            hint = f"did you mean {' or '.join(near)}?" if near else f"known here are {', '.join(here)}"
+            hint = f"did you mean {' or '.join(near)}?" if near else self._way_to_define(node.id, here)
             hint = suggestion_for_text(node.id) or hint
             self.fail(f"there is no variable {node.id}", node, hint)
         dimensions = getattr(value, "ndim", 0)  # of a class such as np.float32 it is no number
@@ -233,6 +241,12 @@ class Names:
             rule = "getattr is only supported for a tensor variable after its declaration, not for"
             hint = f"{ast.unparse(node)} is not a number"
             self.fail(f"{rule}: {root.id}", node, hint)
+
+
+def stored_into(tree: ast.AST) -> list[str]:
+    """Return the names of the tensors into which a function stores elements, in the order of the text."""
+    stores = (n for n in walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
+    return list(dict.fromkeys(root.id for root in map(root_of, stores) if root is not None))
 
 
 def root_of(node: ast.expr) -> ast.Name | None:

@@ -9,6 +9,7 @@ from .desugar.nodes import Guard
 from .language import BUFFERS
 from .names import Names, Scopes, root_of
 from .source import Source
+from .syntax_tree import walk
 
 RETURN_HINTS = {
     "allocate": "declare it with output_tensor",
@@ -145,6 +146,16 @@ class _Resolver(Names):
         unique = self.scopes.names[target]
         self.assignments[unique] = self.assignments.get(unique, 0) + 1
 
+    def _way_to_return(self, name: str) -> str | None:
+        """Return how a name that is another one of an input is returned; None for any other name."""
+        for node in walk(self.source.tree):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=target)], value=ast.Name(id=whole)):
+                    if target == name and whole in self.source.parameters:
+                        rest = f"return {whole}, or make a tensor of it first: {name} = {whole}.copy()"
+                        return f"{name} is another name of {whole}: {rest}"
+        return None
+
     def returned(self, node: ast.Return) -> None:
         value = node.value
         items = value.elts if isinstance(value, ast.Tuple) else [value]
@@ -155,7 +166,7 @@ class _Resolver(Names):
             unique = self.lookup(item.id) or ""
             if kinds.get(unique) not in ("parameter", "output_tensor"):
                 rule = f"{item.id} cannot be returned: only inputs and tensors of output_tensor can"
-                hint = RETURN_HINTS.get(kinds.get(unique, ""))
+                hint = self._way_to_return(item.id) or RETURN_HINTS.get(kinds.get(unique, ""))
                 self.fail(rule, node, hint, ArgumentTypeError)
             self.scopes.names[item] = unique
             self.scopes.tensors |= {unique} if kinds[unique] == "parameter" else set()

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from ...core.errors import ArgumentTypeError, ArgumentValueError
 from ..dtype import to_torch
 from ..interpose import wrap
 from ..reduce import promoted
@@ -93,8 +94,15 @@ def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None
 
 
 def addn(inputs: Any) -> Any:
-    """Return the sum of a list of tensors."""
+    """Return the sum of a list of tensors, which have one shape and one dtype."""
+    if not isinstance(inputs, (list, tuple)) or not inputs:
+        raise ArgumentTypeError("addn", "takes a list of tensors, at least one", type(inputs).__name__)
     total = inputs[0]
+    for value in inputs[1:]:
+        if value.shape != total.shape or value.dtype != total.dtype:
+            rule = "the tensors must have one shape and one dtype: addn broadcasts and promotes nothing"
+            seen = f"{total.dtype} {tuple(total.shape)} and {value.dtype} {tuple(value.shape)}"
+            raise ArgumentValueError("addn", rule, seen)
     for value in inputs[1:]:
         total = total + value
     return wrap(total)
