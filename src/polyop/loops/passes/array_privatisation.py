@@ -33,7 +33,7 @@ from ..ir.grammar import (
     Type,
     Var,
 )
-from ..ir.rewriter import map_body, rewrite
+from ..ir.rewriter import map_body, rewrite, with_places
 from ..ir.types import NARROW
 from ..ir.uses import loads_of, variables_of
 from ..program import AnyProgram
@@ -123,19 +123,12 @@ def _without_axes(kernel: Kernel, name: str, axes: frozenset[int]) -> Kernel:
     def without(index: tuple[Expr, ...]) -> tuple[Expr, ...]:
         return tuple(e for axis, e in enumerate(index) if axis not in axes)
 
-    def change(expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr.buffer == name:
-            return replace(expr, index=without(expr.index))
-        return expr
-
-    def store(node: Store | Assign) -> Sequence[Stmt]:
-        if isinstance(node, Store) and node.buffer == name:
-            return (replace(node, index=without(node.index)),)
-        return (node,)
+    def place(expr: Var | Load) -> Expr:
+        ours = isinstance(expr, Load) and expr.buffer == name
+        return replace(expr, index=without(expr.index)) if ours and isinstance(expr, Load) else expr
 
     buffer = replace(kernel.buffers[name], shape=without(kernel.buffers[name].shape))
-    body = map_body([rewrite(s, change) for s in kernel.body], store)
-    return replace(kernel, body=body, buffers={**kernel.buffers, name: buffer})
+    return replace(kernel, body=with_places(kernel.body, place), buffers={**kernel.buffers, name: buffer})
 
 
 def _as_scalar(kernel: Kernel, name: str, loops: tuple[str, ...]) -> Kernel:

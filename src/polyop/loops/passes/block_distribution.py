@@ -53,7 +53,7 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.note import Note
-from ..ir.rewriter import map_body, rewrite
+from ..ir.rewriter import with_places
 from ..ir.stops import stop_flags
 from ..ir.types import NARROW
 from ..ir.uses import tensors_of, variables_of
@@ -243,7 +243,7 @@ def _expanded(kernel: Kernel, shared: dict[str, Buffer], place: Expr) -> Kernel:
     """Return the kernel in which names have one more axis, the place in the block."""
     scalars = shared.keys() - kernel.buffers.keys()
 
-    def read(expr: Expr) -> Expr:
+    def at(expr: Var | Load) -> Expr:
         match expr:
             case Var(name=name) if name in scalars:
                 buffer = shared[name]
@@ -252,13 +252,4 @@ def _expanded(kernel: Kernel, shared: dict[str, Buffer], place: Expr) -> Kernel:
                 return replace(expr, index=(place, *index))
         return expr
 
-    def written(node: Store | Assign) -> Sequence[Stmt]:
-        match node:
-            case Assign(name=name) if name in scalars:
-                return (Store(name, (place,), node.value, node.op, node.line),)
-            case Store(buffer=name, index=index) if name in shared:
-                return (replace(node, index=(place, *index)),)
-        return (node,)
-
-    body = map_body([rewrite(node, read) for node in kernel.body], written)
-    return replace(kernel, body=body, buffers={**kernel.buffers, **shared})
+    return replace(kernel, body=with_places(kernel.body, at), buffers={**kernel.buffers, **shared})

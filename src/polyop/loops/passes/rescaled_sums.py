@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..analysis.ranges import extreme, length
+from ..analysis.ranges import length, span
 from ..analysis.strides import depends
 from ..ir.grammar import (
     BOOL,
@@ -90,13 +90,10 @@ class _Rewriter:
 
     def _plain(self, found: Recurrence, before: Sequence[Stmt], loops: tuple[For, ...]) -> list[Stmt] | None:
         """Return the statements in place of a loop, or None if the size of its temporaries is not known."""
-        ranges = {loop.var: (loop.lo, loop.hi) for loop in loops}
-        low, high = (
-            extreme(bound, ranges, up=up) for bound, up in ((found.loop.lo, False), (found.loop.hi, True))
-        )
-        if low is None or high is None:
+        ends = span(found.loop, loops)
+        if ends is None:
             return None
-        steps = _Steps(self, found, low, (length(low, high),), before, loops)
+        steps = _Steps(self, found, ends[0], (length(*ends),), before, loops)
         self.notes.append(
             Note(
                 found.loop.line,

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..analysis.ranges import extreme, length
+from ..analysis.ranges import length, span
 from ..analysis.strides import depends
 from ..ir.grammar import (
     INT,
@@ -56,9 +56,8 @@ def _in_two(program: Program, path: tuple[For, ...], loop: For) -> Program:
     if not scalars:
         return program
     listed = ", ".join(sorted(s.name for s in scalars))
-    ranges = {each.var: (each.lo, each.hi) for each in path}
-    low, high = extreme(loop.lo, ranges, up=False), extreme(loop.hi, ranges, up=True)
-    if low is None or high is None:
+    ends = span(loop, path)
+    if ends is None:
         why = "the number of iterations depends on values"
         return program.with_(_note(loop, f"no place for {listed} in each iteration: {why}"))
     narrow = sorted(s.type.dtype for s in scalars if s.type.dtype in (*NARROW, "bool"))
@@ -67,10 +66,10 @@ def _in_two(program: Program, path: tuple[For, ...], loop: For) -> Program:
         return program.with_(_note(loop, f"no place for {listed} in each iteration: {why}"))
     taken = names_of(program.kernel)
     rows = {
-        s.name: Buffer(unused(f"{s.name}_row", taken), s.type.dtype, (length(low, high),), "local", s.line)
+        s.name: Buffer(unused(f"{s.name}_row", taken), s.type.dtype, (length(*ends),), "local", s.line)
         for s in scalars
     }
-    parts = _parts(loop, first, rows, low, unused(loop.var, taken))
+    parts = _parts(loop, first, rows, ends[0], unused(loop.var, taken))
     changed = with_loop_replaced(program.kernel, loop.var, parts)
     buffers = {**program.kernel.buffers, **{row.name: row for row in rows.values()}}
     owners = dict.fromkeys((row.name for row in rows.values()), tuple(each.var for each in path))
