@@ -20,6 +20,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ..analysis.extremes import Extreme, extreme_at
 from ..analysis.ranges import span
 from ..ir.grammar import (
     BOOL,
@@ -40,7 +41,6 @@ from ..ir.rewriter import substitute, with_bodies, with_places
 from ..ir.types import cast
 from .activity import active
 from .derivation import SCALAR, Derivation
-from .extremes import Extreme, extreme_at
 from .names import Names
 from .scalars_to_memory import ZERO
 

@@ -144,8 +144,7 @@ class _Run:
         if name in self.group and not self._is_copy(node):
             degree: MaybeDegree = shift(f"{name}#{self._next()}")
         else:
-            old = Load(name, node.index, value.type)
-            degree = degree_of(Op(node.op, (old, value), value.type) if node.op else value, read)
+            degree = degree_of(Op(node.op, (node.target, value), value.type) if node.op else value, read)
         # other elements keep the degree that they had
         return degree if self.swept.is_one(node, loops) else joined(degree, state.get(name))
 

@@ -151,14 +151,12 @@ def with_places(body: Sequence[Stmt], place: Callable[[Var | Load], Expr]) -> tu
         return place(expr) if isinstance(expr, (Var, Load)) else expr
 
     def stored(node: Store | Assign) -> Sequence[Stmt]:
-        of = node.value.type
-        old = Var(node.name, of) if isinstance(node, Assign) else Load(node.buffer, node.index, of)
-        match place(old):
+        match place(node.target):
             case Load(buffer=buffer, index=index):
                 return (Store(buffer, index, node.value, node.op, node.line),)
             case Var(name=name):
                 return (Assign(name, node.value, node.op, node.line),)
-        raise TypeError(f"{place(old)} is no place")
+        raise TypeError(f"a statement cannot set {place(node.target)}")
 
     return map_body([rewrite(node, read) for node in body], stored)
 

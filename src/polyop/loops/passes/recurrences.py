@@ -162,11 +162,9 @@ class _Reader:
         # an element that several iterations of the inner loops update would be rescaled once for all of them;
         # indices below 0 count from the end
         _require(all(Var(loop.var, INT) in node.index and counts_up(loop) for loop in loops))
-        type_ = Type(self.kernel.buffers[node.buffer].dtype)
-        old = Load(node.buffer, node.index, type_, node.line)
         value = self._value(node.value)
-        value = Op(node.op, (old, value), type_) if node.op else value
-        self.updates[node.buffer] = _Update(old, value, loops, node.line)
+        value = Op(node.op, (node.target, value), node.target.type) if node.op else value
+        self.updates[node.buffer] = _Update(node.target, value, loops, node.line)
 
     def _keep(self, node: Stmt, assigns: Sequence[Assign]) -> None:
         """Keep a statement that does not depend on other iterations."""
