@@ -139,17 +139,13 @@ def shortest_few(x):
 
 
 def two_in_one_loop(x):
-    y = output_tensor((x.shape[0], 2), x.dtype)
+    y = output_tensor((x.shape[0], 2), "int64")
     for i in range(x.shape[0]):
-        top = x[i, 0]
-        least = x[i, 0]
         for j in range(1, x.shape[1]):
-            if x[i, j] > top:
-                top = x[i, j]
-            if x[i, j] < least:
-                least = x[i, j]
-        y[i, 0] = top
-        y[i, 1] = least
+            if x[i, j] > x[i, y[i, 0]]:
+                y[i, 0] = j
+            if x[i, j] < x[i, y[i, 1]]:
+                y[i, 1] = j
     return y
 
 
