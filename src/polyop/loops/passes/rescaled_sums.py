@@ -18,9 +18,9 @@ online form is NaN (minus infinity first) stays NaN: a sum starts as ``0.0 * exp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from ..analysis.ranges import length, span
+from ..analysis.ranges import span
 from ..analysis.strides import depends
 from ..ir.grammar import (
     BOOL,
@@ -35,7 +35,6 @@ from ..ir.grammar import (
     Op,
     Stmt,
     Store,
-    Type,
     Var,
     names_of,
     statements,
@@ -43,9 +42,10 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.note import Note
-from ..ir.rewriter import Place, rewrite, substitute, with_statements
+from ..ir.rewriter import Place, substitute, with_statements
 from ..program import AnyProgram
 from .recurrences import WEIGHT, Recurrence, Sum, counts_up, recurrence
+from .rows_of_scalars import Rows
 
 
 def rescaled_sums(program: AnyProgram) -> AnyProgram:
@@ -93,7 +93,7 @@ class _Rewriter:
         ends = span(found.loop, loops)
         if ends is None:
             return None
-        steps = _Steps(self, found, ends[0], (length(*ends),), before, loops)
+        steps = _Steps(self, found, Rows(found.loop, ends, self.new), before, loops)
         self.notes.append(
             Note(
                 found.loop.line,
@@ -101,7 +101,9 @@ class _Rewriter:
                 "rescaled_sums",
             )
         )
-        return steps.all()
+        made = steps.all()
+        self.buffers |= {row.name: row for row in steps.rows.buffers.values()}
+        return made
 
     def new(self, name: str) -> str:
         """Return a name that nothing else has."""
@@ -114,11 +116,9 @@ class _Steps:
 
     owner: _Rewriter
     found: Recurrence
-    low: Expr
-    shape: tuple[Expr, ...]
+    rows: Rows
     before: Sequence[Stmt]
     loops: tuple[For, ...]
-    kept: dict[str, Buffer] = field(default_factory=dict)
     has_own_name: bool = False
     start: Var | None = None
     """The scalar that holds the maximum at the start, if a sum needs it."""
@@ -126,8 +126,10 @@ class _Steps:
     def all(self) -> list[Stmt]:
         """Return the loops: what needs no maximum, the maximum, the weights and scalar sums, other sums."""
         found, result = self.found, list[Stmt]()
-        if found.free:
-            result.append(self._first())
+        if found.free:  # the loops behind it read what they need of it from rows
+            for name, type_ in found.kept.items():
+                self.rows.add(name, type_, found.line)
+            result.append(self._over(lambda _: (*found.free, *self.rows.filled())))
         starts = self._starts()
         if starts and self.start is not None:
             result.append(Assign(self.start.name, found.top, "", found.line))
@@ -153,13 +155,13 @@ class _Steps:
         return result
 
     def _weights(self, nested: Sequence[Sum]) -> Callable[[Expr], Var | Load]:
-        """Return what gives the weight of an iteration: in a temporary, if sums in other loops read it."""
+        """Return what gives the weight of an iteration; sums in other loops read it from a row."""
         type_ = self.found.weight.type
-        if not nested:
-            scalar = Var(self.owner.new("weight"), type_)
-            return lambda at: scalar
-        buffer = self._temporary("weights", type_)
-        return lambda at: Load(buffer.name, (self._at(at),), Type(buffer.dtype), buffer.line)
+        if nested:
+            self.rows.add(WEIGHT, type_, self.found.line, "weights")
+            return lambda at: self.rows.place(WEIGHT, at)
+        scalar = Var(self.owner.new("weight"), type_)
+        return lambda _: scalar
 
     def _over(self, body: Callable[[Var], tuple[Stmt, ...]]) -> For:
         """Return a loop over the same iterations."""
@@ -168,42 +170,8 @@ class _Steps:
         self.has_own_name = True
         return replace(loop, var=name, body=body(Var(name, INT)))
 
-    def _at(self, var: Expr) -> Expr:
-        """Return the place of an iteration in a temporary."""
-        return var - self.low
-
-    def _temporary(self, name: str, type_: Type) -> Buffer:
-        name = self.owner.new(name)
-        line = self.found.line
-        buffer = Buffer(name, type_.dtype, self.shape, "local", line)
-        self.owner.buffers[name] = buffer
-        return buffer
-
-    def _first(self) -> Stmt:
-        """Return the loop of what does not depend on the maximum; the rest reads it from temporaries."""
-        free, saved = self.found.free, list[Stmt]()
-        for name, type_ in self.found.kept.items():
-            self.kept[name] = self._temporary(f"{name}_row", type_)
-        at = Var(self.found.loop.var, INT)
-        for name, buffer in self.kept.items():
-            value = Var(name, self.found.kept[name])
-            saved.append(Store(buffer.name, (self._at(at),), value, "", self.found.line))
-        return self._over(lambda _: (*free, *saved))
-
-    def _moved(self, expr: Expr, at: Expr) -> Expr:
-        """Return an expression of the loop's body for the iteration ``at``, outside of the first loop."""
-
-        def change(e: Expr) -> Expr:
-            if isinstance(e, Var) and e.name in self.kept:
-                buffer = self.kept[e.name]
-                return Load(buffer.name, (self._at(at),), Type(buffer.dtype), buffer.line)
-            return at if isinstance(e, Var) and e.name == self.found.loop.var else e
-
-        result: Expr = rewrite(expr, change)
-        return result
-
     def _score(self, at: Expr) -> Expr:
-        return self._moved(self.found.score, at)
+        return self.rows.moved(self.found.score, at)
 
     def _starts(self) -> list[Stmt]:
         """Return the statements that start the sums."""
@@ -240,10 +208,8 @@ class _Steps:
         return Var(name, top.type)
 
     def _sum(self, one: Sum, weight: Expr, at: Var) -> Stmt:
-        def change(e: Expr) -> Expr:
-            return weight if isinstance(e, Var) and e.name == WEIGHT else e
-
-        return self._nested(one, rewrite(self._moved(one.term, at), change), "+")
+        term = self.rows.moved(substitute(one.term, {WEIGHT: weight}), at)
+        return self._nested(one, term, "+")
 
     def _nested(self, one: Sum, value: Expr, op: str) -> Stmt:
         """Return the statement of a sum in its loops, which get variables of their own."""
