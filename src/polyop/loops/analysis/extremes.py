@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...core.locks import cached_property
-from ..ir.grammar import INT, Const, Expr, For, If, Load, Stmt, Store, Var, perfect, statements
+from ..ir.grammar import INT, Const, Expr, For, If, Load, Stmt, Store, Var, perfect
 from ..ir.rewriter import substitute
-from ..ir.uses import loads_of, stored_by, tensors_of
+from ..ir.uses import loads_of, stored_by, tensors_of, used_by
 from . import affine
 from .searches import tests_of
 from .strides import depends
@@ -153,7 +153,7 @@ def cell(update: Stmt) -> Store | None:
         for store in test.remember:
             if isinstance(store, Store) and test.keeps(store):
                 others = [s for s in test.remember if s is not store]
-                return None if any(_mentions(s, store.buffer) for s in others) else store
+                return None if store.buffer in used_by(others) else store
     return None
 
 
@@ -164,16 +164,10 @@ def _first(before: Sequence[Stmt], store: Store, updates: Sequence[Stmt]) -> Sto
         if isinstance(node, Store) and (node.buffer, node.index, node.op) == (store.buffer, store.index, ""):
             read = tensors_of(node.value)
             return None if read & changed else node
-        if _mentions(node, store.buffer):
+        if store.buffer in used_by((node,)):
             return None
         changed |= stored_by((node,))
     return None
-
-
-def _mentions(node: Stmt, buffer: str) -> bool:
-    return any(
-        (isinstance(s, Store) and s.buffer == buffer) or buffer in tensors_of(s) for s in statements((node,))
-    )
 
 
 def _is_box(loops: Sequence[For], index: Sequence[Expr]) -> bool:

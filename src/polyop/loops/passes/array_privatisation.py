@@ -35,7 +35,7 @@ from ..ir.grammar import (
 )
 from ..ir.rewriter import map_body, rewrite, with_places
 from ..ir.types import NARROW
-from ..ir.uses import loads_of, variables_of
+from ..ir.uses import loads_of, used_by, variables_of
 from ..program import AnyProgram
 from .inline import rounded
 
@@ -167,9 +167,9 @@ def _declared(body: tuple[Stmt, ...], name: str, kind: Type, loops: tuple[str, .
         return (replace(body[0], body=_declared(body[0].body, name, kind, ())),)
     first = next((n for n in body if isinstance(n, Assign) and n.name == name), None)
     is_plain = first is not None and not first.op and not _reads(first, name)
-    if first is not None and is_plain and not _used(body[: body.index(first)], name):
+    if first is not None and is_plain and name not in used_by(body[: body.index(first)]):
         return body
-    if not _used(body, name):
+    if name not in used_by(body):
         return body
     zero = 0.0 if kind.dtype.startswith(("float", "bfloat")) else 0
     return (Assign(name, Const(zero, kind)), *body)
@@ -177,16 +177,3 @@ def _declared(body: tuple[Stmt, ...], name: str, kind: Type, loops: tuple[str, .
 
 def _reads(node: Stmt, name: str) -> bool:
     return name in variables_of(node)
-
-
-def _used(body: tuple[Stmt, ...], name: str) -> bool:
-    for node in body:
-        if _reads(node, name):
-            return True
-        if isinstance(node, Assign) and node.name == name:
-            return True
-        if isinstance(node, For) and _used(node.body, name):
-            return True
-        if isinstance(node, If) and (_used(node.body, name) or _used(node.orelse, name)):
-            return True
-    return False

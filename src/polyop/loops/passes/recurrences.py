@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from ..analysis.equality import is_same
 from ..analysis.strides import depends
 from ..ir.grammar import (
     INT,
@@ -244,12 +245,12 @@ class _Reader:
         if not isinstance(expr, Op) or expr.name != "*":
             return False
         return any(
-            _same(old, target) and _are_equal(factor, _exp_of(self.top, self.now))
+            is_same(old, target) and is_same(factor, _exp_of(self.top, self.now))
             for old, factor in (expr.args, expr.args[::-1])
         )
 
     def _named(self, expr: Expr) -> Expr:
-        is_weight = isinstance(expr, Op) and expr.name == "exp" and _are_equal(expr, self.weight)
+        is_weight = isinstance(expr, Op) and expr.name == "exp" and is_same(expr, self.weight)
         return Var(WEIGHT, expr.type) if is_weight else expr
 
     def _is_linear(self, term: Expr) -> bool:
@@ -273,22 +274,6 @@ class _Reader:
 
 def _exp_of(value: Expr, less: Expr) -> Expr:
     return Op("exp", (Op("-", (value, less), less.type),), less.type)
-
-
-def _are_equal(one: Expr, other: Expr) -> bool:
-    """Whether two expressions are equal, on whichever lines their elements are read."""
-    return _without_lines(one) == _without_lines(other)
-
-
-def _without_lines(expr: Expr) -> Expr:
-    result: Expr = rewrite(expr, lambda e: replace(e, line=0) if isinstance(e, Load) else e)
-    return result
-
-
-def _same(old: Expr, target: Var | Load) -> bool:
-    if isinstance(target, Load):
-        return isinstance(old, Load) and (old.buffer, old.index) == (target.buffer, target.index)
-    return isinstance(old, Var) and old.name == target.name
 
 
 def _occurrences(body: Sequence[Stmt]) -> Counter[str]:

@@ -21,7 +21,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis.ranges import span
-from ..analysis.strides import depends
 from ..ir.grammar import (
     BOOL,
     INT,
@@ -43,6 +42,7 @@ from ..ir.grammar import (
 )
 from ..ir.note import Note
 from ..ir.rewriter import Place, substitute, with_statements
+from ..ir.uses import accesses_of, tensors_of, used_by
 from ..program import AnyProgram
 from .recurrences import WEIGHT, Recurrence, Sum, counts_up, recurrence
 from .rows_of_scalars import Rows
@@ -230,7 +230,7 @@ class _Steps:
         target = one.target
         if isinstance(target, Load):
             return bool(self.loops) and self._is_untouched(target)
-        last = next((s for s in reversed(self.before) if _mentions(s, target.name)), None)
+        last = next((s for s in reversed(self.before) if target.name in used_by((s,))), None)
         return isinstance(last, Assign) and not last.op and _is_zero(last.value)
 
     def _is_untouched(self, target: Load) -> bool:
@@ -240,13 +240,14 @@ class _Steps:
             map(counts_up, self.loops)
         ):
             return False
-        everywhere = [s for s in statements(kernel.body) if _indices(s, target.buffer)]
+        indices = [a.index for a in accesses_of(around.body) if a.buffer == target.buffer]
+        everywhere = [a for a in accesses_of(kernel.body) if a.buffer == target.buffer]
         inside = list(statements(around.body))
         before = inside[: next(k for k, s in enumerate(inside) if s is self.found.loop)]
-        indices = [index for s in inside for index in _indices(s, target.buffer)]
+        touched = tensors_of(*before) | {s.buffer for s in before if isinstance(s, Store)}
         return (
-            all(any(s is other for other in inside) for s in everywhere)
-            and not any(_indices(s, target.buffer) for s in before)
+            len(indices) == len(everywhere)
+            and target.buffer not in touched
             and all(
                 any(
                     all(index[axis] == Var(loop.var, INT) for index in indices)
@@ -255,21 +256,6 @@ class _Steps:
                 for loop in self.loops
             )
         )
-
-
-def _indices(node: Stmt, buffer: str) -> list[tuple[Expr, ...]]:
-    found = [e.index for e in walk(node) if isinstance(e, Load) and e.buffer == buffer]
-    return [*found, node.index] if isinstance(node, Store) and node.buffer == buffer else found
-
-
-def _mentions(node: Stmt, name: str) -> bool:
-    names = frozenset({name})
-    for s in statements((node,)):
-        if isinstance(s, (Assign, Store)) and (s.name if isinstance(s, Assign) else s.buffer) == name:
-            return True
-        if any(depends(e, names) for e in walk(s)):
-            return True
-    return False
 
 
 def _is_zero(value: Expr) -> bool:
