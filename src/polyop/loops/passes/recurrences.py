@@ -40,8 +40,8 @@ from ..ir.stops import stop_flags
 from ..ir.types import NARROW
 from ..ir.uses import variables_of
 
-WEIGHT = "the weight of an iteration"
-"""The name that stands for ``exp(s - m)`` in the term of a sum; no variable has it."""
+WEIGHT = "exp(score - top)"
+"""The name that stands for the weight of an iteration in the term of a sum; no variable has it."""
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ online form is NaN (minus infinity first) stays NaN: a sum starts as ``0.0 * exp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis.ranges import span
+from ..analysis.tree import with_distinct_loops
 from ..ir.grammar import (
     BOOL,
     INT,
@@ -82,13 +83,15 @@ class _Rewriter:
         self.buffers: dict[str, Buffer] = {}
         self.notes: list[Note] = []
 
-    def change(self, node: Stmt, place: Place) -> list[Stmt] | None:
+    def change(self, node: Stmt, place: Place) -> Sequence[Stmt] | None:
         if not isinstance(node, For) or node.var in self.named:
             return None
         found = recurrence(node, self.kernel)
         return self._plain(found, place.before, place.loops) if found else None
 
-    def _plain(self, found: Recurrence, before: Sequence[Stmt], loops: tuple[For, ...]) -> list[Stmt] | None:
+    def _plain(
+        self, found: Recurrence, before: Sequence[Stmt], loops: tuple[For, ...]
+    ) -> Sequence[Stmt] | None:
         """Return the statements in place of a loop, or None if the size of its temporaries is not known."""
         ends = span(found.loop, loops)
         if ends is None:
@@ -119,59 +122,41 @@ class _Steps:
     rows: Rows
     before: Sequence[Stmt]
     loops: tuple[For, ...]
-    has_own_name: bool = False
     start: Var | None = None
     """The scalar that holds the maximum at the start, if a sum needs it."""
 
-    def all(self) -> list[Stmt]:
+    def all(self) -> tuple[Stmt, ...]:
         """Return the loops: what needs no maximum, the maximum, the weights and scalar sums, other sums."""
-        found, result = self.found, list[Stmt]()
-        if found.free:  # the loops behind it read what they need of it from rows
-            for name, type_ in found.kept.items():
-                self.rows.add(name, type_, found.line)
-            result.append(self._over(lambda _: (*found.free, *self.rows.filled())))
-        starts = self._starts()
-        if starts and self.start is not None:
-            result.append(Assign(self.start.name, found.top, "", found.line))
-        result.append(self._over(lambda at: (Assign(found.top.name, self._score(at), "max", found.line),)))
-        result += starts
+        found, line, result = self.found, self.found.line, list[Stmt]()
         plain = [one for one in found.sums if not one.loops]
         nested = [one for one in found.sums if one.loops]
-        weight = self._weights(nested)
-
-        def weights(at: Var) -> tuple[Stmt, ...]:
-            score, value = self._score(at), weight(at)
-            exp = Op("exp", (Op("-", (score, found.top), score.type),), value.type)
-            first: Stmt = (
-                Assign(value.name, exp, "", found.line)
-                if isinstance(value, Var)
-                else Store(value.buffer, value.index, exp, "", found.line)
-            )
-            return (first, *(self._sum(one, value, at) for one in plain))
-
-        result.append(self._over(weights))
-        for one in nested:
-            result.append(self._over(lambda at, one=one: (self._sum(one, weight(at), at),)))  # type: ignore[misc]
-        return result
-
-    def _weights(self, nested: Sequence[Sum]) -> Callable[[Expr], Var | Load]:
-        """Return what gives the weight of an iteration; sums in other loops read it from a row."""
-        type_ = self.found.weight.type
+        if found.free:  # the loops behind it read what they need of it from rows
+            for name, type_ in found.kept.items():
+                self.rows.add(name, type_, line)
+            result.append(self._over(*found.free, *self.rows.filled()))
+        starts = self._starts()
+        if starts and self.start is not None:
+            result.append(Assign(self.start.name, found.top, "", line))
+        here = Var(found.loop.var, INT)
+        score = self.rows.moved(found.score, here)
+        result += [self._over(Assign(found.top.name, score, "max", line)), *starts]
+        exp = Op("exp", (Op("-", (score, found.top), score.type),), found.weight.type)
         if nested:
-            self.rows.add(WEIGHT, type_, self.found.line, "weights")
-            return lambda at: self.rows.place(WEIGHT, at)
-        scalar = Var(self.owner.new("weight"), type_)
-        return lambda _: scalar
+            self.rows.add(WEIGHT, exp.type, line, "weights")
+            place = self.rows.place(WEIGHT, here)
+            weight: Expr = place
+            first: Stmt = Store(place.buffer, place.index, exp, "", line)
+        else:
+            weight = scalar = Var(self.owner.new("weight"), exp.type)
+            first = Assign(scalar.name, exp, "", line)
+        terms = {one: self.rows.moved(substitute(one.term, {WEIGHT: weight}), here) for one in found.sums}
+        result.append(self._over(first, *(_sum(one, terms[one], "+") for one in plain)))
+        result += [self._over(_sum(one, terms[one], "+")) for one in nested]
+        return with_distinct_loops(result, self.owner.new)
 
-    def _over(self, body: Callable[[Var], tuple[Stmt, ...]]) -> For:
+    def _over(self, *body: Stmt) -> For:
         """Return a loop over the same iterations."""
-        loop = self.found.loop
-        name = self.owner.new(loop.var) if self.has_own_name else loop.var
-        self.has_own_name = True
-        return replace(loop, var=name, body=body(Var(name, INT)))
-
-    def _score(self, at: Expr) -> Expr:
-        return self.rows.moved(self.found.score, at)
+        return replace(self.found.loop, body=body)
 
     def _starts(self) -> list[Stmt]:
         """Return the statements that start the sums."""
@@ -183,7 +168,7 @@ class _Steps:
                 factors[zero] = self._factor(result, zero)
             factor = factors[zero]
             value = factor if zero else Op("*", (one.target, factor), factor.type)
-            result.append(self._nested(one, value, ""))
+            result.append(_sum(one, value, ""))
         return result
 
     def _factor(self, result: list[Stmt], zero: bool) -> Expr:
@@ -200,30 +185,12 @@ class _Steps:
 
         value = fall(self.start, top)
         if self.owner.keeps_nan:
-            first = Op("max", (self.start, self._score(loop.lo)), top.type)
+            first = Op("max", (self.start, self.rows.moved(self.found.score, loop.lo)), top.type)
             value = Op("*", (fall(self.start, first), number if zero else fall(first, top)), top.type)
         some = Op("<", (loop.lo, loop.hi), BOOL)
         name = self.owner.new("zero" if zero else "shrink")
         result.append(Assign(name, Op("select", (some, value, number), top.type), "", self.found.line))
         return Var(name, top.type)
-
-    def _sum(self, one: Sum, weight: Expr, at: Var) -> Stmt:
-        term = self.rows.moved(substitute(one.term, {WEIGHT: weight}), at)
-        return self._nested(one, term, "+")
-
-    def _nested(self, one: Sum, value: Expr, op: str) -> Stmt:
-        """Return the statement of a sum in its loops, which get variables of their own."""
-        if isinstance(one.target, Var):
-            return Assign(one.target.name, value, op, one.line)
-        names: dict[str, Expr] = {loop.var: Var(self.owner.new(loop.var), INT) for loop in one.loops}
-        node: Stmt = Store(one.target.buffer, one.target.index, value, op, one.line)
-        node = substitute(node, names)
-        for loop in reversed(one.loops):
-            var = names[loop.var]
-            assert isinstance(var, Var)
-            lo, hi = (substitute(e, names) for e in (loop.lo, loop.hi))
-            node = replace(loop, var=var.name, lo=lo, hi=hi, body=(node,))
-        return node
 
     def _starts_as_zero(self, one: Sum) -> bool:
         """Whether a sum is zero before the loop, for certain."""
@@ -256,6 +223,16 @@ class _Steps:
                 for loop in self.loops
             )
         )
+
+
+def _sum(one: Sum, value: Expr, op: str) -> Stmt:
+    """Return the statement of a sum, in its loops."""
+    if isinstance(one.target, Var):
+        return Assign(one.target.name, value, op, one.line)
+    node: Stmt = Store(one.target.buffer, one.target.index, value, op, one.line)
+    for loop in reversed(one.loops):
+        node = replace(loop, body=(node,))
+    return node
 
 
 def _is_zero(value: Expr) -> bool:
