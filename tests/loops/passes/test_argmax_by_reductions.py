@@ -65,7 +65,32 @@ def last_least_of_a_part(x):
     return y, z
 
 
+def first_greatest_but_the_last(x):
+    y = output_tensor((x.shape[0],), "int64")
+    for i in range(x.shape[0]):
+        best = -1
+        for j in range(x.shape[1]):
+            if x[i, j] > x[i, best]:
+                best = j
+        y[i] = best
+    return y
+
+
+def last_greatest_and_the_one_before_it(x):
+    y = output_tensor((x.shape[0],), "int64")
+    z = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        top = x[i, 0]
+        for j in range(1, x.shape[1]):
+            if top <= x[i, j]:
+                top = x[i, j]
+                y[i] = i * x.shape[1] + j
+                z[i] = x[i, j - 1]
+    return y, z
+
+
 SEARCHES = [first_greatest, last_greatest, first_least_and_its_place, last_least_of_a_part]
+SEARCHES += [first_greatest_but_the_last, last_greatest_and_the_one_before_it]
 
 
 def of_each_column(x):
@@ -113,7 +138,42 @@ def shortest_few(x):
     return y
 
 
+def two_in_one_loop(x):
+    y = output_tensor((x.shape[0], 2), "int64")
+    for i in range(x.shape[0]):
+        for j in range(1, x.shape[1]):
+            if x[i, j] > x[i, y[i, 0]]:
+                y[i, 0] = j
+            if x[i, j] < x[i, y[i, 1]]:
+                y[i, 1] = j
+    return y
+
+
+def the_greatest_before(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        top = x[i, 0]
+        for j in range(1, x.shape[1]):
+            if x[i, j] > top:
+                y[i] = top
+                top = x[i, j]
+    return y
+
+
+def kept_twice(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        top = x[i, 0]
+        for j in range(1, x.shape[1]):
+            if x[i, j] > top:
+                top = x[i, j]
+                top = x[i, 1]
+        y[i] = top
+    return y
+
+
 OTHERS = [of_each_column, counts_the_records, keeps_another, shortest_few]
+OTHERS += [two_in_one_loop, the_greatest_before, kept_twice]
 
 
 def rows(dtype, columns):

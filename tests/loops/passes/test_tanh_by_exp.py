@@ -117,8 +117,9 @@ def test_a_factor_that_would_overflow_is_left_where_it_is():
     np.testing.assert_allclose(values, 1 + np.tanh([-3e38, -0.3, 0, 0.3, 3e38]), rtol=1e-6, atol=1e-7)
 
 
-def test_narrow_floats_are_left_alone():
-    assert set(functions(schedule(parse(sum_with_one, [("float16", 1)], {})).kernel)) == {"tanh"}
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_narrow_floats_are_left_alone(dtype):
+    assert set(functions(schedule(parse(sum_with_one, [(dtype, 1)], {})).kernel)) == {"tanh"}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ..ir.grammar import INT, Const, Expr, For, Load, Op, OpenEnd, Size, Var, walk
@@ -43,6 +43,13 @@ def extreme(bound: Expr, ranges: Ranges, *, up: bool) -> Expr | None:
             return None
         total = total + Const(factor, INT) * value
     return total
+
+
+def span(loop: For, around: Iterable[For]) -> tuple[Expr, Expr] | None:
+    """Return the bounds that a loop keeps to in all iterations of the loops around it; None if unknown."""
+    ranges = {other.var: (other.lo, other.hi) for other in around}
+    low, high = extreme(loop.lo, ranges, up=False), extreme(loop.hi, ranges, up=True)
+    return None if low is None or high is None else (low, high)
 
 
 def _of_parts(bound: Expr, ranges: Ranges, *, up: bool) -> Expr | None:

@@ -8,7 +8,7 @@ Griewank and Walther, Evaluating Derivatives (2008), chapter 12.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..analysis.strides import depends
@@ -16,7 +16,6 @@ from ..analysis.tree import Loop
 from ..ir.grammar import (
     BOOL,
     INT,
-    Assign,
     Const,
     Expr,
     For,
@@ -33,7 +32,7 @@ from ..ir.grammar import (
     unused,
 )
 from ..ir.note import Note
-from ..ir.rewriter import Place, map_body, rewrite, substitute, with_statements
+from ..ir.rewriter import Place, substitute, with_places, with_statements
 from ..ir.stops import is_unbounded
 from .derivation import Derivation
 from .recorded_values import RecordedValues
@@ -164,10 +163,7 @@ def _copy(kernel: Kernel, like: str, target: str, source: str, axes: list[str], 
 def _within(node: Stmt, now: dict[str, str]) -> Stmt:
     """Return a statement on the segment's own buffers; sizes stay those of the tensors."""
 
-    def change(expr: Expr) -> Expr:
+    def place(expr: Var | Load) -> Expr:
         return replace(expr, buffer=now.get(expr.buffer, expr.buffer)) if isinstance(expr, Load) else expr
 
-    def stored(part: Store | Assign) -> Sequence[Stmt]:
-        return (replace(part, buffer=now.get(part.buffer, part.buffer)) if isinstance(part, Store) else part,)
-
-    return map_body([rewrite(node, change)], stored)[0]
+    return with_places((node,), place)[0]

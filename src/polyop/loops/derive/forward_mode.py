@@ -14,11 +14,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...core.derived_names import derived_name
+from ..analysis.searches import search
 from ..ir.derivatives import number
 from ..ir.grammar import (
-    BOOL,
     INT,
-    Assign,
     Buffer,
     Const,
     Expr,
@@ -29,13 +28,12 @@ from ..ir.grammar import (
     Op,
     Stmt,
     Store,
-    Type,
     Var,
     own_sizes,
     walk,
 )
 from ..ir.operate import operate
-from ..ir.rewriter import Place, substitute, with_statements
+from ..ir.rewriter import Place, with_statements
 from ..ir.types import cast, is_real
 from ..ir.uses import variables_of
 from .activity import active
@@ -90,17 +88,15 @@ class _Tangent:
         return None
 
     def _tangent(self, node: Store) -> list[Stmt]:
-        of = Type(self.kernel.buffers[node.buffer].dtype)
-        own = Load(node.buffer, node.index, of, node.line)
         tangent = self._of(node.value)
         if node.op in ("max", "min"):
-            wins = operate(">=" if node.op == "max" else "<=", node.value, own)
+            wins = operate(">=" if node.op == "max" else "<=", node.value, node.target)
             return [If(wins, (self._set(node, tangent),), (), node.line)]
         if node.op == "*":
             if tangent is None:
                 return [self._set(node, node.value, "*")]
-            first = replace(own, buffer=self.tangents[node.buffer]) * node.value
-            return [self._set(node, first + own * tangent)]
+            first = replace(node.target, buffer=self.tangents[node.buffer]) * node.value
+            return [self._set(node, first + node.target * tangent)]
         return [] if node.op == "+" and tangent is None else [self._set(node, tangent, node.op)]
 
     def _of(self, value: Expr) -> Expr | None:
@@ -129,20 +125,11 @@ class _Tangent:
         reads = {e.buffer for e in (*walk(node), *walk(loop.lo)) if isinstance(e, Load)}
         if node.buffer in reads or not _is_exact(node.value) or _names(node.index, loop.var):
             return None
-        of = Type(self.kernel.buffers[node.buffer].dtype)
-        last, here = Var(self.names.new("last"), INT), Var(self.names.new(loop.var), INT)
-        none = Const(-1, INT)
-        equal = operate("==", node.value, Load(node.buffer, node.index, of, node.line))
-        place = Var(loop.var, INT) - loop.lo
-        search = Assign(last.name, Op("select", (equal, place, none), INT), "max", node.line)
-        at = last + loop.lo
+        last = Var(self.names.new("last"), INT)
+        over = replace(loop, var=self.names.new(loop.var))
+        equal = operate("==", node.value, node.target)
         tangent = self._set(node, self._of(node.value))
-        return [
-            loop,
-            Assign(last.name, none, "", node.line),
-            replace(loop, var=here.name, body=(substitute(search, {loop.var: here}),)),
-            If(Op("<", (none, last), BOOL), (substitute(tangent, {loop.var: at}),), (), node.line),
-        ]
+        return [loop, *search(loop.var, over, equal, [tangent], last, node.line)]
 
     def _buffers(self) -> dict[str, Buffer]:
         own = self.kernel.buffers

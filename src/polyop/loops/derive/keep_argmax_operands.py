@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..analysis.ranges import extreme, length
-from ..ir.grammar import INT, Buffer, Const, Expr, For, Kernel, Load, Stmt, Store, Type, Var
+from ..analysis.ranges import length, span
+from ..ir.grammar import INT, Buffer, Const, For, Kernel, Load, Stmt, Store, Type, Var
 from ..ir.rewriter import Place, with_statements
-from ..ir.stops import is_unbounded
 from .activity import active
-from .derivation import Derivation
+from .derivation import SCALAR, Derivation
 from .names import Names
+from .scalars_to_memory import ZERO
 from .scopes import Scopes
 
 
@@ -67,19 +67,13 @@ class _Rewriter:
         None where the number of iterations depends on data: then each step chooses, see recording.py.
         """
         scope = self.scopes.get(node.buffer, ())
-        ranges = {loop.var: (loop.lo, loop.hi) for loop in loops}
-        index: list[Expr] = []
-        shape: list[Expr] = []
-        for loop in loops:
-            if loop.var in scope:
-                continue
-            low, high = extreme(loop.lo, ranges, up=False), extreme(loop.hi, ranges, up=True)
-            if low is None or high is None or is_unbounded(loop):
-                return None
-            index.append(Var(loop.var, INT) - low)
-            shape.append(length(low, high))
+        inner = [loop for loop in loops if loop.var not in scope]
+        spans = [ends for loop in inner if (ends := span(loop, loops))]
+        if len(spans) < len(inner):
+            return None
         name = self.names.new(f"{node.buffer}_of")
-        whole = tuple(shape) or (Const(1, INT),)
-        self.buffers[name] = Buffer(name, node.value.type.dtype, whole, "local", node.line, exact=True)
+        shape = tuple(length(*ends) for ends in spans) or SCALAR
+        self.buffers[name] = Buffer(name, node.value.type.dtype, shape, "local", node.line, exact=True)
         self.scopes[name] = scope
-        return Store(name, tuple(index) or (Const(0, INT),), node.value, "", node.line)
+        index = tuple(Var(loop.var, INT) - low for loop, (low, _) in zip(inner, spans, strict=True)) or ZERO
+        return Store(name, index, node.value, "", node.line)

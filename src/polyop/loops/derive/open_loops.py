@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..analysis.ranges import extreme, length
+from ..analysis.ranges import length, span
 from ..ir.grammar import INT, Assign, Buffer, Const, Expr, For, If, Load, Stmt, Store, Type, Var
 from ..ir.operate import operate
 from ..ir.stops import is_unbounded, stop_flags
@@ -58,16 +58,15 @@ class OpenLoops:
 
         ``loops`` are all around it, the scope's first.
         """
-        ranges = {x.var: (x.lo, x.hi) for x in loops}
         index: list[Expr] = []
         shape: list[Expr] = []
         for position, loop in enumerate(loops[len(scope) :], len(scope)):
-            low, high = extreme(loop.lo, ranges, up=False), extreme(loop.hi, ranges, up=True)
-            if low is None or high is None or is_unbounded(loop):
+            ends = span(loop, loops)
+            if ends is None:
                 index, shape = [self._counter(loops[: position + 1], scope)], []
                 continue
-            index.append(Var(loop.var, INT) - low)
-            shape.append(length(low, high))
+            index.append(Var(loop.var, INT) - ends[0])
+            shape.append(length(*ends))
         if len(shape) < len(index):
             each: Expr = ONE
             for size in shape:

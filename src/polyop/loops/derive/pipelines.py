@@ -39,7 +39,6 @@ from .reverse import reverse
 from .save_winners import save_winners
 from .scalars_to_memory import scalars_to_memory
 from .split_clamped_stores import split_clamped_stores
-from .stop_running_shifts import stop_running_shifts
 from .stop_shift_gradients import stop_shift_gradients
 from .to_be_recorded import to_be_recorded
 
@@ -64,10 +63,6 @@ NORMAL_FORM: Passes = (
 
 STOP: Passes = (
     Pass(stop_shift_gradients, "A maximum that no output depends on, as softmax's, has the gradient 0."),
-    Pass(
-        stop_running_shifts,
-        "So has a running maximum that no output depends on, as an online softmax's.",
-    ),
 )
 """What the gradient does not need of the forward."""
 

@@ -71,12 +71,11 @@ class Recording:
         buffer = self.kernel.buffers[node.buffer]
         adjoint = Load(self.adjoints[node.buffer], node.index, Type(summed_as(buffer.dtype)), node.line)
         value = node.value
-        old = Load(node.buffer, node.index, Type(buffer.dtype), node.line)
         if node.op == "*":
-            value = old * value
+            value = node.target * value
         if leaf in self.stepwise:
-            wins = operate(">=" if node.op == "max" else "<=", value, old)
-            value = Op("select", (wins, value, old), old.type)
+            wins = operate(">=" if node.op == "max" else "<=", value, node.target)
+            value = Op("select", (wins, value, node.target), node.target.type)
         parts = pull(value, cast(adjoint, value.type), lambda load: load.buffer in self.active)
         if not isinstance(value, Op) or not (self.values.result_stays(leaf) or self.quotient(leaf)):
             return parts
@@ -132,7 +131,6 @@ class Recording:
         assert isinstance(node, Store)
         if node.buffer not in self.active:
             return
-        own = Load(node.buffer, node.index, Type(self.kernel.buffers[node.buffer].dtype), node.line)
         self._request_parts(place)
         for load in loads(node.index):
             self.values.request(Read(leaf, load))
@@ -142,7 +140,7 @@ class Recording:
             for load in loads((node.value,)):
                 self.values.request(Read(leaf, load))
             is_kept = isinstance(node.value, (Load, Const))  # by keep_argmax_operands
-            if not is_kept or not self.values.request_result(leaf, own):
+            if not is_kept or not self.values.request_result(leaf, node.target):
                 self._take_stepwise(place)
 
     def _take_stepwise(self, place: StatementNode) -> None:

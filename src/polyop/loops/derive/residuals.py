@@ -97,8 +97,7 @@ def simple_residuals(kernel: Kernel) -> frozenset[str] | None:
         if store.op == "" and any(_contains(part, store.value) for part in parts):
             if not is_sole_write(kernel, store, place.loops):
                 return None
-            result = Load(store.buffer, store.index, store.value.type, store.line)
-            parts = [_replaced(part, store.value, result) for part in parts]
+            parts = [_replaced(part, store.value, store.target) for part in parts]
         if (
             parts or store.op != "+"
         ):  # an assignment clears its element's adjoint, so its index is read anyway

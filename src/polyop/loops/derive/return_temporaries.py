@@ -10,14 +10,13 @@ A mean or a maximum of each row is little to keep, and a pass over memory to com
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from ...core.derived_names import derived_name
-from ..analysis.ranges import extreme, length
+from ..analysis.ranges import length, span
 from ..analysis.tree import Loop
-from ..ir.grammar import INT, Assign, Buffer, Const, Expr, For, Kernel, Load, Stmt, Store, Var
-from ..ir.rewriter import map_body, rewrite
+from ..ir.grammar import INT, Buffer, Const, Expr, For, Kernel, Load, Var
+from ..ir.rewriter import with_places
 from ..passes.initialisation import initialisation
 from .derivation import Derivation
 from .recording import Recording
@@ -60,14 +59,8 @@ def _rows(recording: Recording, name: str) -> list[tuple[str, Expr, Expr]] | Non
     loops: dict[str, For] = {}
     for around in recording.order.around.values():
         loops.update({node.var: node.node for node in around if isinstance(node, Loop)})
-    ranges = {v: (loop.lo, loop.hi) for v, loop in loops.items()}
-    found = []
-    for var in scope:
-        low, high = extreme(loops[var].lo, ranges, up=False), extreme(loops[var].hi, ranges, up=True)
-        if low is None or high is None:
-            return None
-        found.append((var, low, high))
-    return found
+    spans = [span(loops[var], loops.values()) for var in scope]
+    return None if None in spans else [(var, *ends) for var, ends in zip(scope, spans, strict=True) if ends]
 
 
 def _returned(kernel: Kernel, name: str, rows: list[tuple[str, Expr, Expr]]) -> Kernel:
@@ -77,17 +70,11 @@ def _returned(kernel: Kernel, name: str, rows: list[tuple[str, Expr, Expr]]) -> 
     lengths = tuple(length(low, high) for _, low, high in rows)
     first = tuple(Var(var, INT) - low for var, low, _ in rows)
 
-    def at(index: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        return (*first, *(() if alone and index == ZERO and first else index))
-
-    def read(expr: Expr) -> Expr:
-        return replace(expr, index=at(expr.index)) if isinstance(expr, Load) and expr.buffer == name else expr
-
-    def written(node: Store | Assign) -> Sequence[Stmt]:
-        ours = isinstance(node, Store) and node.buffer == name
-        return (replace(node, index=at(node.index)) if ours and isinstance(node, Store) else node,)
+    def place(expr: Var | Load) -> Expr:
+        if isinstance(expr, Var) or expr.buffer != name:
+            return expr
+        return replace(expr, index=(*first, *(() if alone and expr.index == ZERO and first else expr.index)))
 
     shape = (*lengths, *(() if alone and lengths else buffer.shape))
     made = Buffer(name, buffer.dtype, shape, "output", buffer.line)
-    body = map_body([rewrite(node, read) for node in kernel.body], written)
-    return replace(kernel, body=body, buffers={**kernel.buffers, name: made})
+    return replace(kernel, body=with_places(kernel.body, place), buffers={**kernel.buffers, name: made})

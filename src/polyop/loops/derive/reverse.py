@@ -23,6 +23,7 @@ from dataclasses import replace
 from ...core.derived_names import derived_name
 from ..analysis import affine
 from ..analysis.cost import HEAVY
+from ..analysis.searches import search
 from ..analysis.strides import depends
 from ..analysis.tree import Branch, Loop, Node, StatementNode
 from ..ir.derivatives import number
@@ -50,7 +51,7 @@ from ..ir.grammar import (
 from ..ir.note import Note
 from ..ir.operate import operate
 from ..ir.printing import expression
-from ..ir.rewriter import rewrite, substitute, with_bodies
+from ..ir.rewriter import rewrite, with_bodies
 from ..ir.stops import is_unbounded
 from ..ir.types import cast
 from ..ir.uses import tensors_of
@@ -262,9 +263,7 @@ class _Sweep:
 
     def _is_extreme(self, node: Store, leaf: str) -> Expr:
         """Return the condition that an operand of a max or min equals the result."""
-        of = Type(self.kernel.buffers[node.buffer].dtype)
-        result = self.values.result(leaf, Load(node.buffer, node.index, of, node.line))
-        return operate("==", self.values.at(node.value, leaf), result)
+        return operate("==", self.values.at(node.value, leaf), self.values.result(leaf, node.target))
 
     def _last_of_equals(self, loop: Loop) -> list[Stmt] | None:
         """Return the search for the element that wins a max over a loop, and its contributions.
@@ -286,18 +285,11 @@ class _Sweep:
             or leaf in self.recording.stepwise
         ):
             return None
-        parts = self.recording.parts(node, leaf)
         last = Var(self.names.new("last"), INT)
-        none = Const(-1, INT)
-        here = Var(loop.var, INT)
         lo, hi = (self._head(e, loop) for e in heads(loop))
-        position = Op("select", (self._is_extreme(node, leaf), here - lo, none), INT)
-        search = self.values.loop(loop.node, (lo, hi), [Assign(last.name, position, "max", node.line)])
-        body = self._handed_on(node, leaf, parts)
-        at = last + lo
-        contributions = tuple(substitute(s, {loop.var: at}) for s in body)
-        has_winner = Op("<", (none, last), BOOL)
-        return [Assign(last.name, none, "", node.line), search, If(has_winner, contributions, (), node.line)]
+        over = self.values.loop(loop.node, (lo, hi), [])
+        contributions = self._handed_on(node, leaf, self.recording.parts(node, leaf))
+        return search(loop.var, over, self._is_extreme(node, leaf), contributions, last, node.line)
 
     # memory
 

@@ -20,11 +20,11 @@ import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..analysis.ranges import extreme
+from ..analysis.extremes import Extreme, extreme_at
+from ..analysis.ranges import span
 from ..ir.grammar import (
     BOOL,
     INT,
-    Assign,
     Buffer,
     Const,
     Expr,
@@ -37,12 +37,10 @@ from ..ir.grammar import (
     Type,
     Var,
 )
-from ..ir.rewriter import map_body, rewrite, substitute, with_bodies
-from ..ir.stops import is_unbounded
+from ..ir.rewriter import substitute, with_bodies, with_places
 from ..ir.types import cast
 from .activity import active
 from .derivation import SCALAR, Derivation
-from .extremes import Extreme, extreme_at
 from .names import Names
 from .scalars_to_memory import ZERO
 
@@ -85,9 +83,7 @@ class _Rewriter:
 
     def _is_worth_it(self, found: Extreme, around: Sequence[For]) -> bool:
         """Whether a gradient goes through a maximum, and it is known how many of its winners there are."""
-        ranges = {loop.var: (loop.lo, loop.hi) for loop in around}
-        bounds = [extreme(e, ranges, up=up) for x in around for e, up in ((x.lo, False), (x.hi, True))]
-        known = None not in bounds and not any(map(is_unbounded, around))
+        known = None not in [span(loop, around) for loop in around]
         names = {found.first.buffer, found.elements[0].buffer}
         return known and names <= self.active and found.elements[0].type.dtype == found.first.value.type.dtype
 
@@ -158,15 +154,11 @@ class _Rewriter:
 def _moved(node: Store | If, old: str, new: str) -> Stmt:
     """Return an update with the only element of ``new`` in place of that of ``old``."""
 
-    def read(expr: Expr) -> Expr:
+    def place(expr: Var | Load) -> Expr:
         ours = isinstance(expr, Load) and expr.buffer == old
-        return replace(expr, buffer=new, index=ZERO) if ours and isinstance(expr, Load) else expr
+        return Load(new, ZERO, expr.type, expr.line) if ours and isinstance(expr, Load) else expr
 
-    def written(store: Store | Assign) -> Sequence[Stmt]:
-        ours = isinstance(store, Store) and store.buffer == old
-        return (replace(store, buffer=new, index=ZERO) if ours and isinstance(store, Store) else store,)
-
-    return map_body((rewrite(node, read),), written)[0]
+    return with_places((node,), place)[0]
 
 
 def _integers(found: Extreme, dtype: str) -> tuple[str, str]:

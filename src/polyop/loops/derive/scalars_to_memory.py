@@ -10,7 +10,6 @@ read. A scalar's scope, the loops whose iterations each have their own, becomes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analysis.polyhedra import scalar_owners
@@ -22,13 +21,11 @@ from ..ir.grammar import (
     Expr,
     Kernel,
     Load,
-    Stmt,
-    Store,
     Type,
     Var,
     statements,
 )
-from ..ir.rewriter import map_body, rewrite
+from ..ir.rewriter import with_places
 from .derivation import Derivation
 
 ZERO = (Const(0, INT),)
@@ -52,12 +49,8 @@ def _stored(kernel: Kernel) -> Kernel:
         for name, type_ in types.items()
     }
 
-    def read(expr: Expr) -> Expr:
+    def place(expr: Var | Load) -> Expr:
         is_scalar = isinstance(expr, Var) and expr.name in scalars
         return Load(expr.name, ZERO, Type(expr.type.dtype)) if is_scalar and isinstance(expr, Var) else expr
 
-    def written(node: Store | Assign) -> Sequence[Stmt]:
-        return (Store(node.name, ZERO, node.value, node.op, node.line) if isinstance(node, Assign) else node,)
-
-    body = map_body([rewrite(node, read) for node in kernel.body], written)
-    return replace(kernel, body=body, buffers={**kernel.buffers, **scalars})
+    return replace(kernel, body=with_places(kernel.body, place), buffers={**kernel.buffers, **scalars})

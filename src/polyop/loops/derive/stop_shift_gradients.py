@@ -4,147 +4,215 @@ A softmax subtracts the maximum ``t`` so that no exponential overflows. Its resu
 
     exp(x - t) / sum(exp(x - t))
 
-The analysis follows how each value depends on one maximum ``t``: its degree, by shift_degrees.py. If every
-output is FREE, its derivative with respect to ``t`` is exactly zero, for all inputs. Then the gradient needs
-neither the adjoint of ``t`` nor the position of the maximum. A maximum that changes after it was read is not
-one ``t``: stop_running_shifts.py is about those.
+An online softmax rescales what it has summed when its maximum changes. ``total`` is ``A * exp(-top)`` before
+and after each iteration, whatever numbers the maxima are:
+
+    new = max(top, x)
+    total = total * exp(top - new) + exp(x - new)
+    top = new
+
+The analysis runs the kernel on degrees (shift_degrees.py). Each maximum that is stored is a shift of its own.
+A loop is run until the degrees at its head stay the same, expressed by the shift that ``top`` holds there. If
+every output is FREE at the end, its derivative with respect to all maxima is exactly zero. Then the gradient
+needs neither their adjoints nor their positions.
+
+A tensor has one degree: that of each element that the iteration uses, see swept.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..analysis.tree import StatementNode
-from ..ir.grammar import (
-    Expr,
-    Kernel,
-    Load,
-    Op,
-    Stmt,
-    Store,
-    Type,
-    Var,
-    statements,
-    walk,
-)
+from ..ir.grammar import Const, Expr, For, If, Kernel, Load, Op, Stmt, Store, statements, walk
 from ..ir.note import Note
 from ..ir.rewriter import rewrite, with_bodies
-from ..ir.types import is_real, kind
+from ..ir.types import is_real
 from .derivation import Derivation
-from .order import Order
-from .scopes import scopes_of
-from .shift_degrees import FREE, UNKNOWN, ZERO, MaybeDegree, degree_of, joined, shift
+from .shift_degrees import FREE, UNKNOWN, ZERO, Degree, MaybeDegree, degree_of, joined, renamed, shift
+from .swept import Swept
+
+State = dict[str, Degree]
+"""By buffer, the degree of its elements; one that is missing has not been stored yet."""
+ROUNDS = 4
+"""A loop whose degrees still change after so many rounds is UNKNOWN."""
 
 
 def stop_shift_gradients(derivation: Derivation) -> Derivation:
     """Return the derivation with gradients stopped at maxima that no output depends on."""
-    kernel, shifts = _without_shifts(derivation)
-    buffers = kernel.buffers
+    kernel = derivation.kernel
+    groups = _groups(kernel)
+    exprs = (e for s in statements(kernel.body) for e in walk(s))
+    if not groups or not any(isinstance(e, Op) and e.name == "exp" for e in exprs):
+        return derivation
+    swept = Swept(derivation)
+    free = {name for group in groups if _Run(swept, group, derivation.outputs).is_free() for name in group}
     notes = (
-        Note(buffers[n].line, f"no output depends on {n}: it gets no gradient", "stop_shift_gradients")
-        for n in shifts
+        Note(kernel.buffers[n].line, f"no output depends on {n}: it gets no gradient", "stop_shift_gradients")
+        for n in sorted(free)
     )
-    return derivation.with_(*notes, kernel=kernel)
+    body = tuple(_with_stopped_reads(s, free) for s in kernel.body)
+    return derivation.with_(*notes, kernel=replace(kernel, body=body)) if free else derivation
 
 
-def _without_shifts(derivation: Derivation) -> tuple[Kernel, list[str]]:
-    """Return the kernel, and the maxima at which gradients were stopped."""
-    kernel, session = derivation.kernel, derivation.session
-    nodes = list(statements(kernel.body))
-    extremes = {s.buffer for s in nodes if isinstance(s, Store) and s.op in ("max", "min")}
-    names = sorted(name for name in extremes if is_real(kernel, name))
-    if not names or not any(isinstance(e, Op) and e.name == "exp" for s in nodes for e in walk(s)):
-        return kernel, []
-    stopped: list[str] = []
-    order = Order(kernel, session, {**derivation.owners, **scopes_of(kernel, session, kernel.outputs)})
-    for name in names:
-        others = [o for o in derivation.outputs if o != name]
-        single = _is_single(order, name) and _is_settled(order, name)
-        if single and _Degrees(order, name).are_free(others):
-            kernel = replace(kernel, body=tuple(with_stopped_reads(s, name) for s in kernel.body))
-            stopped.append(name)
-    return kernel, stopped
+def _groups(kernel: Kernel) -> list[frozenset[str]]:
+    """Return each buffer that holds a maximum or minimum, with the temporaries that hold copies of it."""
+    stores = [s for s in statements(kernel.body) if isinstance(s, Store) and is_real(kernel, s.buffer)]
+    copies = [(s.buffer, s.value.buffer) for s in stores if isinstance(s.value, Load) and not s.op]
+    groups = []
+    for first in dict.fromkeys(s.buffer for s in stores if _is_extreme(s)):
+        group, more = set[str](), {first}
+        while more:
+            group |= more
+            more = {a for a, b in copies if b in group and kernel.buffers[a].role == "local"} - group
+        groups.append(frozenset(group))
+    return groups
 
 
-def _is_single(order: Order, name: str) -> bool:
-    """Whether each iteration of a buffer's scope uses one element of it."""
-    indices = {a.node.index for x in order.model.leaves for a in x.accesses if a.target == name}
-    used = {e.name for index in indices for i in index for e in walk(i) if isinstance(e, Var)}
-    loads = any(isinstance(e, Load) for index in indices for i in index for e in walk(i))
-    return len(indices) == 1 and not loads and used <= {*order.scopes.get(name, ())}
+def _is_extreme(store: Store) -> bool:
+    """Whether a statement stores a maximum or a minimum."""
+    value = store.value
+    return store.op in ("max", "min") or (isinstance(value, Op) and value.name in ("max", "min"))
 
 
-def _is_settled(order: Order, name: str) -> bool:
-    """Whether other statements read a buffer only after its last change: there is one t, not several."""
-    for place in order.statements.values():
-        node = place.node
-        if not isinstance(node, Store) or node.buffer == name:
-            continue
-        for load in {e for e in walk(node.value) if isinstance(e, Load) and e.buffer == name}:
-            if any(order.overwritten(place.leaf, a) is not None for a in order.reads(place.leaf, load)):
-                return False
-    return True
-
-
-def with_stopped_reads(node: Stmt, name: str) -> Stmt:
-    """Return a statement in which ``stop_gradient`` is around each read of a buffer."""
+def _with_stopped_reads(node: Stmt, names: set[str]) -> Stmt:
+    """Return a statement in which ``stop_gradient`` is around reads of buffers, but in their own stores."""
+    if not isinstance(node, Store):
+        return with_bodies(node, lambda body: tuple(_with_stopped_reads(s, names) for s in body))
 
     def change(expr: Expr) -> Expr:
-        ours = isinstance(expr, Load) and expr.buffer == name
+        ours = isinstance(expr, Load) and expr.buffer in names - {node.buffer}
         return Op("stop_gradient", (expr,), expr.type) if ours else expr
 
-    if isinstance(node, Store) and node.buffer != name:
-        return replace(node, value=rewrite(node.value, change))
-    return with_bodies(node, lambda body: tuple(with_stopped_reads(s, name) for s in body))
+    return replace(node, value=rewrite(node.value, change))
 
 
-class _Degrees:
-    """The degree of each statement's value in one buffer, by a fixed point over all stores."""
+class _Run:
+    """Runs a kernel on degrees; the buffers of ``group`` hold the shifts.
 
-    def __init__(self, order: Order, target: str) -> None:
-        self.order, self.target = order, target
-        self.scope = order.scopes.get(target, ())
-        self.degrees: dict[str, MaybeDegree] = {}
-        self._sources: dict[tuple[str, Load], list[str]] = {}
+    Names of shifts: ``t#5`` is what the fifth store makes; ``t@j`` is what ``t`` holds at the head of loop j;
+    ``tif7`` is what it holds after a condition. Names that an iteration makes are unknown outside its loop.
+    """
 
-    def are_free(self, outputs: Sequence[str]) -> bool:
-        """Whether the last value of each output is free of the buffer."""
-        kernel = self.order.kernel
-        stores = [
-            p
-            for p in self.order.statements.values()
-            if isinstance(p.node, Store) and p.node.buffer != self.target and is_real(kernel, p.node.buffer)
-        ]
-        changed = True
-        while changed:
-            before = dict(self.degrees)
-            for place in stores:
-                leaf = place.leaf.id
-                self.degrees[leaf] = joined(self.degrees.get(leaf), self._stored(place))
-            changed = self.degrees != before
-        last = [leaf.id for name in outputs for leaf in self.order.written_last(name)]
-        return all(self.degrees.get(leaf) in (None, FREE, ZERO) for leaf in last)
+    def __init__(self, swept: Swept, group: frozenset[str], outputs: Sequence[str]) -> None:
+        self.swept, self.kernel, self.group, self.outputs = swept, swept.kernel, sorted(group), outputs
+        self.count = 0
+        self.returns_shifts = False
+        """Whether an output of the group is made of shifts, so that its gradient needs their reads."""
 
-    def _stored(self, place: StatementNode) -> MaybeDegree:
-        node = place.node
-        degree = degree_of(node.value, lambda load: self._read(load, place.leaf.id))
-        if node.op == "*":  # the old value keeps its degree
-            return None if degree in (None, FREE, ZERO) else UNKNOWN
-        return UNKNOWN if node.op == "+" and degree is not None and degree.slope else degree
+    def is_free(self) -> bool:
+        """Whether no output depends on the shifts; one may be a maximum itself, which all others read."""
+        zeros = {name: ZERO for name, buffer in self.kernel.buffers.items() if buffer.zeroed}
+        state = self._after(zeros, self.kernel.body, ())
+        others = [name for name in self.outputs if name not in self.group]
+        return not self.returns_shifts and all(state.get(name, ZERO) in (FREE, ZERO) for name in others)
 
-    def _read(self, load: Load, leaf: str) -> MaybeDegree:
-        buffer = self.order.kernel.buffers[load.buffer]
-        if load.buffer == self.target:
-            return shift(self.target)
-        if buffer.role == "input" or kind(Type(buffer.dtype)) != "f":
-            return FREE
-        key = leaf, load
-        if key not in self._sources:
-            self._sources[key] = [x.id for x in self.order.sources(self.order.statements[leaf].leaf, load)]
-        degree: MaybeDegree = ZERO if buffer.zeroed else None
-        for source in self._sources[key]:
-            degree = joined(degree, self.degrees.get(source))
-        same_scope = self.order.scopes.get(load.buffer, ())[: len(self.scope)] == self.scope
-        # outside its scope the value may depend on the t of another iteration
-        return degree if same_scope or degree in (None, FREE, ZERO) else UNKNOWN
+    def _after(self, state: State, body: Sequence[Stmt], loops: tuple[For, ...]) -> State:
+        """Return the degrees after statements inside some loops."""
+        for node in body:
+            match node:
+                case Store() if is_real(self.kernel, node.buffer):
+                    degree = self._stored(node, state, loops)
+                    state = {n: d for n, d in {**state, node.buffer: degree}.items() if d is not None}
+                case If():
+                    only = self.swept.only_in_arm(node)
+                    then, other = (
+                        {n: d for n, d in self._after(state, body, loops).items() if only.get(n, arm) == arm}
+                        for arm, body in enumerate((node.body, node.orelse))
+                    )
+                    state = self._either(then, other, f"if{self._next()}", self.group)
+                case For():
+                    state = self._loop(node, state, loops)
+                case _:
+                    pass
+        return state
+
+    def _next(self) -> int:
+        self.count += 1
+        return self.count
+
+    def _stored(self, node: Store, state: State, loops: tuple[For, ...]) -> MaybeDegree:
+        """Return the degree of a buffer after a store."""
+        name, value = node.buffer, node.value
+
+        def read(load: Load) -> MaybeDegree:
+            is_input = self.kernel.buffers[load.buffer].role == "input"
+            return FREE if is_input or not is_real(self.kernel, load.buffer) else state.get(load.buffer)
+
+        if name in self.group and name in self.outputs:
+            self.returns_shifts |= degree_of(value, read) not in (None, FREE, ZERO)
+        if name in self.group and not self._is_copy(node):
+            degree: MaybeDegree = shift(f"{name}#{self._next()}")
+        else:
+            degree = degree_of(Op(node.op, (node.target, value), value.type) if node.op else value, read)
+        # other elements keep the degree that they had
+        return degree if self.swept.is_one(node, loops) else joined(degree, state.get(name))
+
+    def _is_copy(self, node: Store) -> bool:
+        """Whether a statement stores a constant, or what another shift holds. All others make a new shift."""
+        value = node.value
+        number = value.args[0] if isinstance(value, Op) and value.name in ("neg", "cast") else value
+        is_copy = isinstance(value, Load) and value.buffer in self.group
+        return not node.op and (is_copy or isinstance(number, Const))
+
+    def _loop(self, loop: For, entry: State, loops: tuple[For, ...]) -> State:
+        """Return the degrees after a loop: those at its head, and of what it sweeps over those at its end."""
+        tag = f"@{loop.var}"
+        entry = _renamed(entry, {name: f"{name}#{self._next()}" for name in _shifts(entry) if tag in name})
+        carried = self.swept.carried(loop)
+        kept = {name: degree for name, degree in entry.items() if name not in carried}
+        shifts = [name for name in self.group if name in carried]
+        head = entry
+        for _ in range(ROUNDS):
+            end = self._after(head, loop.body, (*loops, loop))
+            handed_on = {name: degree for name, degree in end.items() if name in carried}
+            found = {**self._either(entry, handed_on, tag, shifts), **kept}
+            if found == head:
+                break
+            head = found
+        else:
+            head = end = dict.fromkeys((*head, *end), UNKNOWN)
+        # the shifts that an iteration makes have no meaning outside of it
+        swept = {n: _known(d, _shifts(entry)) for n, d in end.items() if n not in carried}
+        partly = {n: entry.get(n) for n in swept if not self.swept.is_whole(loop, n)}
+        return {**head, **{n: joined(d, partly.get(n)) or UNKNOWN for n, d in swept.items()}}
+
+    def _either(self, one: State, other: State, tag: str, shifts: Sequence[str]) -> State:
+        """Return the degrees where either state holds, expressed by what ``shifts`` hold there."""
+        states, names = [dict(one), dict(other)], [dict[str, str](), dict[str, str]()]
+        for buffer in shifts:
+            held = [_held(state.get(buffer)) for state in states]
+            if None in held or one[buffer] == other[buffer]:
+                continue
+            if any(h in known for h, known in zip(held, names, strict=True)):
+                continue  # another buffer holds the same shift in one of the states only
+            for state, known, h in zip(states, names, held, strict=True):
+                if h:
+                    known[h] = f"{buffer}{tag}"
+                else:
+                    state[buffer] = shift(f"{buffer}{tag}")
+        if tag.startswith("@"):  # a shift of the iteration that no buffer hands on to the next one
+            known_there = {*names[1], *_shifts(one)}
+            states[1] = {n: _known(degree, known_there) for n, degree in states[1].items()}
+        first, second = (_renamed(state, known) for state, known in zip(states, names, strict=True))
+        return {n: joined(first.get(n), second.get(n)) or UNKNOWN for n in {*first, *second}}
+
+
+def _known(degree: Degree, names: set[str]) -> Degree:
+    """Return a degree, or UNKNOWN if it is in terms of other shifts."""
+    return degree if _shifts({"": degree}) <= names else UNKNOWN
+
+
+def _held(degree: MaybeDegree) -> str | None:
+    """Return the shift that a value is; "" for one that depends on none, which may be called a shift."""
+    if degree in (FREE, ZERO):
+        return ""
+    return next((name for name, _ in degree.slope if degree == shift(name)), None) if degree else None
+
+
+def _shifts(state: State) -> set[str]:
+    return {name for degree in state.values() for name, _ in (*degree.power, *degree.slope)}
+
+
+def _renamed(state: State, names: Mapping[str, str]) -> State:
+    return {n: renamed(degree, names) for n, degree in state.items()} if names else dict(state)

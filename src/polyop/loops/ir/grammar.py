@@ -214,6 +214,11 @@ class Store:
     op: str = ""
     line: int = 0
 
+    @property
+    def target(self) -> Load:
+        """The element that is stored, as an expression."""
+        return Load(self.buffer, self.index, Type(self.value.type.dtype), self.line)
+
 
 @dataclass(frozen=True, slots=True)
 class Assign:
@@ -228,6 +233,11 @@ class Assign:
     def type(self) -> Type:
         """The variable's type."""
         return self.value.type
+
+    @property
+    def target(self) -> Var:
+        """The variable, as an expression."""
+        return Var(self.name, self.type)
 
 
 Stmt = For | If | Store | Assign

@@ -135,19 +135,42 @@ def substitute(node: Any, values: Mapping[str, Expr]) -> Any:
     return rewrite(node, lambda e: values.get(e.name, e) if isinstance(e, Var) else e)
 
 
+def with_places(body: Sequence[Stmt], place: Callable[[Var | Load], Expr]) -> tuple[Stmt, ...]:
+    """Return a body with other scalars and elements in place of some, where they are read and set.
+
+    ``place`` returns the one in place of another; those that stay it returns as they are.
+
+    >>> from polyop.loops.ir.grammar import INT, Const, Type
+    >>> number = Const(1.0, Type("float32"))
+    >>> (store,) = with_places([Assign("t", number)], lambda e: Load("row", (Var("j", INT),), e.type))
+    >>> store.buffer, store.index[0].name, store.value.value
+    ('row', 'j', 1.0)
+    """
+
+    def read(expr: Expr) -> Expr:
+        return place(expr) if isinstance(expr, (Var, Load)) else expr
+
+    def stored(node: Store | Assign) -> Sequence[Stmt]:
+        match place(node.target):
+            case Load(buffer=buffer, index=index):
+                return (Store(buffer, index, node.value, node.op, node.line),)
+            case Var(name=name):
+                return (Assign(name, node.value, node.op, node.line),)
+        raise TypeError(f"a statement cannot set {place(node.target)}")
+
+    return map_body([rewrite(node, read) for node in body], stored)
+
+
 def with_buffers(node: Any, names: Mapping[str, str]) -> Any:
     """Return a statement with renamed buffers: ``names`` maps old names to new ones."""
 
-    def access(expr: Expr) -> Expr:
-        if isinstance(expr, (Load, Size)) and expr.buffer in names:
-            return replace(expr, buffer=names[expr.buffer])
-        return expr
+    def size(expr: Expr) -> Expr:
+        return replace(expr, buffer=names.get(expr.buffer, expr.buffer)) if isinstance(expr, Size) else expr
 
-    def store(node: Store | Assign) -> Sequence[Stmt]:
-        ours = isinstance(node, Store) and node.buffer in names
-        return (replace(node, buffer=names[node.buffer]) if ours and isinstance(node, Store) else node,)
+    def place(expr: Var | Load) -> Expr:
+        return replace(expr, buffer=names.get(expr.buffer, expr.buffer)) if isinstance(expr, Load) else expr
 
-    return map_body((rewrite(node, access),), store)[0] if names else node
+    return with_places((rewrite(node, size),), place)[0] if names else node
 
 
 def map_body(

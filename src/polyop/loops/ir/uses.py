@@ -51,3 +51,9 @@ def stored_by(body: Sequence[Stmt]) -> set[str]:
 def assigned_by(body: Sequence[Stmt]) -> set[str]:
     """Return the scalars that a body assigns, inside of its loops and conditions too."""
     return {s.name for s in statements(tuple(body)) if isinstance(s, Assign)}
+
+
+def used_by(body: Sequence[Stmt]) -> set[str]:
+    """Return the scalars, variables and tensors that a body reads or sets, inside of its loops too."""
+    nodes = list(statements(tuple(body)))
+    return variables_of(*nodes) | tensors_of(*nodes) | stored_by(body) | assigned_by(body)

@@ -16,10 +16,11 @@ row with a NaN, which no comparison finds, and over a row with more elements tha
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis.equality import is_same
+from ..analysis.searches import Test, search, tests_of
 from ..analysis.strides import UNIT, depends, stride
 from ..ir.grammar import (
     BOOL,
@@ -35,13 +36,14 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
+    children,
     names_of,
     unused,
-    walk,
 )
 from ..ir.note import Note
 from ..ir.rewriter import Place, substitute, with_statements
-from ..ir.types import cast, kind
+from ..ir.types import kind
+from ..ir.uses import loads_of, variables_of
 from ..program import Program
 from .strip_mine import trips
 
@@ -49,7 +51,6 @@ FEW = 16
 """Fewer iterations than that are left as they are."""
 MOST = 2**31 - 1
 """The iterations that a narrow ``at`` can count."""
-MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 def argmax_by_reductions(program: Program) -> Program:
@@ -63,7 +64,7 @@ def argmax_by_reductions(program: Program) -> Program:
             return None
         why_not = "the schedule names it" if found.loop.var in named else found.obstacle
         how = f"left as it is: {why_not}" if why_not else "done by two reductions, which have vector lanes"
-        extreme = "greatest" if found.comparison[0] == ">" else "least"
+        extreme = "greatest" if found.test.is_greater else "least"
         text = f"loop {found.loop.var}: a search for the {extreme} element, {how}"
         notes.append(Note(node.line, text, "argmax_by_reductions"))
         return (node if why_not else found.reduced(taken),)
@@ -74,13 +75,11 @@ def argmax_by_reductions(program: Program) -> Program:
 
 @dataclass(frozen=True)
 class _Argmax:
-    """``for j: if element <comparison> greatest: remember``; ``remember`` alone changes ``greatest``."""
+    """A loop around one test, of ``element``: what the test remembers alone changes the greatest."""
 
     loop: For
     element: Load
-    comparison: str
-    greatest: Expr
-    remember: tuple[Stmt, ...]
+    test: Test
 
     @property
     def obstacle(self) -> str:
@@ -96,15 +95,20 @@ class _Argmax:
 
     def reduced(self, taken: set[str]) -> Stmt:
         """Return the two reductions; their names are not in ``taken``."""
-        loop, line = self.loop, self.loop.line
+        loop, test, line = self.loop, self.test, self.loop.line
         top = Var(unused("top", taken), self.element.type)
-        first = "max" if self.comparison[0] == ">" else "min"
-        reduction = self._over(taken, lambda element, _: Assign(top.name, element, first, line))
-        search = self._search(top, taken)
-        test = self._as_it_was(top)
-        rest = search if test is None else (If(test, (loop,), search, line),)
-        body = (Assign(top.name, self.greatest, "", line), reduction, *rest)
-        return If(loop.lo < loop.hi, body, (), line)
+        over = self._copy(taken)
+        here = substitute(self.element, {loop.var: Var(over.var, INT)})
+        reduction = replace(over, body=(Assign(top.name, here, "max" if test.is_greater else "min", line),))
+        at = Var(unused("at", taken), self._position)
+        equal = Op("==", (self.element, top), BOOL)
+        # of equal elements the first wins; where none is greater than the greatest before, that stays
+        greater = Op(test.comparison, (top, test.greatest), BOOL) if len(test.comparison) == 1 else None
+        over = self._copy(taken)
+        found = tuple(search(loop.var, over, equal, test.remember, at, line, first_wins=greater))
+        as_it_was = self._as_it_was(top)
+        rest = found if as_it_was is None else (If(as_it_was, (loop,), found, line),)
+        return If(loop.lo < loop.hi, (Assign(top.name, test.greatest, "", line), reduction, *rest), (), line)
 
     @property
     def _position(self) -> Type:
@@ -118,78 +122,40 @@ class _Argmax:
         tests = [*long, *([Op("isnan", (top,), BOOL)] if kind(top.type) == "f" else [])]
         return None if not tests else functools.reduce(lambda a, b: Op("or", (a, b), BOOL), tests)
 
-    def _search(self, top: Var, taken: set[str]) -> tuple[Stmt, ...]:
-        """Return the search for the element that equals ``top``, and what is remembered of it."""
-        line, is_first = self.loop.line, len(self.comparison) == 1
-        most = MOST if self._position.dtype == "int32" else 2**63 - 1
-        none = Const(most if is_first else -1, self._position)
-        at = Var(unused("at", taken), self._position)
-
-        def found(element: Expr, var: Var) -> Stmt:
-            position = cast(var - self.loop.lo, at.type)
-            value = Op("select", (Op("==", (element, top), BOOL), position, none), at.type)
-            return Assign(at.name, value, "min" if is_first else "max", line)
-
-        winner = self.loop.lo + cast(at, INT)
-        body = tuple(substitute(s, {self.loop.var: winner}) for s in self.remember)
-        # where nothing is greater than what was the greatest before the loop, that stays
-        wins = (self.comparison, (top, self.greatest)) if is_first else ("!=", (at, none))
-        search = self._over(taken, found)
-        return Assign(at.name, none, "", line), search, If(Op(*wins, BOOL), body, (), line)
-
-    def _over(self, taken: set[str], statement: Callable[[Expr, Var], Stmt]) -> For:
-        """Return a loop over the elements with one statement for each."""
-        var = Var(unused(self.loop.var, taken), INT)
-        return replace(
-            self.loop, var=var.name, body=(statement(substitute(self.element, {self.loop.var: var}), var),)
-        )
+    def _copy(self, taken: set[str]) -> For:
+        return replace(self.loop, var=unused(self.loop.var, taken), body=())
 
 
 def _argmax(loop: For) -> _Argmax | None:
     """Return what a loop compares and remembers; None if it is no search for one element."""
-    match loop.body:
-        case (If(condition=Op(name=name, args=(a, b)), body=remember, orelse=()),) if name in MIRRORED:
-            pass
-        case _:
-            return None
-    targets = frozenset(s.buffer if isinstance(s, Store) else s.name for s in _sets(remember, loop.var))
-    if len(targets) != len(remember) or any(depends(e, targets) for e in (loop.lo, loop.hi)):
-        return None
-    for element, comparison, greatest in ((a, name, b), (b, MIRRORED[name], a)):
-        if (
-            isinstance(element, Load)
-            and kind(element.type) in "iuf"
-            and depends(element, frozenset({loop.var}))
-            and not depends(element, targets)
-            and all(not depends(s.value, targets) for s in remember if isinstance(s, (Store, Assign)))
-            and not any(depends(i, targets) for s in remember if isinstance(s, Store) for i in s.index)
-            and _is_remembered(greatest, element, loop.var, remember)
-        ):
-            return _Argmax(loop, element, comparison, greatest, remember)
+    for test in tests_of(loop.body[0]) if len(loop.body) == 1 else ():
+        if isinstance(test.element, Load) and _is_argmax(loop, test):
+            return _Argmax(loop, test.element, test)
     return None
 
 
-def _sets(body: Sequence[Stmt], var: str) -> Iterator[Store | Assign]:
-    """Yield the statements of a body that set one cell, the same in each iteration."""
-    for node in body:
-        if isinstance(node, Assign) and not node.op:
-            yield node
-        elif isinstance(node, Store) and not node.op:
-            index = [e for i in node.index for e in walk(i)]
-            if not any(isinstance(e, Load) or e == Var(var, INT) for e in index):
-                yield node
+def _is_argmax(loop: For, test: Test) -> bool:
+    """Whether a loop's test changes what is the greatest to the element, and otherwise only remembers."""
+    remember = [s for s in test.remember if isinstance(s, (Store, Assign)) and _sets_one_cell(s, loop.var)]
+    targets = frozenset(s.buffer if isinstance(s, Store) else s.name for s in remember)
+    read = (loop.lo, loop.hi, test.element, *(e for s in remember for e in children(s)))
+    return (
+        len(targets) == len(test.remember)
+        and kind(test.element.type) in "iuf"
+        and depends(test.element, frozenset({loop.var}))
+        and not any(depends(e, targets) for e in read)
+        and _is_remembered(test, remember, loop.var)
+    )
 
 
-def _is_remembered(greatest: Expr, element: Load, var: str, remember: Sequence[Stmt]) -> bool:
-    """Whether ``greatest`` is the last element that was remembered, by its value or by its index."""
-    for node in remember:
-        assert isinstance(node, (Store, Assign))
-        if isinstance(node, Store):
-            cell: Expr = Load(node.buffer, node.index, node.value.type)
-        else:
-            cell = Var(node.name, node.type)
-        if is_same(node.value, element) and is_same(cell, greatest):
-            return True
-        if is_same(node.value, Var(var, INT)) and is_same(substitute(element, {var: cell}), greatest):
-            return True
-    return False
+def _sets_one_cell(node: Store | Assign, var: str) -> bool:
+    """Whether a statement sets a scalar, or an element that is the same in each iteration."""
+    index = node.index if isinstance(node, Store) else ()
+    return not node.op and not loads_of(*index) and var not in variables_of(*index)
+
+
+def _is_remembered(test: Test, remember: Sequence[Store | Assign], var: str) -> bool:
+    """Whether what is the greatest is the last element that was remembered, by its value or by its index."""
+    indices = [s.target for s in remember if is_same(s.value, Var(var, INT))]
+    by_index = any(is_same(substitute(test.element, {var: index}), test.greatest) for index in indices)
+    return by_index or any(test.keeps(s) for s in remember)

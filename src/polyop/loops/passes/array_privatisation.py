@@ -33,9 +33,9 @@ from ..ir.grammar import (
     Type,
     Var,
 )
-from ..ir.rewriter import map_body, rewrite
+from ..ir.rewriter import map_body, rewrite, with_places
 from ..ir.types import NARROW
-from ..ir.uses import loads_of, variables_of
+from ..ir.uses import loads_of, used_by, variables_of
 from ..program import AnyProgram
 from .inline import rounded
 
@@ -123,19 +123,12 @@ def _without_axes(kernel: Kernel, name: str, axes: frozenset[int]) -> Kernel:
     def without(index: tuple[Expr, ...]) -> tuple[Expr, ...]:
         return tuple(e for axis, e in enumerate(index) if axis not in axes)
 
-    def change(expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr.buffer == name:
-            return replace(expr, index=without(expr.index))
-        return expr
-
-    def store(node: Store | Assign) -> Sequence[Stmt]:
-        if isinstance(node, Store) and node.buffer == name:
-            return (replace(node, index=without(node.index)),)
-        return (node,)
+    def place(expr: Var | Load) -> Expr:
+        ours = isinstance(expr, Load) and expr.buffer == name
+        return replace(expr, index=without(expr.index)) if ours and isinstance(expr, Load) else expr
 
     buffer = replace(kernel.buffers[name], shape=without(kernel.buffers[name].shape))
-    body = map_body([rewrite(s, change) for s in kernel.body], store)
-    return replace(kernel, body=body, buffers={**kernel.buffers, name: buffer})
+    return replace(kernel, body=with_places(kernel.body, place), buffers={**kernel.buffers, name: buffer})
 
 
 def _as_scalar(kernel: Kernel, name: str, loops: tuple[str, ...]) -> Kernel:
@@ -174,9 +167,9 @@ def _declared(body: tuple[Stmt, ...], name: str, kind: Type, loops: tuple[str, .
         return (replace(body[0], body=_declared(body[0].body, name, kind, ())),)
     first = next((n for n in body if isinstance(n, Assign) and n.name == name), None)
     is_plain = first is not None and not first.op and not _reads(first, name)
-    if first is not None and is_plain and not _used(body[: body.index(first)], name):
+    if first is not None and is_plain and name not in used_by(body[: body.index(first)]):
         return body
-    if not _used(body, name):
+    if name not in used_by(body):
         return body
     zero = 0.0 if kind.dtype.startswith(("float", "bfloat")) else 0
     return (Assign(name, Const(zero, kind)), *body)
@@ -184,16 +177,3 @@ def _declared(body: tuple[Stmt, ...], name: str, kind: Type, loops: tuple[str, .
 
 def _reads(node: Stmt, name: str) -> bool:
     return name in variables_of(node)
-
-
-def _used(body: tuple[Stmt, ...], name: str) -> bool:
-    for node in body:
-        if _reads(node, name):
-            return True
-        if isinstance(node, Assign) and node.name == name:
-            return True
-        if isinstance(node, For) and _used(node.body, name):
-            return True
-        if isinstance(node, If) and (_used(node.body, name) or _used(node.orelse, name)):
-            return True
-    return False

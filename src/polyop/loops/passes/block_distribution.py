@@ -53,10 +53,10 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.note import Note
-from ..ir.rewriter import map_body, rewrite
+from ..ir.rewriter import with_places
 from ..ir.stops import stop_flags
 from ..ir.types import NARROW
-from ..ir.uses import tensors_of, variables_of
+from ..ir.uses import used_by
 from ..program import Program
 from .loop_distribution import has_products, parts_of
 from .rows_of_scalars import with_rows_of_scalars
@@ -195,8 +195,8 @@ def _shared(
     assigns = {s.name: s for s in statements(kernel.body) if isinstance(s, Assign)}
     vars_ = tuple(loop.var for loop in path)
     found: dict[str, Buffer] = {}
-    for name in sorted(set().union(*map(_names, groups))):
-        is_shared = sum(name in _names(group) for group in groups) > 1
+    for name in sorted(set().union(*map(used_by, groups))):
+        is_shared = sum(name in used_by(group) for group in groups) > 1
         if is_shared and var in scalars.get(name, ()):
             one = assigns[name]
             found[name] = Buffer(name, one.type.dtype, (Const(ROWS, INT),), "local", one.line)
@@ -207,19 +207,6 @@ def _shared(
             buffer = kernel.buffers[name]
             found[name] = replace(buffer, shape=(Const(ROWS, INT), *buffer.shape))
     return found
-
-
-def _names(body: Sequence[Stmt]) -> set[str]:
-    """Return the scalars and the tensors that statements use."""
-    names: set[str] = set()
-    for node in statements(tuple(body)):
-        if isinstance(node, Assign):
-            names.add(node.name)
-        elif isinstance(node, Store):
-            names.add(node.buffer)
-        names |= variables_of(node)
-        names |= tensors_of(node)
-    return names
 
 
 def _are_values(loop: For, shared: dict[str, Buffer]) -> bool:
@@ -243,7 +230,7 @@ def _expanded(kernel: Kernel, shared: dict[str, Buffer], place: Expr) -> Kernel:
     """Return the kernel in which names have one more axis, the place in the block."""
     scalars = shared.keys() - kernel.buffers.keys()
 
-    def read(expr: Expr) -> Expr:
+    def at(expr: Var | Load) -> Expr:
         match expr:
             case Var(name=name) if name in scalars:
                 buffer = shared[name]
@@ -252,13 +239,4 @@ def _expanded(kernel: Kernel, shared: dict[str, Buffer], place: Expr) -> Kernel:
                 return replace(expr, index=(place, *index))
         return expr
 
-    def written(node: Store | Assign) -> Sequence[Stmt]:
-        match node:
-            case Assign(name=name) if name in scalars:
-                return (Store(name, (place,), node.value, node.op, node.line),)
-            case Store(buffer=name, index=index) if name in shared:
-                return (replace(node, index=(place, *index)),)
-        return (node,)
-
-    body = map_body([rewrite(node, read) for node in kernel.body], written)
-    return replace(kernel, body=body, buffers={**kernel.buffers, **shared})
+    return replace(kernel, body=with_places(kernel.body, at), buffers={**kernel.buffers, **shared})

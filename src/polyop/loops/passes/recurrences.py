@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from ..analysis.equality import is_same
 from ..analysis.strides import depends
 from ..ir.grammar import (
     INT,
@@ -39,8 +40,8 @@ from ..ir.stops import stop_flags
 from ..ir.types import NARROW
 from ..ir.uses import variables_of
 
-WEIGHT = "the weight of an iteration"
-"""The name that stands for ``exp(s - m)`` in the term of a sum; no variable has it."""
+WEIGHT = "exp(score - top)"
+"""The name that stands for the weight of an iteration in the term of a sum; no variable has it."""
 
 
 @dataclass(frozen=True)
@@ -162,11 +163,9 @@ class _Reader:
         # an element that several iterations of the inner loops update would be rescaled once for all of them;
         # indices below 0 count from the end
         _require(all(Var(loop.var, INT) in node.index and counts_up(loop) for loop in loops))
-        type_ = Type(self.kernel.buffers[node.buffer].dtype)
-        old = Load(node.buffer, node.index, type_, node.line)
         value = self._value(node.value)
-        value = Op(node.op, (old, value), type_) if node.op else value
-        self.updates[node.buffer] = _Update(old, value, loops, node.line)
+        value = Op(node.op, (node.target, value), node.target.type) if node.op else value
+        self.updates[node.buffer] = _Update(node.target, value, loops, node.line)
 
     def _keep(self, node: Stmt, assigns: Sequence[Assign]) -> None:
         """Keep a statement that does not depend on other iterations."""
@@ -246,12 +245,12 @@ class _Reader:
         if not isinstance(expr, Op) or expr.name != "*":
             return False
         return any(
-            _same(old, target) and _are_equal(factor, _exp_of(self.top, self.now))
+            is_same(old, target) and is_same(factor, _exp_of(self.top, self.now))
             for old, factor in (expr.args, expr.args[::-1])
         )
 
     def _named(self, expr: Expr) -> Expr:
-        is_weight = isinstance(expr, Op) and expr.name == "exp" and _are_equal(expr, self.weight)
+        is_weight = isinstance(expr, Op) and expr.name == "exp" and is_same(expr, self.weight)
         return Var(WEIGHT, expr.type) if is_weight else expr
 
     def _is_linear(self, term: Expr) -> bool:
@@ -275,22 +274,6 @@ class _Reader:
 
 def _exp_of(value: Expr, less: Expr) -> Expr:
     return Op("exp", (Op("-", (value, less), less.type),), less.type)
-
-
-def _are_equal(one: Expr, other: Expr) -> bool:
-    """Whether two expressions are equal, on whichever lines their elements are read."""
-    return _without_lines(one) == _without_lines(other)
-
-
-def _without_lines(expr: Expr) -> Expr:
-    result: Expr = rewrite(expr, lambda e: replace(e, line=0) if isinstance(e, Load) else e)
-    return result
-
-
-def _same(old: Expr, target: Var | Load) -> bool:
-    if isinstance(target, Load):
-        return isinstance(old, Load) and (old.buffer, old.index) == (target.buffer, target.index)
-    return isinstance(old, Var) and old.name == target.name
 
 
 def _occurrences(body: Sequence[Stmt]) -> Counter[str]:

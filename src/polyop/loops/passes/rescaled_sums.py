@@ -17,11 +17,11 @@ online form is NaN (minus infinity first) stays NaN: a sum starts as ``0.0 * exp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from ..analysis.ranges import extreme, length
-from ..analysis.strides import depends
+from ..analysis.ranges import span
+from ..analysis.tree import with_distinct_loops
 from ..ir.grammar import (
     BOOL,
     INT,
@@ -35,7 +35,6 @@ from ..ir.grammar import (
     Op,
     Stmt,
     Store,
-    Type,
     Var,
     names_of,
     statements,
@@ -43,9 +42,11 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.note import Note
-from ..ir.rewriter import Place, rewrite, substitute, with_statements
+from ..ir.rewriter import Place, substitute, with_statements
+from ..ir.uses import accesses_of, tensors_of, used_by
 from ..program import AnyProgram
 from .recurrences import WEIGHT, Recurrence, Sum, counts_up, recurrence
+from .rows_of_scalars import Rows
 
 
 def rescaled_sums(program: AnyProgram) -> AnyProgram:
@@ -82,21 +83,20 @@ class _Rewriter:
         self.buffers: dict[str, Buffer] = {}
         self.notes: list[Note] = []
 
-    def change(self, node: Stmt, place: Place) -> list[Stmt] | None:
+    def change(self, node: Stmt, place: Place) -> Sequence[Stmt] | None:
         if not isinstance(node, For) or node.var in self.named:
             return None
         found = recurrence(node, self.kernel)
         return self._plain(found, place.before, place.loops) if found else None
 
-    def _plain(self, found: Recurrence, before: Sequence[Stmt], loops: tuple[For, ...]) -> list[Stmt] | None:
+    def _plain(
+        self, found: Recurrence, before: Sequence[Stmt], loops: tuple[For, ...]
+    ) -> Sequence[Stmt] | None:
         """Return the statements in place of a loop, or None if the size of its temporaries is not known."""
-        ranges = {loop.var: (loop.lo, loop.hi) for loop in loops}
-        low, high = (
-            extreme(bound, ranges, up=up) for bound, up in ((found.loop.lo, False), (found.loop.hi, True))
-        )
-        if low is None or high is None:
+        ends = span(found.loop, loops)
+        if ends is None:
             return None
-        steps = _Steps(self, found, low, (length(low, high),), before, loops)
+        steps = _Steps(self, found, Rows(found.loop, ends, self.new), before, loops)
         self.notes.append(
             Note(
                 found.loop.line,
@@ -104,7 +104,9 @@ class _Rewriter:
                 "rescaled_sums",
             )
         )
-        return steps.all()
+        made = steps.all()
+        self.buffers |= {row.name: row for row in steps.rows.buffers.values()}
+        return made
 
     def new(self, name: str) -> str:
         """Return a name that nothing else has."""
@@ -117,96 +119,44 @@ class _Steps:
 
     owner: _Rewriter
     found: Recurrence
-    low: Expr
-    shape: tuple[Expr, ...]
+    rows: Rows
     before: Sequence[Stmt]
     loops: tuple[For, ...]
-    kept: dict[str, Buffer] = field(default_factory=dict)
-    has_own_name: bool = False
     start: Var | None = None
     """The scalar that holds the maximum at the start, if a sum needs it."""
 
-    def all(self) -> list[Stmt]:
+    def all(self) -> tuple[Stmt, ...]:
         """Return the loops: what needs no maximum, the maximum, the weights and scalar sums, other sums."""
-        found, result = self.found, list[Stmt]()
-        if found.free:
-            result.append(self._first())
-        starts = self._starts()
-        if starts and self.start is not None:
-            result.append(Assign(self.start.name, found.top, "", found.line))
-        result.append(self._over(lambda at: (Assign(found.top.name, self._score(at), "max", found.line),)))
-        result += starts
+        found, line, result = self.found, self.found.line, list[Stmt]()
         plain = [one for one in found.sums if not one.loops]
         nested = [one for one in found.sums if one.loops]
-        weight = self._weights(nested)
+        if found.free:  # the loops behind it read what they need of it from rows
+            for name, type_ in found.kept.items():
+                self.rows.add(name, type_, line)
+            result.append(self._over(*found.free, *self.rows.filled()))
+        starts = self._starts()
+        if starts and self.start is not None:
+            result.append(Assign(self.start.name, found.top, "", line))
+        here = Var(found.loop.var, INT)
+        score = self.rows.moved(found.score, here)
+        result += [self._over(Assign(found.top.name, score, "max", line)), *starts]
+        exp = Op("exp", (Op("-", (score, found.top), score.type),), found.weight.type)
+        if nested:
+            self.rows.add(WEIGHT, exp.type, line, "weights")
+            place = self.rows.place(WEIGHT, here)
+            weight: Expr = place
+            first: Stmt = Store(place.buffer, place.index, exp, "", line)
+        else:
+            weight = scalar = Var(self.owner.new("weight"), exp.type)
+            first = Assign(scalar.name, exp, "", line)
+        terms = {one: self.rows.moved(substitute(one.term, {WEIGHT: weight}), here) for one in found.sums}
+        result.append(self._over(first, *(_sum(one, terms[one], "+") for one in plain)))
+        result += [self._over(_sum(one, terms[one], "+")) for one in nested]
+        return with_distinct_loops(result, self.owner.new)
 
-        def weights(at: Var) -> tuple[Stmt, ...]:
-            score, value = self._score(at), weight(at)
-            exp = Op("exp", (Op("-", (score, found.top), score.type),), value.type)
-            first: Stmt = (
-                Assign(value.name, exp, "", found.line)
-                if isinstance(value, Var)
-                else Store(value.buffer, value.index, exp, "", found.line)
-            )
-            return (first, *(self._sum(one, value, at) for one in plain))
-
-        result.append(self._over(weights))
-        for one in nested:
-            result.append(self._over(lambda at, one=one: (self._sum(one, weight(at), at),)))  # type: ignore[misc]
-        return result
-
-    def _weights(self, nested: Sequence[Sum]) -> Callable[[Expr], Var | Load]:
-        """Return what gives the weight of an iteration: in a temporary, if sums in other loops read it."""
-        type_ = self.found.weight.type
-        if not nested:
-            scalar = Var(self.owner.new("weight"), type_)
-            return lambda at: scalar
-        buffer = self._temporary("weights", type_)
-        return lambda at: Load(buffer.name, (self._at(at),), Type(buffer.dtype), buffer.line)
-
-    def _over(self, body: Callable[[Var], tuple[Stmt, ...]]) -> For:
+    def _over(self, *body: Stmt) -> For:
         """Return a loop over the same iterations."""
-        loop = self.found.loop
-        name = self.owner.new(loop.var) if self.has_own_name else loop.var
-        self.has_own_name = True
-        return replace(loop, var=name, body=body(Var(name, INT)))
-
-    def _at(self, var: Expr) -> Expr:
-        """Return the place of an iteration in a temporary."""
-        return var - self.low
-
-    def _temporary(self, name: str, type_: Type) -> Buffer:
-        name = self.owner.new(name)
-        line = self.found.line
-        buffer = Buffer(name, type_.dtype, self.shape, "local", line)
-        self.owner.buffers[name] = buffer
-        return buffer
-
-    def _first(self) -> Stmt:
-        """Return the loop of what does not depend on the maximum; the rest reads it from temporaries."""
-        free, saved = self.found.free, list[Stmt]()
-        for name, type_ in self.found.kept.items():
-            self.kept[name] = self._temporary(f"{name}_row", type_)
-        at = Var(self.found.loop.var, INT)
-        for name, buffer in self.kept.items():
-            value = Var(name, self.found.kept[name])
-            saved.append(Store(buffer.name, (self._at(at),), value, "", self.found.line))
-        return self._over(lambda _: (*free, *saved))
-
-    def _moved(self, expr: Expr, at: Expr) -> Expr:
-        """Return an expression of the loop's body for the iteration ``at``, outside of the first loop."""
-
-        def change(e: Expr) -> Expr:
-            if isinstance(e, Var) and e.name in self.kept:
-                buffer = self.kept[e.name]
-                return Load(buffer.name, (self._at(at),), Type(buffer.dtype), buffer.line)
-            return at if isinstance(e, Var) and e.name == self.found.loop.var else e
-
-        result: Expr = rewrite(expr, change)
-        return result
-
-    def _score(self, at: Expr) -> Expr:
-        return self._moved(self.found.score, at)
+        return replace(self.found.loop, body=body)
 
     def _starts(self) -> list[Stmt]:
         """Return the statements that start the sums."""
@@ -218,7 +168,7 @@ class _Steps:
                 factors[zero] = self._factor(result, zero)
             factor = factors[zero]
             value = factor if zero else Op("*", (one.target, factor), factor.type)
-            result.append(self._nested(one, value, ""))
+            result.append(_sum(one, value, ""))
         return result
 
     def _factor(self, result: list[Stmt], zero: bool) -> Expr:
@@ -235,39 +185,19 @@ class _Steps:
 
         value = fall(self.start, top)
         if self.owner.keeps_nan:
-            first = Op("max", (self.start, self._score(loop.lo)), top.type)
+            first = Op("max", (self.start, self.rows.moved(self.found.score, loop.lo)), top.type)
             value = Op("*", (fall(self.start, first), number if zero else fall(first, top)), top.type)
         some = Op("<", (loop.lo, loop.hi), BOOL)
         name = self.owner.new("zero" if zero else "shrink")
         result.append(Assign(name, Op("select", (some, value, number), top.type), "", self.found.line))
         return Var(name, top.type)
 
-    def _sum(self, one: Sum, weight: Expr, at: Var) -> Stmt:
-        def change(e: Expr) -> Expr:
-            return weight if isinstance(e, Var) and e.name == WEIGHT else e
-
-        return self._nested(one, rewrite(self._moved(one.term, at), change), "+")
-
-    def _nested(self, one: Sum, value: Expr, op: str) -> Stmt:
-        """Return the statement of a sum in its loops, which get variables of their own."""
-        if isinstance(one.target, Var):
-            return Assign(one.target.name, value, op, one.line)
-        names: dict[str, Expr] = {loop.var: Var(self.owner.new(loop.var), INT) for loop in one.loops}
-        node: Stmt = Store(one.target.buffer, one.target.index, value, op, one.line)
-        node = substitute(node, names)
-        for loop in reversed(one.loops):
-            var = names[loop.var]
-            assert isinstance(var, Var)
-            lo, hi = (substitute(e, names) for e in (loop.lo, loop.hi))
-            node = replace(loop, var=var.name, lo=lo, hi=hi, body=(node,))
-        return node
-
     def _starts_as_zero(self, one: Sum) -> bool:
         """Whether a sum is zero before the loop, for certain."""
         target = one.target
         if isinstance(target, Load):
             return bool(self.loops) and self._is_untouched(target)
-        last = next((s for s in reversed(self.before) if _mentions(s, target.name)), None)
+        last = next((s for s in reversed(self.before) if target.name in used_by((s,))), None)
         return isinstance(last, Assign) and not last.op and _is_zero(last.value)
 
     def _is_untouched(self, target: Load) -> bool:
@@ -277,13 +207,14 @@ class _Steps:
             map(counts_up, self.loops)
         ):
             return False
-        everywhere = [s for s in statements(kernel.body) if _indices(s, target.buffer)]
+        indices = [a.index for a in accesses_of(around.body) if a.buffer == target.buffer]
+        everywhere = [a for a in accesses_of(kernel.body) if a.buffer == target.buffer]
         inside = list(statements(around.body))
         before = inside[: next(k for k, s in enumerate(inside) if s is self.found.loop)]
-        indices = [index for s in inside for index in _indices(s, target.buffer)]
+        touched = tensors_of(*before) | {s.buffer for s in before if isinstance(s, Store)}
         return (
-            all(any(s is other for other in inside) for s in everywhere)
-            and not any(_indices(s, target.buffer) for s in before)
+            len(indices) == len(everywhere)
+            and target.buffer not in touched
             and all(
                 any(
                     all(index[axis] == Var(loop.var, INT) for index in indices)
@@ -294,19 +225,14 @@ class _Steps:
         )
 
 
-def _indices(node: Stmt, buffer: str) -> list[tuple[Expr, ...]]:
-    found = [e.index for e in walk(node) if isinstance(e, Load) and e.buffer == buffer]
-    return [*found, node.index] if isinstance(node, Store) and node.buffer == buffer else found
-
-
-def _mentions(node: Stmt, name: str) -> bool:
-    names = frozenset({name})
-    for s in statements((node,)):
-        if isinstance(s, (Assign, Store)) and (s.name if isinstance(s, Assign) else s.buffer) == name:
-            return True
-        if any(depends(e, names) for e in walk(s)):
-            return True
-    return False
+def _sum(one: Sum, value: Expr, op: str) -> Stmt:
+    """Return the statement of a sum, in its loops."""
+    if isinstance(one.target, Var):
+        return Assign(one.target.name, value, op, one.line)
+    node: Stmt = Store(one.target.buffer, one.target.index, value, op, one.line)
+    for loop in reversed(one.loops):
+        node = replace(loop, body=(node,))
+    return node
 
 
 def _is_zero(value: Expr) -> bool:

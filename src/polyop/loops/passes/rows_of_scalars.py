@@ -13,10 +13,11 @@ Then the sums are products of elements, and each can have its own loops. It is a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from ..analysis.ranges import extreme, length
+from ..analysis.ranges import length, span
 from ..analysis.strides import depends
 from ..ir.grammar import (
     INT,
@@ -41,6 +42,47 @@ from ..ir.uses import variables_of
 from ..program import Program
 from .strip_mine import with_loop_replaced
 
+Moved = TypeVar("Moved", Stmt, Expr)
+
+
+@dataclass
+class Rows:
+    """Rows for scalars of a loop: each has a place for each iteration, within the ``ends`` of the loop.
+
+    ``buffers`` are the rows, by scalar. ``new`` makes names that nothing else has.
+    """
+
+    loop: For
+    ends: tuple[Expr, Expr]
+    new: Callable[[str], str]
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+
+    def add(self, scalar: str, type_: Type, line: int, name: str = "") -> None:
+        """Give a scalar a row."""
+        name = self.new(name or f"{scalar}_row")
+        self.buffers[scalar] = Buffer(name, type_.dtype, (length(*self.ends),), "local", line)
+
+    def place(self, scalar: str, at: Expr) -> Load:
+        """Return the place of a scalar for an iteration."""
+        row = self.buffers[scalar]
+        return Load(row.name, (at - self.ends[0],), Type(row.dtype), row.line)
+
+    def filled(self) -> list[Stmt]:
+        """Return the stores of the scalars in an iteration of the loop."""
+        places = [(scalar, self.place(scalar, Var(self.loop.var, INT))) for scalar in self.buffers]
+        return [Store(p.buffer, p.index, Var(scalar, p.type), "", p.line) for scalar, p in places]
+
+    def moved(self, node: Moved, at: Expr) -> Moved:
+        """Return a statement or an expression of an iteration, for a loop in which that is ``at``."""
+
+        def change(e: Expr) -> Expr:
+            if isinstance(e, Var) and e.name in self.buffers:
+                return self.place(e.name, at)
+            return at if isinstance(e, Var) and e.name == self.loop.var else e
+
+        result: Moved = rewrite(node, change)
+        return result
+
 
 def with_rows_of_scalars(program: Program, path: tuple[For, ...]) -> Program:
     """Return the program with such loops directly inside the last loop of ``path`` in two."""
@@ -56,9 +98,8 @@ def _in_two(program: Program, path: tuple[For, ...], loop: For) -> Program:
     if not scalars:
         return program
     listed = ", ".join(sorted(s.name for s in scalars))
-    ranges = {each.var: (each.lo, each.hi) for each in path}
-    low, high = extreme(loop.lo, ranges, up=False), extreme(loop.hi, ranges, up=True)
-    if low is None or high is None:
+    ends = span(loop, path)
+    if ends is None:
         why = "the number of iterations depends on values"
         return program.with_(_note(loop, f"no place for {listed} in each iteration: {why}"))
     narrow = sorted(s.type.dtype for s in scalars if s.type.dtype in (*NARROW, "bool"))
@@ -66,14 +107,16 @@ def _in_two(program: Program, path: tuple[For, ...], loop: For) -> Program:
         why = f"memory would round {narrow[0]}" if narrow[0] != "bool" else "a bool is no factor"
         return program.with_(_note(loop, f"no place for {listed} in each iteration: {why}"))
     taken = names_of(program.kernel)
-    rows = {
-        s.name: Buffer(unused(f"{s.name}_row", taken), s.type.dtype, (length(low, high),), "local", s.line)
-        for s in scalars
-    }
-    parts = _parts(loop, first, rows, low, unused(loop.var, taken))
+    rows = Rows(loop, ends, lambda name: unused(name, taken))
+    for scalar in scalars:
+        rows.add(scalar.name, scalar.type, scalar.line)
+    second = Var(unused(loop.var, taken), INT)
+    rest = tuple(rows.moved(s, second) for s in loop.body[len(first) :])
+    parts = (replace(loop, body=(*first, *rows.filled())), replace(loop, var=second.name, body=rest))
     changed = with_loop_replaced(program.kernel, loop.var, parts)
-    buffers = {**program.kernel.buffers, **{row.name: row for row in rows.values()}}
-    owners = dict.fromkeys((row.name for row in rows.values()), tuple(each.var for each in path))
+    made = {row.name: row for row in rows.buffers.values()}
+    buffers = {**program.kernel.buffers, **made}
+    owners = dict.fromkeys(made, tuple(each.var for each in path))
     note = _note(loop, f"a place for {listed} in each iteration, so that the sums have loops of their own")
     kernel = replace(changed, buffers=buffers)
     return program.with_(note, kernel=kernel, owners={**program.owners, **owners})
@@ -87,35 +130,6 @@ def _read_inside(kernel: Kernel, first: Sequence[Assign], rest: tuple[Stmt, ...]
     scalars = [s for s in first if s.name in read]
     everywhere = [s.name for s in statements(kernel.body) if isinstance(s, Assign)]
     return [] if any(everywhere.count(s.name) > 1 for s in scalars) else scalars
-
-
-def _parts(
-    loop: For, first: Sequence[Assign], rows: dict[str, Buffer], low: Expr, second: str
-) -> tuple[For, For]:
-    """Return the loop that fills the rows, and the one over ``second`` that reads them."""
-
-    def place(var: str) -> tuple[Expr, ...]:
-        return (Var(var, INT) - low,)
-
-    def read(expr: Expr) -> Expr:
-        match expr:
-            case Var(name=name) if name in rows:
-                row = rows[name]
-                return Load(row.name, place(second), Type(row.dtype), row.line)
-            case Var(name=name) if name == loop.var:
-                return Var(second, INT)
-        return expr
-
-    saved = [
-        Store(rows[s.name].name, place(loop.var), Var(s.name, s.type), "", s.line)
-        for s in first
-        if s.name in rows
-    ]
-    rest = loop.body[len(first) :]
-    return (
-        replace(loop, body=(*first, *saved)),
-        replace(loop, var=second, body=tuple(rewrite(s, read) for s in rest)),
-    )
 
 
 def _note(loop: For, text: str) -> Note:

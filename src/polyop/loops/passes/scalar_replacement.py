@@ -13,7 +13,6 @@ iteration, all of this is put under a condition, because the element may then be
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analysis.bounds import always_runs
@@ -35,7 +34,7 @@ from ..ir.grammar import (
     statements,
     walk,
 )
-from ..ir.rewriter import map_body, rewrite
+from ..ir.rewriter import with_places
 from ..ir.uses import loads_of, tensors_of, variables_of
 from ..program import Program
 
@@ -192,13 +191,10 @@ def _loads(node: Stmt, buffer: str) -> bool:
 def _with_scalar(loop: For, buffer: str, index: Index, scalar: Var) -> For:
     """Return the loop with the scalar in place of the element."""
 
-    def read(expr: Expr) -> Expr:
-        same = isinstance(expr, Load) and expr.buffer == buffer and expr.index == index
+    def place(expr: Var | Load) -> Expr:
+        same = isinstance(expr, Load) and (expr.buffer, expr.index) == (buffer, index)
         return scalar if same else expr
 
-    def write(node: Store | Assign) -> Sequence[Stmt]:
-        same = isinstance(node, Store) and node.buffer == buffer and node.index == index
-        return (Assign(scalar.name, node.value, node.op, node.line) if same else node,)
-
-    changed: For = rewrite(loop, read)
-    return replace(changed, body=map_body(changed.body, write))
+    changed = with_places((loop,), place)[0]
+    assert isinstance(changed, For)
+    return changed

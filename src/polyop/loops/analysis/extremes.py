@@ -15,14 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...core.locks import cached_property
-from ..analysis import affine
-from ..analysis.equality import is_same
-from ..analysis.strides import depends
-from ..ir.grammar import INT, Const, Expr, For, If, Load, Op, Stmt, Store, Var, perfect, statements
+from ..ir.grammar import INT, Const, Expr, For, If, Load, Stmt, Store, Var, perfect
 from ..ir.rewriter import substitute
-from ..ir.uses import loads_of, stored_by, tensors_of
-
-ORDERED = ("<", "<=", ">", ">=")
+from ..ir.uses import loads_of, stored_by, tensors_of, used_by
+from . import affine
+from .searches import tests_of
+from .strides import depends
 
 
 @dataclass(frozen=True)
@@ -130,79 +128,53 @@ def extreme_at(before: Sequence[Stmt], rest: Sequence[Stmt]) -> Extreme | None:
             guard, run = test, body
     if not run or (guard is not None and loads_of(guard)):
         return None
-    updated = _updated(run[0])
-    if updated is None or (isinstance(run[0], If) and (not loops or len(run) > 1)):
+    stores = [cell(update) for update in run]
+    store = stores[0]
+    if store is None or (isinstance(run[0], If) and (not loops or len(run) > 1)):
         return None
-    updates = list(itertools.takewhile(lambda s: _updated(s) == updated, run))
-    elements = [_element(s) for s in updates]
-    loads = tuple(e for e in elements if e is not None)
-    first = _first(before, updates)
+    target = (store.buffer, store.index, store.op)
+    same = list(itertools.takewhile(lambda s: s and (s.buffer, s.index, s.op) == target, stores))
+    updates = run[: len(same)]
+    loads = tuple(s.value for s in same if s and isinstance(s.value, Load))
+    first = _first(before, store, updates)
     if first is None or len(loads) < len(updates) or (loops and len(updates) < len(run)):
         return None
     read = tensors_of(*loads)
-    if not _is_box(loops, updated) or not _differ_by_constants(loads) or read & stored_by(updates):
+    if not _is_box(loops, store.index) or not _differ_by_constants(loads) or read & stored_by(updates):
         return None
     return Extreme(first, loops, tuple(s for s in updates if isinstance(s, (Store, If))), loads, guard)
 
 
 def cell(update: Stmt) -> Store | None:
     """Return the store that updates a maximum, or None: ``m = max(m, x)`` or ``if x > m: m = x``."""
-    match update:
-        case Store(op="max" | "min"):
-            return update
-        case If(condition=Op(name=name, args=(a, b)), body=body, orelse=()) if name in ORDERED:
-            for store in body:
-                if isinstance(store, Store) and not store.op and _tests(store, a, b):
-                    others = [s for s in body if s is not store]
-                    return None if any(_mentions(s, store.buffer) for s in others) else store
+    if isinstance(update, Store) and update.op in ("max", "min"):
+        return update
+    for test in tests_of(update):
+        for store in test.remember:
+            if isinstance(store, Store) and test.keeps(store):
+                others = [s for s in test.remember if s is not store]
+                return None if store.buffer in used_by(others) else store
     return None
 
 
-def _tests(store: Store, a: Expr, b: Expr) -> bool:
-    """Whether a comparison is of what is stored with what was stored before."""
-    before = Load(store.buffer, store.index, store.value.type)
-    return any(is_same(one, store.value) and is_same(other, before) for one, other in ((a, b), (b, a)))
-
-
-def _updated(update: Stmt) -> tuple[str, tuple[Expr, ...], str] | None:
-    """Return what an update changes, and how; None if it is none."""
-    store = cell(update)
-    return None if store is None else (store.buffer, store.index, store.op)
-
-
-def _element(update: Stmt) -> Load | None:
-    store = cell(update)
-    value = None if store is None else store.value
-    return value if isinstance(value, Load) else None
-
-
-def _first(before: Sequence[Stmt], updates: Sequence[Stmt]) -> Store | None:
+def _first(before: Sequence[Stmt], store: Store, updates: Sequence[Stmt]) -> Store | None:
     """Return the store that sets the updated element before its updates, if its value stays what it is."""
-    store = cell(updates[0])
-    assert store is not None
     changed = stored_by(updates)
     for node in reversed(before):
         if isinstance(node, Store) and (node.buffer, node.index, node.op) == (store.buffer, store.index, ""):
             read = tensors_of(node.value)
             return None if read & changed else node
-        if _mentions(node, store.buffer):
+        if store.buffer in used_by((node,)):
             return None
         changed |= stored_by((node,))
     return None
 
 
-def _mentions(node: Stmt, buffer: str) -> bool:
-    return any(
-        (isinstance(s, Store) and s.buffer == buffer) or buffer in tensors_of(s) for s in statements((node,))
-    )
-
-
-def _is_box(loops: Sequence[For], updated: tuple[str, tuple[Expr, ...], str]) -> bool:
+def _is_box(loops: Sequence[For], index: Sequence[Expr]) -> bool:
     """Whether no bound depends on data or on another of the loops, nor the updated element on any of them."""
     inside = frozenset(loop.var for loop in loops)
-    bounds = [e for loop in loops for e in (loop.lo, loop.hi)]
-    loads = bool(loads_of(*bounds, *updated[1]))
-    return not loads and not any(depends(e, inside) for e in (*bounds, *updated[1]))
+    exprs = [*(e for loop in loops for e in (loop.lo, loop.hi)), *index]
+    return not loads_of(*exprs) and not any(depends(e, inside) for e in exprs)
 
 
 def _differ_by_constants(loads: Sequence[Load]) -> bool:
