@@ -27,7 +27,7 @@ def saving_form(
 
     if base.tape == "none":
         return None
-    kernel = base.form(inputs, attributes)
+    kernel = base.for_all_sizes(inputs, attributes)
     if is_simple(kernel):  # it has no temporaries
         return None
     form: Kernel | None = base.once(

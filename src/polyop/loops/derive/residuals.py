@@ -59,14 +59,14 @@ def _recorded_residuals(kernel: Kernel, results: int) -> frozenset[str] | None:
     import islpy  # late, like the next ones: a simple kernel does without isl
 
     from ..analysis.session import IslSession
-    from .adjoint import start
     from .proved import OPERATIONS
+    from .start import start_of_gradient
 
     read: frozenset[str] = frozenset()
     while True:
         present = [k < results or name in read for k, name in enumerate(kernel.outputs)]
         try:
-            derivation = _recorded(start(kernel, present), IslSession(OPERATIONS // 4))
+            derivation = _recorded(start_of_gradient(kernel, present), IslSession(OPERATIONS // 4))
         except islpy.Error:
             return None
         assert derivation.recording is not None

@@ -14,10 +14,11 @@ from ...core.errors import PolyopError
 from ...core.schema import MISSING
 from ...core.spec import Spec
 from ...core.spec_key import SpecKey
-from ...kernels.loop.saving import SavingKernel
+from ...kernels.loop.derived import DerivedKernel
+from ...kernels.loop.forms import saving
 from ...kernels.loop.temporaries import over_limit, saving_form
 from .base import PartCache
-from .parts import Complete, all_attributes, make_saving
+from .parts import Complete, all_attributes, make_part
 
 _SAMPLES = {"int": 0, "float": 0.0, "bool": False, "Scalar": 0.0}
 PREFIX, WITHOUT = "saving_", "without_"
@@ -119,8 +120,9 @@ class Savings:
             return None
         fewer = WITHOUT + "_".join(map(str, omitted_numbers)) + "__" if omitted_numbers else ""
         suffix = PREFIX + fewer + key.name_part
-        kernels = [SavingKernel.of(k, count=len(kernel.outputs), omitted=without) for k in self.kernels]
-        return make_saving(self.operator, suffix, kernels, len(kernel.outputs), self._complete)
+        form = saving(len(kernel.outputs) - self.kernels[0].results, without)
+        kernels = [DerivedKernel.of(k, form) for k in self.kernels]
+        return make_part(self.operator, suffix, kernels, self._complete)
 
 
 def _sizes(inputs: Sequence[Spec | None]) -> tuple[Any, ...] | None:

@@ -11,7 +11,7 @@ Deriving is expensive, so it happens once per signature. Within it, a *plan* is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
@@ -19,7 +19,7 @@ from ...call.uses import Uses
 from ...core.errors import GradientError, PolyopError, about
 from ...core.locks import cached_property
 from ...core.spec_key import SpecKey
-from ...kernels.loop.derived import BackwardKernel
+from ...kernels.loop.adjoints import Adjoints
 from .parts import all_attributes, joined, spec
 from .saving import Savings
 
@@ -28,8 +28,8 @@ MAX_PLANS = 64
 """Cached plans per signature: one for each set of needed gradients, and specs of output gradients."""
 
 
-class BackwardPlan(NamedTuple):
-    """What one backward call does. The fields have an entry for each tensor of the operator, in order.
+class GradientPlan(NamedTuple):
+    """What one call for gradients does. The fields have an entry for each tensor of the operator, in order.
 
     ``shared_with``: the output whose gradient is this tensor's, else None. ``computed``: whether the kernel
     computes it. ``read``: which tensors, and then which outputs, the kernel reads. ``present``: which output
@@ -46,7 +46,7 @@ class BackwardPlan(NamedTuple):
 class PartCall(NamedTuple):
     """A call of ``<name>__backward``. ``arguments`` are those of the part, empty if it computes nothing."""
 
-    plan: BackwardPlan
+    plan: GradientPlan
     part: BoundOperator
     arguments: tuple[Any, ...]
 
@@ -85,10 +85,11 @@ class LoopVJP:
         self.positions = operator.schema.tensor_positions
         self._plans: dict[Any, Any] = {}
 
-    @property
-    def kernel(self) -> BackwardKernel:
-        """The gradient's kernel for the CPU."""
-        return cast("BackwardKernel", self._backward().operator.kernels[0])
+    @cached_property
+    def adjoints(self) -> Adjoints:
+        """The kernels that compute the gradients."""
+        kernel: Any = self._backward().operator.kernels[0]
+        return Adjoints(kernel, self.input_specs, self.kernel_attributes)
 
     @cached_property
     def saving(self) -> BoundOperator | None:
@@ -100,7 +101,7 @@ class LoopVJP:
         """The arguments and outputs that must be kept for the gradient."""
         schema = self.schema
         try:
-            read = self.kernel.saved_for_backward(self.input_specs, self.kernel_attributes)
+            read = self.adjoints.kept()
         except PolyopError:  # raised when the gradient runs
             read = (False,) * (len(self.input_specs) + len(schema.returns))
         inputs = iter(read)
@@ -164,7 +165,7 @@ class LoopVJP:
         return Step(self._backward(), operands, sources, tuple(results))
 
     def _operands(
-        self, plan: BackwardPlan, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]
+        self, plan: GradientPlan, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]
     ) -> tuple[Any, ...]:
         """Return the arguments of ``<name>__backward``."""
         tensors = [inputs[i] for i in self.positions]
@@ -172,9 +173,9 @@ class LoopVJP:
         present = [g if there else None for g, there in zip(grads, plan.present, strict=True)]
         return (*read, *present, plan.key, *(inputs[i] for i, _ in self.schema.attributes()))
 
-    def _cached_plan(self, grads: Sequence[Any], needs_gradient: Flags) -> BackwardPlan | None:
+    def _cached_plan(self, grads: Sequence[Any], needs_gradient: Flags) -> GradientPlan | None:
         """Return the plan, or None if no output gradient is present."""
-        plan: BackwardPlan | Literal[False] | None
+        plan: GradientPlan | Literal[False] | None
         try:
             key = (needs_gradient, *[None if g is None else (g.shape, g.dtype) for g in grads])
             plan = self._plans.get(key, False)
@@ -195,28 +196,21 @@ class LoopVJP:
         except PolyopError as problem:
             raise about(f"{self.schema.qualified_name}: gradient of output {number}", problem) from None
 
-    def _make_plan(self, grads: Sequence[Any], needs_gradient: Flags) -> BackwardPlan | None:
+    def _make_plan(self, grads: Sequence[Any], needs_gradient: Flags) -> GradientPlan | None:
         grad_specs = [self._spec_of_gradient(number, grad) for number, grad in enumerate(grads)]
-        kernel = self.kernel
-        rows = zip(
-            grad_specs, kernel.differentiable_outputs(self.input_specs, self.kernel_attributes), strict=True
-        )
+        adjoints = self.adjoints
+        rows = zip(grad_specs, adjoints.differentiable_outputs(), strict=True)
         present = tuple(there and g is not None and bool(g.dtype.is_floating) for g, there in rows)
         if not any(present):
             return None
         needed = tuple(bool(needs_gradient[i]) for i in self.positions)
-        shared = kernel.shared_gradients(
-            self.input_specs, grad_specs, self.kernel_attributes, present, needed
-        )
+        shared = adjoints.shared_gradients(grad_specs, present, needed)
         shared_with = tuple(k if a else None for k, a in zip(shared, needed, strict=True))
         needed = tuple(a and k is None for k, a in zip(shared, needed, strict=True))
-        differentiable = kernel.differentiable_inputs(self.input_specs, self.kernel_attributes)
-        computed = tuple(a and flag for a, flag in zip(needed, differentiable, strict=True))
-        read = (
-            kernel.reads(self.input_specs, self.kernel_attributes, present, needed) if any(computed) else ()
-        )
-        kept = kernel.saved_for_backward(self.input_specs, self.kernel_attributes) if read else ()
+        computed = tuple(a and b for a, b in zip(needed, adjoints.differentiable_inputs(), strict=True))
+        read = adjoints.reads(present, needed) if any(computed) else ()
+        kept = adjoints.kept() if read else ()
         if any(flag and not there for flag, there in zip(read, kept, strict=True)):
             rule = "its gradient reads a tensor that the forward call did not keep"
-            raise GradientError(kernel.base.name, rule, hint='compile it with tape="none"')
-        return BackwardPlan(shared_with, computed, read, present, str(SpecKey.of(self.input_specs, needed)))
+            raise GradientError(adjoints.base.name, rule, hint='compile it with tape="none"')
+        return GradientPlan(shared_with, computed, read, present, str(SpecKey.of(self.input_specs, needed)))
