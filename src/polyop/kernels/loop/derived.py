@@ -68,8 +68,8 @@ class Form:
 
     temporaries: int = 0
     """How many temporaries it returns behind its results: those of the dtypes that it serves."""
-    omitted: frozenset[str] = frozenset()
-    """The temporaries that it does not return, because ``tape_bytes`` does not allow it."""
+    omitted: tuple[int, ...] = ()
+    """The numbers of the temporaries that it does not return, because ``tape_bytes`` does not allow it."""
 
     def added_tensors(self, inputs: Sequence[str], outputs: int) -> list[str]:
         """Return the names of the tensors that it adds, for the names of the base's tensors."""

@@ -26,7 +26,7 @@ from ..base import flatten
 from .adjoints import Adjoints
 from .derived import Attributes, DerivedKernel, Form, Inputs
 from .kernel import tensors_of
-from .temporaries import saving_form
+from .temporaries import Numbers, saving_kernel
 
 Axes = tuple[int | None, ...]
 
@@ -203,12 +203,12 @@ PLACED = Form(
 def _saving(kernel: DerivedKernel, inputs: Inputs, attributes: Attributes) -> Kernel:
     """Return the base with its temporaries as further outputs."""
     tensors = list(flatten(tuple(inputs)))
-    found = saving_form(kernel.base, tensors, attributes, kernel.form.omitted)
+    found = saving_kernel(kernel.base, tensors, attributes, kernel.form.omitted)
     assert found is not None, kernel.name
     return found
 
 
-def saving(temporaries: int, omitted: frozenset[str]) -> Form:
+def saving(temporaries: int, omitted: Numbers) -> Form:
     """Return the saving form that returns so many temporaries, without those that are omitted."""
     return replace(SAVING, temporaries=temporaries, omitted=omitted)
 

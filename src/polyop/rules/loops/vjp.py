@@ -52,7 +52,7 @@ class PartCall(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One backward call as numbers, for a host that can run it without Python; csrc/planned.cc reads it.
+    """One call for gradients as numbers, for a host that can run it without Python; csrc/planned.cc reads it.
 
     ``part`` is called with ``operands``, in which ``sources`` says what takes a place: the tensor with this
     number among the inputs, outputs and output gradients of the call; ``-2 - k`` for attribute k of the call,
@@ -73,13 +73,13 @@ class LoopVJP:
     def __init__(
         self,
         operator: Operator,
-        backward: Callable[[], BoundOperator],
+        part: Callable[[], BoundOperator],
         savings: Savings,
         input_specs: Sequence[Any],
         attributes: Mapping[str, Any],
     ) -> None:
-        """Derive nothing yet; ``backward`` returns the operator that computes the gradients."""
-        self.schema, self._backward, self._savings = operator.schema, backward, savings
+        """Derive nothing yet; ``part`` returns the operator that computes the gradients."""
+        self.schema, self._part, self._savings = operator.schema, part, savings
         self.input_specs, self.attributes = tuple(input_specs), dict(attributes)
         self.kernel_attributes = all_attributes(operator, attributes)
         self.positions = operator.schema.tensor_positions
@@ -88,7 +88,7 @@ class LoopVJP:
     @cached_property
     def adjoints(self) -> Adjoints:
         """The kernels that compute the gradients."""
-        kernel: Any = self._backward().operator.kernels[0]
+        kernel: Any = self._part().operator.kernels[0]
         return Adjoints(kernel, self.input_specs, self.kernel_attributes)
 
     @cached_property
@@ -117,15 +117,15 @@ class LoopVJP:
     ) -> tuple[Any, ...]:
         """Return one gradient per argument; None where none is needed, or where it is zero."""
         input_grads: list[Any] = [None] * len(inputs)
-        plan = self._cached_plan(grads, tuple(needs_gradient))
-        if plan is None:
+        call = self.part_call(inputs, outputs, grads, needs_gradient)
+        if call is None:
             return tuple(input_grads)
-        if True in plan.computed:
-            results = joined(self._backward()(*self._operands(plan, inputs, outputs, grads)))
-            for at, flag, gradient in zip(self.positions, plan.computed, results, strict=True):
+        if call.arguments:
+            results = joined(call.part(*call.arguments))
+            for at, flag, gradient in zip(self.positions, call.plan.computed, results, strict=True):
                 if flag:
                     input_grads[at] = gradient
-        for at, number in zip(self.positions, plan.shared_with, strict=True):
+        for at, number in zip(self.positions, call.plan.shared_with, strict=True):
             if number is not None:
                 input_grads[at] = grads[number]
         return tuple(input_grads)
@@ -145,10 +145,10 @@ class LoopVJP:
         if plan is None:
             return None
         operands = self._operands(plan, inputs, outputs, grads) if True in plan.computed else ()
-        return PartCall(plan, self._backward(), operands)
+        return PartCall(plan, self._part(), operands)
 
     def step(self, grads: Sequence[Any], needs_gradient: Sequence[bool]) -> Step | None:
-        """Return the backward call for output gradients, or None if none of them is present."""
+        """Return the call for output gradients, or None if none of them is present."""
         plan = self._cached_plan(grads, tuple(needs_gradient))
         if plan is None:
             return None
@@ -162,7 +162,7 @@ class LoopVJP:
         operands = (*(None,) * len(flags), plan.key, *self.attributes.values())
         numbers = (-2 - k for k in range(len(self.attributes)))
         sources = (*(k if flag else -1 for k, flag in enumerate(flags)), -1, *numbers)
-        return Step(self._backward(), operands, sources, tuple(results))
+        return Step(self._part(), operands, sources, tuple(results))
 
     def _operands(
         self, plan: GradientPlan, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]
