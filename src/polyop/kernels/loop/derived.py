@@ -58,6 +58,8 @@ class Form:
     """Returns how many tensors it returns, beside temporaries."""
     linear: Callable[[LoopKernel], int] = lambda base: 0
     """Returns in how many of its last tensors it is linear by construction."""
+    has_rules: bool = True
+    """Whether a gradient, a tangent and a batch of its operator are derived in turn."""
 
     for_all_sizes: Callable[[DerivedKernel, Inputs, Attributes], Kernel] | None = None
     """Returns the IR that serves all sizes, where that for a call may depend on its sizes."""
@@ -116,6 +118,11 @@ class DerivedKernel(LoopKernel):
         kernel = self.of(self.base.on(device), self.form)
         kernel._cache, kernel._typed, kernel._lock = self._cache, self._typed, self._lock
         return kernel
+
+    @property
+    def author(self) -> LoopKernel:
+        """The author's kernel, from which it is derived."""
+        return self.base.author
 
     @property
     def kind(self) -> str:

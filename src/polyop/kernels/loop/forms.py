@@ -70,10 +70,10 @@ def _gradient_call(
 
 
 GRADIENT = Form(
-    "backward",
-    "gradient",
-    "BackwardKernel",
-    _gradient,
+    suffix="backward",
+    words="gradient",
+    kind="BackwardKernel",
+    typed=_gradient,
     for_outputs=("out{}", "d_out{}"),  # one that it does not read is None
     key="polyop_tensors",  # a SpecKey: the base's tensors, and which of their gradients are wanted
     results=lambda base: base.tensors,
@@ -97,10 +97,10 @@ def _tangent(kernel: DerivedKernel, inputs: Inputs, attributes: Attributes) -> K
 
 
 TANGENT = Form(
-    "tangent",
-    "tangent",
-    "TangentKernel",
-    _tangent,
+    suffix="tangent",
+    words="tangent",
+    kind="TangentKernel",
+    typed=_tangent,
     for_inputs=("t_{}",),  # a tensor that it does not read is None, and so is an absent tangent
     key="polyop_tensors",  # a SpecKey: the base's tensors
     linear=lambda base: base.tensors,  # the tangents
@@ -153,10 +153,10 @@ def _sample(inputs: Inputs, axes: Axes) -> list[Spec | None]:
 
 
 BATCHED = Form(
-    "batched",
-    "batch",
-    "BatchedKernel",
-    _batched,
+    suffix="batched",
+    words="batch",
+    kind="BatchedKernel",
+    typed=_batched,
     key="polyop_samples",  # the axis of samples of each tensor, by axes_text; outputs have them first
     linear=lambda base: base.linear_tensors,  # one sample is
     check_tapes=_check_tapes_of_sample,
@@ -188,12 +188,13 @@ def _placed(kernel: DerivedKernel, inputs: Inputs, attributes: Attributes) -> Ke
 
 
 PLACED = Form(
-    "placed",
-    "slice",
-    "PlacedKernel",
-    _placed,  # its tensors are cut as a slice with its halo
+    suffix="placed",
+    words="slice",
+    kind="PlacedKernel",
+    typed=_placed,  # its tensors are cut as a slice with its halo
     key="polyop_dimension",  # the name of the dimension, as ``polyop explain`` shows it
     numbers=("begin", "end", "start", "size"),  # where the slice is: see loops/dims/placed.py
+    has_rules=False,  # gradients and batches are those of the whole, and are sliced
 )
 
 
@@ -213,7 +214,7 @@ def saving(temporaries: int, omitted: Numbers) -> Form:
     return replace(SAVING, temporaries=temporaries, omitted=omitted)
 
 
-SAVING = Form("saving", "saving form", "SavingKernel", _saving)
+SAVING = Form(suffix="saving", words="saving form", kind="SavingKernel", typed=_saving)
 
 FORMS: Mapping[str, Form] = {form.suffix: form for form in (GRADIENT, TANGENT, BATCHED, PLACED, SAVING)}
 """By suffix."""

@@ -50,8 +50,9 @@ class LoopRule(Rule):
     form: ClassVar[Form]
 
     def __init__(self, operator: Operator, complete: Complete) -> None:
-        """Derive nothing yet; ``complete`` derives the rules that the part lacks."""
-        self.schema, self.operator, self.complete = operator.schema, operator, complete
+        """Derive nothing yet; ``complete`` derives the rules that the part lacks, if its form has any."""
+        self.schema, self.operator = operator.schema, operator
+        self.complete = complete if self.form.has_rules else lambda part: part
         self.kernels = loop_kernels(operator)
         self._cache = PartCache()
 

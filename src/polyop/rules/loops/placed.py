@@ -5,25 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...call.operator import Operator
 from ...kernels.loop.forms import PLACED
 from .base import LoopRule
-from .parts import Complete
 
 
 class PlacedRule(LoopRule):
-    """Makes the operator that computes a slice along one dimension, told where the slice is.
-
-    It has no rules: gradients and batches are those of the whole, and are sliced.
-    """
+    """Makes the operator that computes a slice along one dimension, told where the slice is."""
 
     part_kinds = (PLACED.suffix,)
     form = PLACED
-
-    def __init__(self, operator: Operator, complete: Complete) -> None:
-        """Derive nothing yet; ``complete`` is not used."""
-        del complete
-        super().__init__(operator, lambda part: part)
 
     def arguments(self, dimension: str, place: Sequence[Any], arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Return the part's arguments for those of a call on the slice's tensors.
