@@ -18,7 +18,7 @@ from ...core.dtypes import dtype
 from ...core.errors import ArgumentValueError, FallbackWarning, InferError, ScheduleError
 from ...core.origin import place
 from ...core.spec import Spec
-from ...loops.analysis.sizes import check_sizes, is_large, of_no_size, size_of
+from ...loops.analysis.sizes import check_sizes, is_large, size_of
 from ...loops.frontend.parse import Outline, outline, parse
 from ...loops.ir.grammar import Buffer, Kernel
 from ...loops.ir.schedule import NOTHING, Schedule
@@ -37,6 +37,7 @@ from .. import described
 from ..base import Accepts, flatten
 from ..library import LibraryKernel
 from .defined import DefinedOnce
+from .passed import SPECIALIZED, passed
 
 if TYPE_CHECKING:
     from ...loops.dims.derive import Slicing
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
 
 Key = tuple[Any, ...]
 T = TypeVar("T")
-SPECIALIZED = "to specialize"
-"""What a kernel's cache has the attributes under whose values may have code of their own."""
 _lock_of_forms = functools.partial(locks.own, "forms of a kernel", locks.Level.DERIVE)
 _lock_of_libraries = functools.partial(locks.own, "libraries of a kernel", locks.Level.COMPILE)
 
@@ -216,17 +215,8 @@ class LoopKernel(DefinedOnce):
         return self._typed[special]
 
     def passed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> frozenset[str]:
-        """Return the attributes that the code reads in each call, and that decide neither it nor a size.
-
-        None have a value of which the author's kernel, or a kernel derived from it, has code of its own.
-        """
-        kernel, author = self.typed(inputs, attributes), self.author
-        if self.tape_bytes is not None:  # what is taped may depend on them
-            return frozenset()
-        names: frozenset[str] = self.once(("of no size", id(kernel)), lambda: of_no_size(kernel))
-        with author._lock:
-            cached = [found for key, found in author._cache.items() if key[0] == SPECIALIZED]
-        return names.difference(*cached)
+        """Return the attributes that the code reads in each call, and that decide neither it nor a size."""
+        return passed(self, self.typed(inputs, attributes))
 
     def is_for_all_values(self, kernel: Kernel) -> bool:
         """Whether one library serves all values of the attributes, as those that packages ship."""

@@ -1,0 +1,25 @@
+"""Which numbers among the attributes of a loop kernel decide nothing but what its loops compute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...loops.analysis.sizes import of_no_size
+from ...loops.ir.grammar import Kernel
+
+SPECIALIZED = "to specialize"
+"""What a kernel's cache has the attributes under whose values may have code of their own."""
+
+
+def passed(loops: Any, kernel: Kernel) -> frozenset[str]:
+    """Return the attributes that the code of a typed kernel reads in each call, and that decide no size.
+
+    None have a value of which the author's kernel, or a kernel derived from it, has code of its own.
+    """
+    if loops.tape_bytes is not None:  # what is taped may depend on them
+        return frozenset()
+    names: frozenset[str] = loops.once(("of no size", id(kernel)), lambda: of_no_size(kernel))
+    author = loops.author
+    with author._lock:
+        cached = [found for key, found in author._cache.items() if key[0] == SPECIALIZED]
+    return names.difference(*cached)
