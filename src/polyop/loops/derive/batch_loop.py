@@ -1,8 +1,8 @@
 """Put one more loop around a kernel, whose iterations are the samples.
 
-for i in range(x.shape[0]):               for sample in range(x.shape[0]):
-y[i] = 2.0 * x[i]              ->         for i in range(x.shape[1]):
-y[sample, i] = 2.0 * x[sample, i]
+    for i in range(x.shape[0]):        ->   for sample in range(x.shape[0]):
+        y[i] = 2.0 * x[i]                       for i in range(x.shape[1]):
+                                                    y[sample, i] = 2.0 * x[sample, i]
 """
 
 from __future__ import annotations
