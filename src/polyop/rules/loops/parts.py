@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...call import registry
 from ...call.bound import BoundOperator
@@ -17,7 +17,9 @@ from ...core.infer import ShapeAndDtype
 from ...core.schema import MISSING, Argument, Return, Schema, Type
 from ...core.spec import Spec
 from ...kernels.base import LoopKernelBase
-from ...kernels.loop.derived import DerivedKernel
+
+if TYPE_CHECKING:
+    from ...kernels.loop.derived import DerivedKernel  # late: sharding reads this file without the compiler
 
 Complete = Callable[[Operator], Operator]
 """Derives the gradient, the tangent and the batch that an operator lacks: ``with_derived``."""
