@@ -17,7 +17,9 @@ from polyop import dtype
 from polyop.build import build
 from polyop.core.spec import Spec
 from polyop.core.spec_key import SpecKey
-from polyop.kernels.loop.derived import BackwardKernel
+from polyop.kernels.loop.adjoints import Adjoints
+from polyop.kernels.loop.derived import DerivedKernel
+from polyop.kernels.loop.forms import GRADIENT
 from polyop.kernels.loop.kernel import LoopKernel
 from polyop.loops.frontend.parse import outline
 
@@ -114,12 +116,12 @@ class Direct(comparison.Direct):
         """Derive, schedule and compile it; ``results`` are the kernel's."""
         parsed = outline(program.kernel)
         base = LoopKernel(program.kernel, tuple(n for n in parsed.parameters if n not in parsed.tensors))
-        self.kernel, self.attributes = BackwardKernel.of(base), {}
+        self.kernel, self.attributes = DerivedKernel.of(base, GRADIENT), {}
         input_specs, present = specs(arguments), (True,) * len(results)
         requested = tuple(i in program.smooth(arguments) for i in range(len(arguments)))
         numbers = {self.kernel.key_attribute: str(SpecKey.of(input_specs, requested))}
         everything = [*arguments, *results, *(incoming(r.shape, r.dtype) for r in results)]
-        read = [*self.kernel.reads(input_specs, {}, present, requested), *present]
+        read = [*Adjoints(self.kernel, input_specs, {}).reads(present, requested), *present]
         operands = [a if flag else None for a, flag in zip(everything, read, strict=True)]
         operand_specs = [None if a is None else specs([a])[0] for a in operands]
         shapes = [a.shape if flag else (1,) for a, flag in zip(arguments, requested, strict=True)]

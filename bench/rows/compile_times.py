@@ -22,7 +22,9 @@ from loop_samples import programs
 import polyop
 from polyop.core.errors import PolyopError
 from polyop.core.spec import Spec
-from polyop.kernels.loop.derived import BackwardKernel
+from polyop.kernels.loop.adjoints import Adjoints
+from polyop.kernels.loop.derived import DerivedKernel
+from polyop.kernels.loop.forms import GRADIENT
 from polyop.kernels.loop.kernel import LoopKernel
 
 rows = list({row.function: row for row in programs.PROGRAMS}.values())
@@ -34,12 +36,13 @@ for row in rows[:: max(1, len(rows) // count)][:count]:
     start = time.perf_counter()
     base.library(base.typed(specs, row.attributes))
     seconds["forward"][base.name] = time.perf_counter() - start
-    backward = BackwardKernel.of(base)
+    gradient = DerivedKernel.of(base, GRADIENT)
+    adjoints = Adjoints(gradient, specs, row.attributes)
     start = time.perf_counter()
     try:
-        adjoint = backward.adjoint(specs, row.attributes, (True,) * base.results).kernel
-        if any(backward.differentiable_inputs(specs, row.attributes)):
-            backward.library(adjoint)
+        adjoint = adjoints.adjoint().kernel
+        if any(adjoints.differentiable_inputs()):
+            gradient.library(adjoint)
             seconds["gradient"][base.name] = time.perf_counter() - start
     except PolyopError:  # it has no gradient
         pass

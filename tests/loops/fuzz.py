@@ -30,11 +30,8 @@ from abi_structures import Extra
 from fuzz_process import run, say, within
 from loop_samples import batch, dual, generate, python_forms
 from polyop.core.errors import GradientError
-from polyop.loops.derive.adjoint import adjoint
-from polyop.loops.derive.batch import batched
+from polyop.loops.derive.forms import adjoint, batched, saving, tangent
 from polyop.loops.derive.functional import functional
-from polyop.loops.derive.saving import saving
-from polyop.loops.derive.tangent import tangent
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import _Machine
 from polyop.loops.pipeline import original, schedule

@@ -14,8 +14,8 @@ from polyop.build.run import Finished
 from polyop.core.errors import BuildError, FallbackWarning
 from polyop.core.spec import Spec
 from polyop.kernels.loop.kernel import LoopKernel
-from polyop.loops.derive import adjoint
-from polyop.loops.derive.pipelines import BACKWARD
+from polyop.loops.derive import forms
+from polyop.loops.derive.pipelines import ADJOINT
 from polyop.loops.emit.c.loops import Loops
 from polyop.loops.emit.c.tile import TilePrinter
 from polyop.loops.emit.common.entry import Entry
@@ -169,8 +169,8 @@ def test_a_gradient_runs_in_the_authors_order(monkeypatch, tmp_path, recwarn):
 
 def test_a_derivation_leaves_out_a_pass_with_a_bug(monkeypatch, tmp_path, recwarn):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    table = tuple(replace(one, run=fails) if one.name == "inline_adjoints" else one for one in BACKWARD)
-    monkeypatch.setattr(adjoint, "BACKWARD", table)
+    table = tuple(replace(one, run=fails) if one.name == "inline_adjoints" else one for one in ADJOINT)
+    monkeypatch.setattr(forms, "ADJOINT", table)
     monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path))
     x = torch.randn((3, 4), requires_grad=True)
     op = polyop.kernel(doubled)

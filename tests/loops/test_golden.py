@@ -11,13 +11,9 @@ import pytest
 
 from loop_samples import convolutions, small, triangles
 from loop_samples.programs import Program as Sample
-from polyop.loops.derive.adjoint import adjoint
-from polyop.loops.derive.batch import batched
-from polyop.loops.derive.forms import derive
+from polyop.loops.derive.forms import adjoint, batched, derive, saving, tangent
 from polyop.loops.derive.functional import functional
 from polyop.loops.derive.pipelines import PIPELINES
-from polyop.loops.derive.saving import saving
-from polyop.loops.derive.tangent import tangent
 from polyop.loops.emit.printer import source
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.printing import expression, shown

@@ -6,7 +6,7 @@ import pytest
 
 import polyop
 from polyop.core.errors import ArgumentTypeError, KernelError
-from polyop.loops.derive.batch import batched
+from polyop.loops.derive.forms import batched
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 

@@ -16,8 +16,7 @@ from instruction_sets import EACH
 from loop_samples.emulate import function_of
 from polyop.core.dtypes import dtype
 from polyop.core.errors import ArgumentTypeError
-from polyop.loops.derive.adjoint import adjoint
-from polyop.loops.derive.batch import batched
+from polyop.loops.derive.forms import adjoint, batched
 from polyop.loops.frontend.language import WORDS
 from polyop.loops.frontend.parse import parse
 from polyop.loops.frontend.plain import plain

@@ -9,7 +9,7 @@ import pytest
 
 import polyop
 from polyop.core.errors import ScheduleError
-from polyop.loops.derive.batch import batched
+from polyop.loops.derive.forms import batched
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.exits import exit_flags, misplaced
 from polyop.loops.ir.grammar import INT, Const, For, Op, statements

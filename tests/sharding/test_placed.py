@@ -19,7 +19,7 @@ from loop_samples.sliced import (
 from polyop.call import registry
 from polyop.call.explain import explain
 from polyop.core.errors import ArgumentValueError, KernelError
-from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.forms import adjoint
 from polyop.loops.dims.derive import derive_slicing, sizes_from_forward
 from polyop.loops.dims.placed import placed_kernel
 from polyop.loops.frontend.parse import parse

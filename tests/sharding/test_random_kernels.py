@@ -40,7 +40,7 @@ def interpreted(bound, arguments):
     tensors, attributes = bound.schema.tensors_and_attributes(arguments)
     attributes = all_attributes(bound.operator, attributes)
     kernel = bound.operator.kernels[0]
-    loops = kernel.form(specs(tensors), attributes)
+    loops = kernel.for_all_sizes(specs(tensors), attributes)
     names = [name for name in loops.parameters if name in loops.buffers]
     types = [loops.buffers[name] for name in names]
     arrays = [

@@ -57,8 +57,8 @@ def work_of_gradient(
     arguments = arguments_of(bound, tuple(specs), attributes or {})
     inputs, _ = bound.schema.tensors_and_attributes(arguments)
     prepared = prepare(bound.operator, arguments, infer=True)
-    given, present = list(flatten(inputs)), (True,) * len(prepared.outputs)
-    typed = rule.kernel.adjoint_within_limit(given, prepared.attributes, present).kernel
+    given = list(flatten(inputs))
+    typed = rule.adjoints(given, prepared.attributes).within_limit().kernel
     return work_of_loops(typed, [*given, *prepared.outputs, *prepared.outputs], prepared.attributes)
 
 

@@ -47,6 +47,6 @@ def _hasher(operator: Operator) -> Any:
     # parts of a C++ module's operator have Python kernels: the library of the operator itself counts too
     owner = registry.known(operator.part_of) if operator.part_of else None
     for kernel in (*operator.kernels, *(owner.operator.kernels if owner else ())):
-        for part in (type(kernel).__name__.encode(), kernel.device.encode(), *kernel.content()):
+        for part in (kernel.kind.encode(), kernel.device.encode(), *kernel.content()):
             hasher.update(b"%d:" % len(part) + part)
     return hasher

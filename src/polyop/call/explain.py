@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from ..core.errors import ArgumentTypeError, PolyopError
@@ -157,7 +157,7 @@ def _derived(bound: BoundOperator, rule: Any, arguments: tuple[Any, ...]) -> Ite
     if not arguments:
         return
     try:
-        lines = rule.kernel.explain_values(*bound.schema.tensors_and_attributes(arguments))
+        lines = rule.adjoints(*bound.schema.tensors_and_attributes(arguments)).explain()
         yield from (f"  {line}" for line in lines)
     except PolyopError as problem:
         yield f"none: {problem}"
@@ -189,21 +189,24 @@ def _dims(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
         yield from [f"  dimensions  {told}, by uses in the loops"] if told else []
         yield "  slices      derived from the loops; give inputs to see which dimensions can be cut"
         return
-    yield from _slices("slices", kernel, bound, arguments)
+    yield from _slices("slices", kernel, lambda: bound.schema.tensors_and_attributes(arguments))
     gradient: Any = operator.gradient
     if isinstance(operator.gradient, Rule) and gradient.is_derived:
-        yield from _slices("of gradient", gradient.kernel, bound, arguments)
+        yield from _slices("of gradient", gradient.kernel, lambda: gradient.whole_call(arguments))
 
 
-def _slices(label: str, kernel: Any, bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
+def _slices(label: str, kernel: Any, call: Callable[[], tuple[Any, Any]]) -> Iterator[str]:
+    """Yield what is proved of slices of a call, whose tensors and attributes ``call`` returns."""
     try:
-        first, *more = kernel.explain_dims(*bound.schema.tensors_and_attributes(arguments))
+        inputs, attributes = call()
+        first, *more = kernel.explain_dims(inputs, attributes)
     except PolyopError as problem:
-        first, more = f"none: {problem}", []
+        yield f"  {label:<11} none: {problem}"
+        return
     yield f"  {label:<11} {first}"
     yield from (f"                {line}" for line in more)
     with contextlib.suppress(PolyopError):
-        bits = kernel.explain_bits(*bound.schema.tensors_and_attributes(arguments))
+        bits = kernel.explain_bits(inputs, attributes)
         yield from [f"    bits        {bits}"] if bits else []
 
 

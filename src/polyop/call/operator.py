@@ -32,6 +32,10 @@ class Kernel(Protocol):
         """The device type it runs on: a row of ``core/devices.py``, or ``"any"``."""
 
     @property
+    def kind(self) -> str:
+        """The name of its kind in digests."""
+
+    @property
     def native(self) -> bool:
         """Whether it is machine code behind the C contract; then it has ``launch``."""
 

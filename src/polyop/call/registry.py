@@ -29,8 +29,8 @@ PARTS = {
     "backward": "backward",
     "tangent": "tangent",
     "batched": "batched",
-    "placed": "placed",
     "saving": rf"saving_(without_\d+(_\d+)*__)?{_ROW}(__{_ROW})*",
+    "placed": "placed",
 }
 """Suffixes after ``<name>__`` of the operators that a rule makes: a pattern for each ``Rule.part_kinds``."""
 

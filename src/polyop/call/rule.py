@@ -24,7 +24,7 @@ class VJP(Protocol):
 
     @property
     def uses(self) -> Uses:
-        """The arguments and outputs that a framework must keep until backward."""
+        """The arguments and outputs that a framework must keep for the gradient."""
 
     def __call__(
         self,

@@ -1,4 +1,4 @@
-"""What a gradient rule reads: a tensor that it does not read need not be kept until backward.
+"""What a gradient rule reads: a tensor that it does not read need not be kept for the gradient.
 
 Of an author's function this is read from its bytecode.
 """

@@ -7,12 +7,11 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..call.registry import PARTS
 from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..loops.ir.schedule import NOTHING, Schedule
 
 COMPILE_ATTRS = ("precise", "debug", "tape", "tape_bytes", "schedule", "derived_schedules", "deterministic")
-DERIVED = ("backward", "tangent", "batched", "saving", "placed")
-"""The suffixes of the names of derived kernels."""
 TAPES = ("auto", "all", "none")
 
 
@@ -88,7 +87,7 @@ def _check_schedules(given: Mapping[str, Any], subject: str) -> None:
         hint = 'as in derived_schedules={"backward": polyop.Schedule().parallel("i")}'
         raise ArgumentTypeError(subject, rule, repr(derived), hint=hint)
     for name in derived:
-        if not isinstance(name, str) or not {*name.split("__")} <= {*DERIVED}:
+        if not isinstance(name, str) or not {*name.split("__")} <= {*PARTS}:
             rule = "the keys of 'derived_schedules' must be derived kernels"
-            hint = f"they are {', '.join(DERIVED)}, or several joined by __, as in backward__batched"
+            hint = f"they are {', '.join(PARTS)}, or several joined by __, as in backward__batched"
             raise ArgumentValueError(subject, rule, repr(name), hint=hint)

@@ -13,7 +13,9 @@ from ..core.dtypes import dtype
 from ..core.errors import FallbackWarning, GradientError, UnsupportedError
 from ..core.parse import parse
 from ..core.schema import Argument, Schema
-from ..kernels.loop.derived import BackwardKernel
+from ..kernels.loop.adjoints import Adjoints
+from ..kernels.loop.derived import DerivedKernel
+from ..kernels.loop.forms import GRADIENT
 from ..kernels.loop.kernel import LoopKernel, tensors_of
 from ..loops.ir.grammar import Kernel
 from ..loops.library.make import fallback_of, sources, with_fallback
@@ -60,26 +62,25 @@ def compile_gradient(schema: Schema, loops: LoopKernel, signatures: Sequence[Sig
     is left, with the line that has no gradient.
     """
     loops = loops.of_all_values()
-    backward = BackwardKernel.of(loops)
-    adjoints = list(_adjoints(backward, schema, signatures))
-    read = [any(flags) for flags in zip(*map(backward.tensors_read, adjoints), strict=True)]
+    derived = DerivedKernel.of(loops, GRADIENT)
+    adjoints = list(_adjoints(derived, schema, signatures))
+    read = [any(flags) for flags in zip(*map(derived.tensors_read, adjoints), strict=True)]
     gradient = _gradient_schema(schema, adjoints[0], read)
     kernels, files = [], []
     for number, adjoint in enumerate(adjoints):
         unique = replace(adjoint, name=f"{gradient.qualified_name.replace('::', '_')}_{number}")
-        unread = [not one for one in backward.tensors_read(adjoint)]
+        unread = [not one for one in derived.tensors_read(adjoint)]
         kernels.append(_kernel(unique, gradient, tensors_of(adjoint), (), unread))
-        files += _files(unique, backward)
+        files += _files(unique, derived)
     return Compiled(gradient, tuple(kernels), tuple(files))
 
 
-def _adjoints(backward: BackwardKernel, schema: Schema, signatures: Sequence[Signature]) -> Iterator[Kernel]:
+def _adjoints(derived: DerivedKernel, schema: Schema, signatures: Sequence[Signature]) -> Iterator[Kernel]:
     """Yield the gradient for each signature that has one with the same results as the first."""
     first, problem = None, None
     for signature in signatures:
         try:
-            present = (True,) * int(backward.base.results)
-            adjoint = backward.adjoint(signature.specs(), numbers_of(schema), present).kernel
+            adjoint = Adjoints(derived, signature.specs(), numbers_of(schema)).adjoint().kernel
         except GradientError as error:
             problem = problem or error
             continue

@@ -45,6 +45,11 @@ class KernelBase:
         """The dtypes declared for it; none where it takes all, or knows them itself."""
         return () if self.accepts is None else self.accepts.dtypes or ()
 
+    @property
+    def kind(self) -> str:
+        """The name of its kind in digests. Exported programs hold digests, so it never changes."""
+        return type(self).__name__
+
     def for_schema(self, schema: Schema, where: Any) -> Any:
         """Return the kernel for an operator with this schema; raises ``SchemaError`` if it cannot have it."""
         del schema, where

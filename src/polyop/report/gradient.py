@@ -9,10 +9,11 @@ from typing import Any
 from ..call.bound import BoundOperator
 from ..call.rule import Rule
 from ..core.errors import PolyopError
+from ..kernels.loop.adjoints import Adjoints
 from ..kernels.loop.temporaries import temporaries
 from ..loops.analysis.sizes import bytes_of
 from ..loops.analysis.work import Work, work_of_loops
-from ..loops.derive.gradient_kernel import Adjoint
+from ..loops.derive.adjoint import Adjoint
 from ..loops.ir.grammar import Assign, Kernel, statements
 from .call import Called
 from .forms import form_of
@@ -22,12 +23,12 @@ from .values import Form, Gradient, Kept
 
 @dataclass(frozen=True)
 class Derived:
-    """The derived gradient that runs in a framework: its kernel's options, the adjoint, and its specs.
+    """The derived gradient that runs in a framework: its kernels, the adjoint of the call, and its specs.
 
     Where the forward saves temporaries, it is the gradient of that saving form, which reads them.
     """
 
-    kernel: Any
+    adjoints: Adjoints
     adjoint: Adjoint
     specs: tuple[Any, ...]
     attributes: Mapping[str, Any]
@@ -48,12 +49,11 @@ def derived(bound: BoundOperator, called: Called) -> Derived | None:
         return None
     saving = rule.saving(called.arguments)
     saved_rule: Any = rule if saving is None else saving.operator.gradient
-    kernel = saved_rule.kernel
     inputs, attributes = list(called.inputs), called.attributes
-    present = kernel.differentiable_outputs(inputs, attributes)
-    adjoint = kernel.adjoint_within_limit(inputs, attributes, present)
+    adjoints = saved_rule.adjoints(inputs, attributes)
+    adjoint = adjoints.within_limit(adjoints.differentiable_outputs())
     outputs = [*called.outputs, *_saved_specs(saving, called)]
-    return Derived(kernel, adjoint, (*inputs, *outputs, *outputs), attributes)
+    return Derived(adjoints, adjoint, (*inputs, *outputs, *outputs), attributes)
 
 
 def _saved_specs(saving: BoundOperator | None, called: Called) -> Sequence[Any]:
@@ -79,7 +79,7 @@ def gradient_of(bound: BoundOperator, called: Called) -> Gradient:
     kernel = found.adjoint.kernel
     specs = dict(zip((n for n in kernel.parameters if n in kernel.buffers), found.specs, strict=True))
     sizes = parameter_values(kernel, specs, called.attributes)
-    form: Form = found.kernel.with_best_schedule(
+    form: Form = found.adjoints.kernel.with_best_schedule(
         kernel,
         found.specs,
         lambda options, _: form_of("gradient", kernel, options, sizes, found.adjoint.notes),
@@ -108,7 +108,7 @@ def _kept(called: Called, found: Derived) -> Iterator[Kept]:
     assert called.typed is not None
     tensors = [n for n in called.typed.parameters if n in called.typed.buffers]
     names = [*tensors, *called.typed.outputs, *saved]
-    read = found.kernel.saved_for_backward(list(called.inputs), called.attributes)
+    read = found.adjoints.kept()
     known = dict(zip((n for n in kernel.parameters if n in kernel.buffers), found.specs, strict=True))
     for number, (name, flag) in enumerate(zip(names, read, strict=False)):
         if name in saved:

@@ -25,7 +25,7 @@ def strategies_of_loops(
     ``inputs`` are the specs of the tensors, None for an absent one; ``attributes`` are the values by the
     author's names.
     """
-    typed, rows = kernel.slicings_of_call(inputs, attributes)
+    typed, rows = kernel.slicings(inputs, attributes)
     call = _Call(typed, list(flatten(tuple(inputs))), outputs, attributes)
     for row in rows:
         strategy = call.strategy(row)

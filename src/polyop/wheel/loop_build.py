@@ -28,7 +28,9 @@ from ..core.errors import (
 )
 from ..define.kernel_operator import KernelOperator
 from ..define.kernel_options import options as options_of
-from ..kernels.loop.derived import BackwardKernel
+from ..kernels.loop.adjoints import Adjoints
+from ..kernels.loop.derived import DerivedKernel
+from ..kernels.loop.forms import GRADIENT
 from ..kernels.loop.kernel import LoopKernel
 from ..loops.emit.printer import notes
 from ..loops.frontend.parse import outline
@@ -100,9 +102,9 @@ def _kernels(
     base = LoopKernel(function, attributes, given["precise"], **schedules, for_all_values=True)
     yield base.typed(specs, numbers), how
     if name in extension.gradients:
-        backward = BackwardKernel.of(base)
-        adjoint = backward.adjoint(specs, numbers, (True,) * base.results)
-        yield adjoint.kernel, how._replace(schedule=backward.schedule)
+        gradient = DerivedKernel.of(base, GRADIENT)
+        adjoint = Adjoints(gradient, specs, numbers).adjoint()
+        yield adjoint.kernel, how._replace(schedule=gradient.schedule)
 
 
 def _tuned(kernel: Kernel, how: Options) -> Iterator[Options]:

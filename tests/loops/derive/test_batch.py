@@ -4,8 +4,7 @@
 import numpy as np
 import pytest
 
-from polyop.loops.derive.adjoint import adjoint
-from polyop.loops.derive.batch import batched
+from polyop.loops.derive.forms import adjoint, batched
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.grammar import For
 from polyop.loops.ir.interpret import interpret

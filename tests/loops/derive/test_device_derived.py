@@ -13,9 +13,7 @@ import pytest
 
 from derive_samples import kernels
 from loop_samples import on_opencl
-from polyop.loops.derive.adjoint import adjoint
-from polyop.loops.derive.batch import batched
-from polyop.loops.derive.tangent import tangent
+from polyop.loops.derive.forms import adjoint, batched, tangent
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.grammar import Kernel
 from polyop.loops.ir.interpret import interpret

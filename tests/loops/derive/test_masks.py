@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.forms import adjoint
 from polyop.loops.derive.functional import functional
 from polyop.loops.frontend.parse import parse
 from polyop.loops.pipeline import schedule

@@ -7,13 +7,13 @@ from derive_samples import differences
 from derive_samples.kernels import OF_PASSES
 from polyop.loops.analysis.initialisation import with_initialisation
 from polyop.loops.derive.forms import derive
-from polyop.loops.derive.pipelines import BACKWARD, CHECKPOINTED, PIPELINES
+from polyop.loops.derive.pipelines import ADJOINT, CHECKPOINTED, PIPELINES
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.verify import violations
 from polyop.loops.pipeline import schedule
 
-SKIPPABLE = [one.name for one in BACKWARD if not one.needed]
+SKIPPABLE = [one.name for one in ADJOINT if not one.needed]
 
 
 def kernel_of(case):
@@ -73,6 +73,6 @@ def test_a_pass_that_is_skipped_leaves_the_gradient(case, name, monkeypatch):
 
 
 def test_checkpointing_has_the_passes_of_the_gradient_and_its_own():
-    names, more = ([one.name for one in table] for table in (BACKWARD, CHECKPOINTED))
+    names, more = ([one.name for one in table] for table in (ADJOINT, CHECKPOINTED))
     at = names.index("reverse")
     assert more == [*names[:at], "checkpointing", "to_be_recorded", *names[at:]]

@@ -11,7 +11,7 @@ import torch
 from derive_samples.differences import Derived, check_elements
 from polyop import Custom
 from polyop.core.errors import KernelError
-from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.forms import adjoint
 from polyop.loops.emit.printer import source as source_of
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.grammar import Load, Op, statements, walk

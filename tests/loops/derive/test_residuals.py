@@ -10,10 +10,9 @@ from entered import files_entered
 from loop_samples import small
 from loop_samples.programs import PROGRAMS
 from polyop.kernels.loop.kernel import tensors_of
-from polyop.loops.derive.adjoint import adjoint
 from polyop.loops.derive.dead_inputs import used_buffers
+from polyop.loops.derive.forms import adjoint, saving
 from polyop.loops.derive.residuals import residuals
-from polyop.loops.derive.saving import saving
 from polyop.loops.frontend.parse import parse
 
 

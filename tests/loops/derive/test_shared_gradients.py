@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from polyop import Custom
-from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.forms import adjoint
 from polyop.loops.derive.shared_gradients import shared_gradients
 from polyop.loops.frontend.parse import parse
 

@@ -10,7 +10,7 @@ from polyop import Custom, kernel
 from polyop.call.explain import explain
 from polyop.core.dtypes import dtype
 from polyop.core.spec import Spec
-from polyop.loops.derive.saving import saving
+from polyop.loops.derive.forms import saving
 from polyop.loops.ir.interpret import interpret
 
 

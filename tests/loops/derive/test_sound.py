@@ -3,10 +3,7 @@
 import pytest
 
 from derive_samples import kernels
-from polyop.loops.derive.adjoint import adjoint
-from polyop.loops.derive.batch import batched
-from polyop.loops.derive.saving import saving
-from polyop.loops.derive.tangent import tangent
+from polyop.loops.derive.forms import adjoint, batched, saving, tangent
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.verify import violations
 

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from polyop.core.errors import GradientError
-from polyop.loops.derive.adjoint import adjoint
-from polyop.loops.derive.tangent import tangent
+from polyop.loops.derive.forms import adjoint, tangent
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.grammar import Store, statements
 from polyop.loops.ir.interpret import interpret

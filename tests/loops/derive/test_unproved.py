@@ -15,8 +15,8 @@ from polyop.core.errors import GradientError
 from polyop.core.spec import Spec
 from polyop.loops.analysis.session import IslSession
 from polyop.loops.derive import proved as derivation
+from polyop.loops.derive.forms import tangent
 from polyop.loops.derive.functional import functional
-from polyop.loops.derive.tangent import tangent
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 

@@ -10,9 +10,8 @@ import pytest
 
 from loop_samples import generate
 from polyop.core.errors import GradientError
-from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.forms import adjoint, tangent
 from polyop.loops.derive.functional import functional
-from polyop.loops.derive.tangent import tangent
 from polyop.loops.dims.linear import find_linear
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret

@@ -13,11 +13,8 @@ from loop_samples.slices import Trial
 from polyop.core.dims.dims import Dims
 from polyop.core.errors import GradientError
 from polyop.core.parse import parse as parse_schema
-from polyop.loops.derive.adjoint import adjoint
-from polyop.loops.derive.batch import batched
+from polyop.loops.derive.forms import adjoint, batched, saving, tangent
 from polyop.loops.derive.functional import functional
-from polyop.loops.derive.saving import saving
-from polyop.loops.derive.tangent import tangent
 from polyop.loops.dims.derive import derive_slicing, sizes_from_forward
 from polyop.loops.dims.notation import claims, entries
 from polyop.loops.dims.placed import placed_kernel

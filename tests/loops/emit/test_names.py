@@ -71,7 +71,7 @@ def test_a_line(lines, wrong):
 def scheduled(name):
     """Return the gradient of a program after all passes."""
     program = next(one for one in PROGRAMS if one.function.__name__ == name)
-    return schedule(derive(reference.forward(program), "adjoint"))
+    return schedule(derive(reference.forward(program), "backward"))
 
 
 @pytest.mark.slow(2)

@@ -33,18 +33,18 @@ ERRORS = ("implicit-function-declaration", "int-conversion", "incompatible-point
 
 FIRST = [*{program.function: program for program in reversed(PROGRAMS)}.values()]
 OTHERS = [program for program in PROGRAMS if program not in FIRST]  # of other dtypes, attributes, schedules
-PROGRAM, ADJOINT = (), ("adjoint",)  # a form: derivations, one after the other
-SLOW_FORMS = [("adjoint", "adjoint"), ("tangent",), ("batched",), ("checkpointed",), ("saving",)]
-SLOW_FORMS += [("adjoint", "batched"), ("adjoint", "tangent")]
-FORMS = [(PROGRAM, "first"), (ADJOINT, "first")]
+PROGRAM, GRADIENT = (), ("backward",)  # a form: derivations, one after the other
+SLOW_FORMS = [("backward", "backward"), ("tangent",), ("batched",), ("checkpointed",), ("saving",)]
+SLOW_FORMS += [("backward", "batched"), ("backward", "tangent")]
+FORMS = [(PROGRAM, "first"), (GRADIENT, "first")]
 FORMS += [
     pytest.param(*case, marks=pytest.mark.slow)
-    for case in ((ADJOINT, "others"), (PROGRAM, "others"), *((form, "first") for form in SLOW_FORMS))
+    for case in ((GRADIENT, "others"), (PROGRAM, "others"), *((form, "first") for form in SLOW_FORMS))
 ]
 
 PARTS = 16
 CASES = [
-    (target, form, part) for target in IN_C for form in (PROGRAM, ADJOINT) for part in range(PARTS)
+    (target, form, part) for target in IN_C for form in (PROGRAM, GRADIENT) for part in range(PARTS)
 ]  # in this order: the four that run for every change are of four targets
 
 
@@ -186,7 +186,7 @@ def test_values_of_every_target(target, form, part, tmp_path, record_property):
 
 def called(program, form, number, index):
     """Return the call of a program for sizes number ``index``, and what it writes: place -> array."""
-    if form == ADJOINT:
+    if form == GRADIENT:
         kernel, arrays = reference.gradient(program), reference.gradient_arrays(program, index)
         results = interpret(kernel, arrays, program.attributes)
     else:

@@ -6,7 +6,7 @@ import pytest
 
 import polyop
 from loop_samples.small import named_sum
-from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.forms import adjoint
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.grammar import Assign, statements
 from polyop.loops.ir.interpret import interpret

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polyop.core.errors import KernelError
-from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.forms import adjoint
 from polyop.loops.derive.functional import functional
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret

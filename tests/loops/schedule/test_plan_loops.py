@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.forms import adjoint
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.grammar import perfect
 from polyop.loops.ir.uses import stored_by

@@ -83,3 +83,10 @@ def test_an_attribute_whose_name_the_schema_cannot_have(tmp_path):
     out, pull = op.vjp(np.ones(2), 3.0)
     assert out.tolist() == [3.0, 3.0]
     assert pull(np.ones(2))[0].tolist() == [3.0, 3.0]
+
+
+def test_names_of_rules_that_exported_programs_hold(op):
+    """They are in the digest of a program with gradients: a class that moves makes old programs fail."""
+    names = [f"{type(rule).__module__}.{type(rule).__qualname__}" for rule in op.operator.rules]
+    rows = [("gradient", "GradientRule"), ("tangent", "TangentRule"), ("batch", "BatchRule")]
+    assert names == [f"polyop.rules.loops.{file}.{name}" for file, name in [*rows, ("placed", "PlacedRule")]]

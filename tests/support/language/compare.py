@@ -12,10 +12,8 @@ from abi_structures import Attribute, Extra
 from language import traced
 from loop_samples import batch
 from polyop.core.errors import ArgumentValueError, GradientError, PolyopError, ScheduleError
-from polyop.loops.derive.adjoint import adjoint
-from polyop.loops.derive.batch import batched
+from polyop.loops.derive.forms import adjoint, batched, tangent
 from polyop.loops.derive.functional import functional
-from polyop.loops.derive.tangent import tangent
 from polyop.loops.frontend.parse import parse
 from polyop.loops.frontend.plain import plain
 from polyop.loops.ir.interpret import _Machine, interpret

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from polyop.core.errors import ArgumentValueError
-from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.forms import adjoint
 from polyop.loops.derive.functional import functional
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret

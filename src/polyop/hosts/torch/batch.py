@@ -1,4 +1,4 @@
-"""``vmap``: the operator's batch rule, or one call per sample, said once."""
+"""``vmap`` of an operator: its batch rule, else one call per sample, with a warning the first time."""
 
 from __future__ import annotations
 

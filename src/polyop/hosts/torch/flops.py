@@ -42,7 +42,7 @@ def flops(bound: BoundOperator, kernel: Any, arguments: tuple[Any, ...]) -> int:
     schema = bound.schema
     inputs = tuple(values[i] for i in schema.tensor_positions)
     attributes = {argument.name: values[i] for i, argument in schema.attributes()}
-    work = work_of_loops(kernel.form(inputs, attributes), list(flatten(inputs)), attributes)
+    work = work_of_loops(kernel.for_all_sizes(inputs, attributes), list(flatten(inputs)), attributes)
     return 0 if work.flops is None else round(work.flops)
 
 

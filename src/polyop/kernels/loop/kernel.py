@@ -124,6 +124,11 @@ class LoopKernel(DefinedOnce):
         return kernel
 
     @property
+    def author(self) -> LoopKernel:
+        """The author's kernel, from which it is derived; itself, if it is the author's."""
+        return self
+
+    @property
     def name(self) -> str:
         """The function's name."""
         return self.outline.name
@@ -217,8 +222,8 @@ class LoopKernel(DefinedOnce):
         """Whether one library serves all values of the attributes, as those that packages ship."""
         return self.for_all_values or shipped.lists(kernel)
 
-    def form(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
-        """Return the IR from which gradients, tangents and saving forms are derived. It is for all sizes."""
+    def for_all_sizes(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
+        """Return the IR that serves all sizes: gradients, tangents and saving forms are derived from it."""
         return self.typed(inputs, attributes)
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
@@ -385,22 +390,10 @@ class LoopKernel(DefinedOnce):
         return lines
 
     def slicings(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[Kernel, list[Slicing]]:
-        """Return the IR for these specs, and what is proved of slices along each of its dimensions."""
+        """Return the IR for a call, and what is proved of slices along each of its dimensions."""
         from ...loops.dims.derive import derive_slicing
 
-        kernel, sizes = self.kernel_and_sizes(inputs, attributes)
-        return kernel, self.once(("slicings", id(kernel)), lambda: derive_slicing(kernel, sizes()))
-
-    def slicings_of_call(
-        self, inputs: Sequence[Any], attributes: Mapping[str, Any]
-    ) -> tuple[Kernel, list[Slicing]]:
-        """Return the IR for a call of this kernel, and what is proved of slices along its dimensions.
-
-        :meth:`slicings` takes the tensors of the author's kernel; this one takes those of the call.
-        """
-        from ...loops.dims.derive import derive_slicing
-
-        kernel = self.form(inputs, attributes)
+        kernel = self.for_all_sizes(inputs, attributes)
         return kernel, self.once(
             ("slicings", id(kernel)), lambda: derive_slicing(kernel, self.known_sizes(inputs, attributes))
         )
@@ -414,15 +407,9 @@ class LoopKernel(DefinedOnce):
         """Return the sets of tensors of a call in which the kernel is linear."""
         from ...loops.dims.linear import find_linear
 
-        kernel = self.form(inputs, attributes)
+        kernel = self.for_all_sizes(inputs, attributes)
         rows: list[Linear] = self.once(("linear", id(kernel)), lambda: find_linear(kernel))
         return rows
-
-    def kernel_and_sizes(
-        self, inputs: Sequence[Any], attributes: Mapping[str, Any]
-    ) -> tuple[Kernel, Callable[[], Mapping[Any, Any]]]:
-        """Return the IR for these specs, and what gives the sizes that follow from those of other inputs."""
-        return self.form(inputs, attributes), dict
 
     def explain_dims(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
         """Return the dimensions of the tensors, what is proved of slices, and why others are whole."""

@@ -19,8 +19,7 @@ def passed(loops: Any, kernel: Kernel) -> frozenset[str]:
     if loops.tape_bytes is not None:  # what is taped may depend on them
         return frozenset()
     names: frozenset[str] = loops.once(("of no size", id(kernel)), lambda: of_no_size(kernel))
-    while getattr(loops, "base", None) is not None:
-        loops = loops.base
-    with loops._lock:
-        cached = [found for key, found in loops._cache.items() if key[0] == SPECIALIZED]
+    author = loops.author
+    with author._lock:
+        cached = [found for key, found in author._cache.items() if key[0] == SPECIALIZED]
     return names.difference(*cached)

@@ -1,6 +1,7 @@
-"""Launches of loop kernels that read tensors in rows where they lie, in place of dense copies.
+"""Launches of loop kernels that read strided tensors in place, without a dense copy of them.
 
-The native core (csrc/rows.h) finds such tensors among those of a call, if they are large.
+A tensor is *in rows* if its last dimension is contiguous and the others have strides of their own, as a slice
+of columns has. The native core (csrc/rows.h) finds such tensors among those of a call, if they are large.
 """
 
 from __future__ import annotations

@@ -13,27 +13,35 @@ from ...loops.ir.grammar import Kernel
 from ...loops.library.derivations import derivation
 from .kernel import LoopKernel, tensors_of
 
-Names = frozenset[str]
+Numbers = tuple[int, ...]
+"""Some of the temporaries that a call can save, by their numbers among all of them."""
 
 
-def saving_form(
-    base: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, Any], omitted: Names = frozenset()
+def saving_kernel(
+    base: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, Any], omitted: Numbers = ()
 ) -> Kernel | None:
     """Return the kernel of ``base`` that also returns its temporaries, or None if there are none to save.
 
-    ``omitted``: the temporaries that it does not return.
+    It does not return those that are ``omitted``.
     """
     from ...loops.derive.residuals import is_simple
 
     if base.tape == "none":
         return None
-    kernel = base.form(inputs, attributes)
+    kernel = base.for_all_sizes(inputs, attributes)
     if is_simple(kernel):  # it has no temporaries
         return None
-    form: Kernel | None = base.once(
-        ("saving", id(kernel), omitted), lambda: derivation("saving", kernel, base.tape, omitted)
+    names = _names(base, saving_kernel(base, inputs, attributes)) if omitted else ()
+    without = frozenset(name for number, name in enumerate(names) if number in omitted)
+    found: Kernel | None = base.once(
+        ("saving", id(kernel), without), lambda: derivation("saving", kernel, base.tape, without)
     )
-    return form
+    return found
+
+
+def _names(base: LoopKernel, kernel: Kernel | None) -> tuple[str, ...]:
+    """Return the temporaries that a kernel of :func:`saving_kernel` returns."""
+    return () if kernel is None else kernel.outputs[base.results :]
 
 
 class Temporary(NamedTuple):
@@ -49,26 +57,25 @@ def temporaries(base: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str
 
     The largest temporaries are omitted until the others fit into ``tape_bytes``.
     """
-    kernel = saving_form(base, inputs, attributes)
+    kernel = saving_kernel(base, inputs, attributes)
     if kernel is None:
         return []
     specs = dict(zip(tensors_of(kernel), inputs, strict=True))
     numbers = {**base.outline.defaults, **attributes}
-    names = kernel.outputs[base.results :]
-    sizes = {n: bytes_of(kernel, kernel.buffers[n], specs, numbers) for n in names}
+    sizes = {n: bytes_of(kernel, kernel.buffers[n], specs, numbers) for n in _names(base, kernel)}
     fitting = dict(sizes)
     while base.tape_bytes is not None and sum(fitting.values()) > base.tape_bytes:
         del fitting[max(fitting, key=lambda name: fitting[name])]
     return [Temporary(n, size, n in fitting) for n, size in sizes.items()]
 
 
-def over_limit(base: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Names:
+def over_limit(base: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Numbers:
     """Return the temporaries that calls with these specs do not save, because of ``tape_bytes``.
 
     If a size is a symbol, none is known to fit: all are returned.
     """
     shapes = [size for spec in inputs if spec is not None for size in spec.shape]
     if not all(isinstance(size, int) for size in shapes):
-        kernel = saving_form(base, inputs, attributes)
-        return frozenset(kernel.outputs[base.results :] if kernel is not None else ())
-    return frozenset(row.name for row in temporaries(base, inputs, attributes) if not row.fits)
+        return tuple(range(len(_names(base, saving_kernel(base, inputs, attributes)))))
+    rows = temporaries(base, inputs, attributes)
+    return tuple(number for number, row in enumerate(rows) if not row.fits)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..ir.derivatives import number
 from ..ir.grammar import Kernel, Store, statements
 from ..ir.types import is_real
-from .partials import pull
+from .partials import adjoint_parts
 
 
 def active(kernel: Kernel, inputs: Sequence[str], outputs: Sequence[str]) -> frozenset[str]:
@@ -23,7 +23,9 @@ def _edges(kernel: Kernel) -> list[tuple[Store, str]]:
     edges: list[tuple[Store, str]] = []
     for node in statements(kernel.body):
         if isinstance(node, Store) and is_real(kernel, node.buffer):
-            parts = pull(node.value, number(1.0, node.value.type), lambda load: is_real(kernel, load.buffer))
+            parts = adjoint_parts(
+                node.value, number(1.0, node.value.type), lambda load: is_real(kernel, load.buffer)
+            )
             edges += [(node, part.load.buffer) for part in parts]
     return edges
 

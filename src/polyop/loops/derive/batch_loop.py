@@ -1,8 +1,10 @@
 """Put one more loop around a kernel, whose iterations are the samples.
 
-for i in range(x.shape[0]):               for sample in range(x.shape[0]):
-y[i] = 2.0 * x[i]              ->         for i in range(x.shape[1]):
-y[sample, i] = 2.0 * x[sample, i]
+    for i in range(x.shape[0]):        ->   for sample in range(x.shape[0]):
+        y[i] = 2.0 * x[i]                       for i in range(x.shape[1]):
+                                                    y[sample, i] = 2.0 * x[sample, i]
+
+Samples are independent of each other, so it is a parallel loop.
 """
 
 from __future__ import annotations

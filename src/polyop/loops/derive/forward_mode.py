@@ -39,7 +39,7 @@ from ..ir.uses import variables_of
 from .activity import active
 from .derivation import Derivation
 from .names import Names
-from .partials import push
+from .partials import tangent_of
 
 
 def forward_mode(derivation: Derivation) -> Derivation:
@@ -106,7 +106,7 @@ class _Tangent:
             name = self.tangents.get(load.buffer)
             return None if name is None else replace(load, buffer=name)
 
-        tangent = push(value, of_load)
+        tangent = tangent_of(value, of_load)
         return None if tangent is None else cast(tangent, value.type)
 
     def _set(self, node: Store, value: Expr | None, op: str = "") -> Store:

@@ -62,7 +62,7 @@ class Part(NamedTuple):
     value: Expr
 
 
-def pull(value: Expr, g: Expr, is_active: Callable[[Load], bool]) -> list[Part]:
+def adjoint_parts(value: Expr, g: Expr, is_active: Callable[[Load], bool]) -> list[Part]:
     """Return the contributions to the adjoints of loads when the adjoint of ``value`` is ``g``.
 
     ``is_active`` selects the loads that have an adjoint. A load that runs only under a condition has it as
@@ -71,7 +71,7 @@ def pull(value: Expr, g: Expr, is_active: Callable[[Load], bool]) -> list[Part]:
     size = 0
     safe = {e for e in unconditional(value) if isinstance(e, Load)}
     totals: dict[tuple[Load, Expr | None], Expr] = {}
-    for load, guard, part in _pulled(value, g, None, is_active):
+    for load, guard, part in _adjoint_parts(value, g, None, is_active):
         size += sum(1 for _ in walk(part))
         if size > MAX_NODES:
             raise _oversized(load.line)
@@ -89,19 +89,21 @@ def _oversized(line: int) -> GradientError:
     return GradientError(f"line {line} of the loop kernel", rule, hint=hint)
 
 
-def _pulled(value: Expr, g: Expr, guard: Expr | None, is_active: Callable[[Load], bool]) -> Iterator[Part]:
+def _adjoint_parts(
+    value: Expr, g: Expr, guard: Expr | None, is_active: Callable[[Load], bool]
+) -> Iterator[Part]:
     if isinstance(value, Load):
         if is_active(value):
             yield Part(value, guard, g)
     elif isinstance(value, Op) and _reaches(value, is_active):
         if value.name == "select":
             condition, then, otherwise = value.args
-            yield from _pulled(then, g, _both(guard, condition), is_active)
-            yield from _pulled(otherwise, g, _both(guard, Op("not", (condition,), BOOL)), is_active)
+            yield from _adjoint_parts(then, g, _both(guard, condition), is_active)
+            yield from _adjoint_parts(otherwise, g, _both(guard, Op("not", (condition,), BOOL)), is_active)
             return
         for argument, part in zip(value.args, contributions(value, g), strict=True):
             if part is not None:
-                yield from _pulled(argument, part, guard, is_active)
+                yield from _adjoint_parts(argument, part, guard, is_active)
 
 
 def _both(a: Expr | None, b: Expr) -> Expr:
@@ -114,17 +116,17 @@ def _reaches(value: Expr, is_active: Callable[[Load], bool]) -> bool:
     return isinstance(value, Op) and any(_reaches(a, is_active) for a in children(value))
 
 
-def push(value: Expr, tangent: Callable[[Load], Expr | None]) -> Expr | None:
+def tangent_of(value: Expr, tangent: Callable[[Load], Expr | None]) -> Expr | None:
     """Return the tangent of an expression, None for zero. ``tangent`` returns that of a load."""
     if isinstance(value, Load):
         return tangent(value)
     if not isinstance(value, Op) or kind(value.type) != "f":
         return None
     if value.name == "select":
-        return _pushed_choice(value, tangent)
+        return _tangent_of_choice(value, tangent)
     total: Expr | None = None
     for number_, argument in enumerate(value.args):
-        part = push(argument, tangent)
+        part = tangent_of(argument, tangent)
         if part is None:
             continue
         if value.name == "cast":
@@ -134,9 +136,9 @@ def push(value: Expr, tangent: Callable[[Load], Expr | None]) -> Expr | None:
     return total
 
 
-def _pushed_choice(value: Op, tangent: Callable[[Load], Expr | None]) -> Expr | None:
+def _tangent_of_choice(value: Op, tangent: Callable[[Load], Expr | None]) -> Expr | None:
     condition, *branches = value.args
-    parts = [push(branch, tangent) for branch in branches]
+    parts = [tangent_of(branch, tangent) for branch in branches]
     if all(part is None for part in parts):
         return None
     zero = number(0.0, value.type)

@@ -90,7 +90,7 @@ REVERSE: Passes = (
 )
 """The gradient, and its clean-up."""
 
-BACKWARD: Passes = (*NORMAL_FORM, *RECORD, *REVERSE)
+ADJOINT: Passes = (*NORMAL_FORM, *RECORD, *REVERSE)
 CHECKPOINTED: Passes = (
     *NORMAL_FORM,
     *RECORD,
@@ -119,10 +119,10 @@ BATCHED: tuple[Pass[Batch], ...] = (
 )
 
 PIPELINES: Mapping[str, tuple[Pass[Any], ...]] = {
-    "backward": BACKWARD,
+    "backward": ADJOINT,
     "checkpointed": CHECKPOINTED,
     "saving": SAVING,
     "tangent": TANGENT,
     "batched": BATCHED,
 }
-"""By derived form, its passes in order."""
+"""By derived form, its passes in order. The names are public: ``polyop explain --derived backward``."""

@@ -1,4 +1,4 @@
-"""Deriving within a quota of isl's operations: where isl gives up, without proofs of what indices touch."""
+"""Derive within a quota of isl's operations; beyond it, derive again without any proof about indices."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from ..ir.types import cast
 from .activity import active
 from .names import Names, summed_as
 from .order import Order
-from .partials import Part, pull
+from .partials import Part, adjoint_parts
 from .recorded_values import Read, RecordedValues, loads
 from .recover_exp import recovering_division
 from .scopes import Scopes, scopes_of
@@ -76,7 +76,7 @@ class Recording:
         if leaf in self.stepwise:
             wins = operate(">=" if node.op == "max" else "<=", value, node.target)
             value = Op("select", (wins, value, node.target), node.target.type)
-        parts = pull(value, cast(adjoint, value.type), lambda load: load.buffer in self.active)
+        parts = adjoint_parts(value, cast(adjoint, value.type), lambda load: load.buffer in self.active)
         if not isinstance(value, Op) or not (self.values.result_stays(leaf) or self.quotient(leaf)):
             return parts
         result = Load(node.buffer + RESULT, node.index, value.type, node.line)

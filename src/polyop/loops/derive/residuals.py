@@ -1,7 +1,7 @@
 """The tensors that a gradient reads (its residuals), found without deriving the gradient.
 
 A framework asks in the forward call which tensors to keep. The derived gradient is the answer, but to
-derive it takes long, and a call without a backward would pay for it. A simple kernel needs no proofs:
+derive it takes long, and a call that wants no gradient would pay for it. A simple kernel needs no proofs:
 
     y[i] = x[i] * z[i]        the partial derivatives are z[i] and x[i]: it keeps x and z
     y[i] = x[i] + 2 * z[i]    the partial derivatives are constants: it reads no element
@@ -22,7 +22,7 @@ from ..ir.derivatives import number
 from ..ir.grammar import Expr, For, If, Kernel, Load, Op, Size, Store, statements, walk
 from ..ir.rewriter import placed, rewrite
 from ..ir.types import is_real
-from .partials import pull
+from .partials import adjoint_parts
 
 if TYPE_CHECKING:
     from ..analysis.session import IslSession
@@ -59,14 +59,14 @@ def _recorded_residuals(kernel: Kernel, results: int) -> frozenset[str] | None:
     import islpy  # late, like the next ones: a simple kernel does without isl
 
     from ..analysis.session import IslSession
-    from .adjoint import start
     from .proved import OPERATIONS
+    from .start import start_of_gradient
 
     read: frozenset[str] = frozenset()
     while True:
         present = [k < results or name in read for k, name in enumerate(kernel.outputs)]
         try:
-            derivation = _recorded(start(kernel, present), IslSession(OPERATIONS // 4))
+            derivation = _recorded(start_of_gradient(kernel, present), IslSession(OPERATIONS // 4))
         except islpy.Error:
             return None
         assert derivation.recording is not None
@@ -115,7 +115,9 @@ def _bounds_or_condition(node: For | If) -> tuple[Expr, ...]:
 
 def _read_by_partials(kernel: Kernel, store: Store) -> list[Expr]:
     """Return the partial derivatives of a store, with the indices and conditions they come with."""
-    parts = pull(store.value, number(1.0, store.value.type), lambda load: is_real(kernel, load.buffer))
+    parts = adjoint_parts(
+        store.value, number(1.0, store.value.type), lambda load: is_real(kernel, load.buffer)
+    )
     return [
         e for part in parts for e in (*part.load.index, part.value, *((part.guard,) if part.guard else ()))
     ]

@@ -86,7 +86,7 @@ def reverse(derivation: Derivation) -> Derivation:
         adjoints=tuple(adjoints.values()),
         copies={sweep.adjoints[n]: sweep.output_gradients[n] for n in sweep.outputs if n in sweep.active},
         shapes=shapes,
-        # a backward call gets all of them, whichever it reads
+        # a call of the gradient gets all of them, whichever it reads
         required=derivation.required | {*sweep.output_gradients.values()},
         tapes={n: derivation.origins.get(source, source) for n, source in sweep.values.tapes.items()},
     )
@@ -217,7 +217,7 @@ class _Sweep:
         return assigns, shared
 
     def _available(self, part: Expr, leaf: str, own: str, old: Var | None) -> Expr:
-        """Return a partial derivative with loads of the memory that has its values in the backward kernel."""
+        """Return a partial derivative with loads of the memory that has its values in the adjoint."""
         match part:
             case Load(buffer=buffer) if buffer == own and buffer not in self.kernel.buffers:
                 if old is not None:
@@ -355,7 +355,7 @@ class _Sweep:
                 buffers[adjoint.name] = adjoint
         for name in (
             _read_by_control(body) & self.values.buffers.keys()
-        ):  # forward and backward must take the same branch
+        ):  # the kernel and its adjoint must take the same branch
             buffers[name] = replace(buffers[name], exact=True)
         outputs, last = self._results(buffers, tensors)
         return replace(

@@ -1,4 +1,4 @@
-"""TBR analysis: which values of the forward the backward reads ("to be recorded"), and where they come from.
+"""TBR analysis: which values of the forward the gradient reads ("to be recorded"), and where they come from.
 
 The kernel does not change; the result is :attr:`Derivation.recording`.
 """

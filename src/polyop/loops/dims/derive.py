@@ -88,7 +88,7 @@ def prepared(kernel: Kernel, sizes: Mapping[Axis, Expr]) -> Kernel:
     return run_passes(Program(kernel), PASSES, None).kernel
 
 
-def sizes_from_forward(forward: Kernel, backward: Kernel) -> dict[Axis, Expr]:
+def sizes_from_forward(forward: Kernel, gradient: Kernel) -> dict[Axis, Expr]:
     """Return what a gradient's kernel knows of its sizes: an output and its gradient have the output's shape.
 
     If the gradient lacks ``x``, and the output ``y`` has the size ``x.shape[0]``, then ``x.shape[0]`` is
@@ -98,14 +98,14 @@ def sizes_from_forward(forward: Kernel, backward: Kernel) -> dict[Axis, Expr]:
         (name, axis): size
         for output in forward.outputs
         for name in (f"d_{output}", output)
-        if name in backward.buffers and backward.buffers[name].role == "input"
+        if name in gradient.buffers and gradient.buffers[name].role == "input"
         for axis, size in enumerate(forward.buffers[output].outer_shape)
-        if axis < len(backward.buffers[name].outer_shape)
+        if axis < len(gradient.buffers[name].outer_shape)
     }
     sizes: dict[Axis, Expr] = {}
     for axis, size in rows.items():
         own = rewrite(size, lambda e: sizes.get((e.buffer, e.axis), e) if isinstance(e, Size) else e)
-        absent = [e for e in walk(own) if isinstance(e, Size) and backward.is_absent(e.buffer)]
+        absent = [e for e in walk(own) if isinstance(e, Size) and gradient.is_absent(e.buffer)]
         if isinstance(own, Size) and absent:
             sizes[own.buffer, own.axis] = Size(*axis)
         elif not absent:

@@ -1,15 +1,19 @@
-"""The base of the rules that polyop derives from loop kernels: each calls one part, made at its first use."""
+"""The base of the rules that polyop derives from loop kernels: each calls the operator of one form.
+
+What that operator takes and returns is in kernels/loop/forms.py. A rule knows how a framework asks for it.
+Exported programs hold digests with the names of the rules' classes and files, so these stay.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import Any, ClassVar
 
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
 from ...call.rule import Rule
 from ...core import locks
-from ...core.schema import Argument, Type
+from ...kernels.loop.derived import DerivedKernel, Form
 from .parts import Complete, loop_kernels, make_part
 
 
@@ -36,59 +40,45 @@ class PartCache:
 
 
 class LoopRule(Rule):
-    """A rule of an operator whose kernels are loop kernels: one call of ``<name>__<SUFFIX>``.
+    """A rule of an operator whose kernels are loop kernels: it calls ``<name>__<suffix>``, the part.
 
-    A subclass says what that operator is. Its own rules are derived in the same way.
+    The part is made at its first use. Its kernels are of the form ``form``, and its own rules are derived in
+    the same way.
     """
 
     is_derived = True
-    SUFFIX: ClassVar[str]
-    KERNEL: ClassVar[Any]
-    """The class of its kernels."""
+    form: ClassVar[Form]
 
     def __init__(self, operator: Operator, complete: Complete) -> None:
-        """Derive nothing yet; ``complete`` derives the rules that the part lacks."""
-        self.schema, self.operator, self.complete = operator.schema, operator, complete
+        """Derive nothing yet; ``complete`` derives the rules that the part lacks, if its form has any."""
+        self.schema, self.operator = operator.schema, operator
+        self.complete = complete if self.form.has_rules else lambda part: part
         self.kernels = loop_kernels(operator)
         self._cache = PartCache()
 
-    def extra_tensors(self) -> Sequence[str]:
-        """Return the names of the tensors that the part takes beside those of the operator."""
-        return ()
-
-    def attributes(self, kernel: Any) -> list[Argument]:
-        """Return the attributes of a part with this kernel that come before those of the operator."""
-        return [Argument(kernel.key_attribute, Type("str"))]
-
-    def results(self) -> int:
-        """Return how many tensors the part returns."""
-        return len(self.schema.returns)
-
-    def author_rule(self) -> Rule | None:
-        """Return the gradient rule of the part, or None if it is derived."""
-
     def main_part(self) -> BoundOperator:
-        """Return the operator ``<name>__<SUFFIX>``."""
-        part = self._cache.get(self.SUFFIX, self._make)
+        """Return the operator ``<name>__<suffix>``."""
+        part = self._cache.get(self.form.suffix, self._make)
         assert part is not None
         return part
 
     def _make(self) -> BoundOperator:
-        kernels = [self.KERNEL.of(k) for k in self.kernels]
-        return make_part(
-            self.operator,
-            self.SUFFIX,
-            kernels,
-            self.extra_tensors(),
-            self.results(),
-            self.attributes(kernels[0]),
-            self.complete,
-            self.author_rule(),
-        )
+        kernels = [DerivedKernel.of(kernel, self.form) for kernel in self.kernels]
+        return make_part(self.operator, self.form.suffix, kernels, self.complete, self.given_gradient())
+
+    def given_gradient(self) -> Rule | None:
+        """Return the gradient rule of the part, or None if it is derived."""
+
+    @property
+    def kernel(self) -> DerivedKernel:
+        """The part's kernel for the CPU."""
+        kernel: Any = self.main_part().operator.kernels[0]
+        assert isinstance(kernel, DerivedKernel)
+        return kernel
 
     def part(self, suffix: str) -> BoundOperator | None:
         """Return the part ``<name>__<suffix>``, or None."""
-        return self.main_part() if suffix == self.SUFFIX else None
+        return self.main_part() if suffix == self.form.suffix else None
 
     def parts_made(self) -> list[BoundOperator]:
         """Return the parts that exist so far."""

@@ -6,32 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...call.batching import BatchedCall
-from ...call.bound import BoundOperator
 from ...call.rule import Rule
-from ...kernels.loop.batch import BatchedKernel, axes_text
+from ...kernels.loop.forms import BATCHED, axes_text
 from .base import LoopRule
 from .parts import joined
 from .vmapped import VmappedGradient
 
 
 class BatchRule(LoopRule):
-    """The ``batch`` of an operator whose kernels are loop kernels.
+    """The ``batch`` of an operator whose kernels are loop kernels: samples along any axis of any tensor."""
 
-    ``batched`` is the operator ``<name>__batched``, which takes what the operator takes with the samples
-    along any axis of any tensor, and returns outputs with the samples first. Its own
-    rules are derived like the operator's; an author's gradient rule serves both.
-    """
+    part_kinds = (BATCHED.suffix,)
+    form = BATCHED
 
-    part_kinds = ("batched",)
-    SUFFIX = "batched"
-    KERNEL = BatchedKernel
-
-    @property
-    def batched(self) -> BoundOperator:
-        """The operator that computes all samples."""
-        return self.main_part()
-
-    def author_rule(self) -> Rule | None:
+    def given_gradient(self) -> Rule | None:
         """Return the operator's own gradient rule, for each sample; None if it has none."""
         return None if self.operator.gradient is None else VmappedGradient(self.operator)
 
@@ -40,5 +28,5 @@ class BatchRule(LoopRule):
         del call
         tensors, attributes = self.schema.tensors_and_attributes(inputs)
         axes, _ = self.schema.tensors_and_attributes(dims)
-        outputs = joined(self.batched(*tensors, axes_text(axes), *attributes.values()))
+        outputs = joined(self.main_part()(*tensors, axes_text(axes), *attributes.values()))
         return outputs, (0,) * len(outputs)

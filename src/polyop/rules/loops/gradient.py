@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
 from ...call.uses import Uses
-from ...kernels.loop.derived import BackwardKernel
+from ...core.spec_key import SpecKey
+from ...kernels.loop.adjoints import Adjoints
+from ...kernels.loop.derived import DerivedKernel
+from ...kernels.loop.forms import GRADIENT, SAVING
 from ...loops.library.library import source_text
 from .base import LoopRule
 from .parts import Complete, specs
@@ -27,9 +30,8 @@ class GradientRule(LoopRule):
     """
 
     calls_operators = True
-    part_kinds = ("backward", "saving")
-    SUFFIX = "backward"
-    KERNEL = BackwardKernel
+    part_kinds = (GRADIENT.suffix, SAVING.suffix)
+    form = GRADIENT
 
     def __init__(self, operator: Operator, complete: Complete) -> None:
         """Keep the operator, which has no gradient rule."""
@@ -39,27 +41,24 @@ class GradientRule(LoopRule):
         self._vjps: dict[Any, LoopVJP] = {}
 
     @property
-    def kernel(self) -> BackwardKernel:
-        """The gradient's kernel for the CPU."""
-        return cast("BackwardKernel", self.backward.operator.kernels[0])
-
-    @property
     def backward(self) -> BoundOperator:
         """The operator that computes the gradients."""
         return self.main_part()
 
-    def extra_tensors(self) -> list[str]:
-        """Return the names of the outputs and of their gradients."""
-        count = len(self.schema.returns)
-        return [f"out{k}" for k in range(count)] + [f"d_out{k}" for k in range(count)]
+    def adjoints(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Adjoints:
+        """Return the kernels of the gradient for tensors or specs of the operator."""
+        return Adjoints(self.kernel, specs(inputs), attributes)
 
-    def results(self) -> int:
-        """Return the number of the operator's tensors: each gets a gradient."""
-        return len(self.schema.tensor_positions)
+    def whole_call(self, arguments: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        """Return the tensors, as specs, and the attributes of a call of ``backward`` for all gradients."""
+        inputs, attributes = self.schema.tensors_and_attributes(arguments)
+        outputs = self.operator.infer(tuple(arguments))
+        key = {self.kernel.key_attribute: str(SpecKey.of(inputs))}
+        return (*inputs, *outputs, *outputs), {**attributes, **key}
 
     def part(self, suffix: str) -> BoundOperator | None:
         """Return the part ``<name>__<suffix>``, or None."""
-        return self.backward if suffix == self.SUFFIX else self.savings.part(suffix)
+        return self.backward if suffix == self.form.suffix else self.savings.part(suffix)
 
     def parts_made(self) -> list[BoundOperator]:
         """Return the parts that exist so far."""
@@ -110,12 +109,9 @@ class GradientRule(LoopRule):
         """Return the derived loops, before they are scheduled, as Python text, for tensors or specs."""
         from ...loops.ir.printing import shown
 
-        kernel = self.kernel
-        return shown(
-            kernel.adjoint_within_limit(specs(inputs), attributes, (True,) * kernel.base.results).kernel
-        )
+        return shown(self.adjoints(inputs, attributes).within_limit().kernel)
 
-    def kernels_made(self) -> Iterator[BackwardKernel]:
+    def kernels_made(self) -> Iterator[DerivedKernel]:
         """Yield the gradients' kernels, those that read saved temporaries first, as these run."""
         for part in self.savings.parts_made():
             rule = part.operator.gradient
@@ -128,8 +124,7 @@ class GradientRule(LoopRule):
         kernel = self.kernel
         if not inputs:
             return next((k for k in self.kernels_made() if k.is_typed), kernel).source()
-        adjoint = kernel.adjoint_within_limit(specs(inputs), attributes, (True,) * kernel.base.results)
-        return source_text(adjoint.kernel, kernel.options)
+        return source_text(self.adjoints(inputs, attributes).within_limit().kernel, kernel.options)
 
 
 def _cache_key(value: Any, is_tensor: bool) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...call import registry
 from ...call.bound import BoundOperator
@@ -18,6 +18,9 @@ from ...core.schema import MISSING, Argument, Return, Schema, Type
 from ...core.spec import Spec
 from ...kernels.base import LoopKernelBase
 
+if TYPE_CHECKING:
+    from ...kernels.loop.derived import DerivedKernel  # late: sharding reads this file without the compiler
+
 Complete = Callable[[Operator], Operator]
 """Derives the gradient, the tangent and the batch that an operator lacks: ``with_derived``."""
 
@@ -27,45 +30,21 @@ _OPTIONAL, _NEW = Type("Tensor", ("?",)), Return(Type("Tensor"))
 def make_part(
     operator: Operator,
     suffix: str,
-    kernels: Sequence[Any],
-    more: Sequence[str],
-    results: int,
-    attributes: Sequence[Argument],
+    kernels: Sequence[DerivedKernel],
     complete: Complete,
     gradient: Any = None,
 ) -> BoundOperator:
     """Return the operator ``<name>__<suffix>`` with these kernels, which is derived further like any other.
 
-    It takes the operator's tensors, each or None, those named in ``more``, ``attributes`` and the operator's
-    own attributes, all by position, as native calls do; it returns ``results`` new tensors.
     ``complete`` derives what it lacks; ``gradient`` is its rule, where that is not to be derived.
     """
-    schema = operator.schema
-    tensors = schema.tensor_arguments
-    taken = {a.name for a in schema.arguments}
-    arguments = [dataclasses.replace(a, type=_OPTIONAL, keyword_only=False, default=MISSING) for a in tensors]
-    arguments += [Argument(_unused(name, taken), _OPTIONAL) for name in more]
-    arguments += attributes
-    arguments += [dataclasses.replace(a, keyword_only=False) for _, a in schema.attributes()]
-    part_schema = Schema(schema.namespace, f"{schema.name}__{suffix}", tuple(arguments), (_NEW,) * results)
-    part_schema = derived_from(schema, suffix, part_schema)
-    return _bound(operator, part_schema, kernels, results, complete, gradient)
-
-
-def _bound(
-    operator: Operator,
-    schema: Schema,
-    kernels: Sequence[Any],
-    results: int,
-    complete: Complete,
-    gradient: Any = None,
-) -> BoundOperator:
+    schema = derived_from(operator.schema, suffix, _part_schema(operator.schema, suffix, kernels[0]))
     values = AttributeValues(operator.attributes, operator.attribute_names)
     halves = library_halves(schema, kernels, values)
     assert halves is not None
     whole = Operator(
         schema=schema,
-        infer=ShapeAndDtype(*halves, results, schema.qualified_name),
+        infer=ShapeAndDtype(*halves, len(schema.returns), schema.qualified_name),
         kernels=tuple(kernels),
         gradient=gradient,
         attributes=operator.attributes,
@@ -79,19 +58,30 @@ def _bound(
     return bound
 
 
+def _part_schema(schema: Schema, suffix: str, kernel: DerivedKernel) -> Schema:
+    """Return the schema of the part with this kernel, for the schema of its operator.
+
+    A part takes the operator's tensors, each or None, those that its form adds, the attributes of its own and
+    the operator's, all by position, as native calls do. It returns new tensors.
+    """
+    name, returns = f"{schema.name}__{suffix}", (_NEW,) * kernel.results
+    if not kernel.form.key:  # it is called in place of the operator
+        return dataclasses.replace(schema, name=name, returns=returns)
+    tensors, taken = schema.tensor_arguments, {a.name for a in schema.arguments}
+    added = kernel.form.added_tensors([a.name for a in tensors], len(schema.returns))
+    arguments = [
+        *(dataclasses.replace(a, type=_OPTIONAL, keyword_only=False, default=MISSING) for a in tensors),
+        *(Argument(_unused(name, taken), _OPTIONAL) for name in added),
+        Argument(kernel.key_attribute, Type("str")),
+        *(Argument(number, Type("SymInt")) for number in kernel.number_attributes),
+        *(dataclasses.replace(a, keyword_only=False) for _, a in schema.attributes()),
+    ]
+    return Schema(schema.namespace, name, tuple(arguments), returns)
+
+
 def loop_kernels(operator: Operator) -> list[Any]:
     """Return the loop kernels of an operator."""
     return [k for k in operator.kernels if isinstance(k, LoopKernelBase)]
-
-
-def make_saving(
-    operator: Operator, suffix: str, kernels: Sequence[Any], results: int, complete: Complete
-) -> BoundOperator:
-    """Return the operator that returns the outputs of another and then further ones, ``results`` in all."""
-    schema = operator.schema
-    saving_schema = dataclasses.replace(schema, name=f"{schema.name}__{suffix}", returns=(_NEW,) * results)
-    saving_schema = derived_from(schema, suffix, saving_schema)
-    return _bound(operator, saving_schema, kernels, results, complete)
 
 
 def _unused(name: str, taken: set[str]) -> str:

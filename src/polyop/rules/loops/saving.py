@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
@@ -14,13 +14,41 @@ from ...core.errors import PolyopError
 from ...core.schema import MISSING
 from ...core.spec import Spec
 from ...core.spec_key import SpecKey
-from ...kernels.loop.saving import SavingKernel
-from ...kernels.loop.temporaries import over_limit, saving_form
+from ...kernels.loop.derived import DerivedKernel
+from ...kernels.loop.forms import saving
+from ...kernels.loop.temporaries import Numbers, over_limit, saving_kernel
 from .base import PartCache
-from .parts import Complete, all_attributes, make_saving
+from .parts import Complete, all_attributes, make_part
 
 _SAMPLES = {"int": 0, "float": 0.0, "bool": False, "Scalar": 0.0}
 PREFIX, WITHOUT = "saving_", "without_"
+
+
+class SavingKey(NamedTuple):
+    """What the name of a saving operator says: the dtypes and ranks it is for, and what it does not save.
+
+    >>> SavingKey.parse("saving_without_0_2__float32_1__none").suffix
+    'saving_without_0_2__float32_1__none'
+    """
+
+    specs: SpecKey
+    omitted: Numbers = ()
+
+    @property
+    def suffix(self) -> str:
+        """The end of the operator's name."""
+        fewer = WITHOUT + "_".join(map(str, self.omitted)) + "__" if self.omitted else ""
+        return PREFIX + fewer + self.specs.name_part
+
+    @classmethod
+    def parse(cls, suffix: str) -> SavingKey:
+        """Return the key that has this suffix, which ``PARTS`` allows."""
+        text, omitted = suffix.removeprefix(PREFIX), ""
+        if text.startswith(WITHOUT):
+            omitted, _, text = text.removeprefix(WITHOUT).partition("__")
+        return cls(
+            SpecKey.parse_name_part(text), tuple(int(number) for number in omitted.split("_") if number)
+        )
 
 
 class Savings:
@@ -35,7 +63,7 @@ class Savings:
         self._by_call: dict[Any, BoundOperator | None] = {}
         self._cache = PartCache()
         self._defaults = {a.name: a.default for _, a in operator.schema.attributes()}
-        self._attribute_types: dict[tuple[SpecKey, tuple[int, ...]], tuple[type, ...]] = {}
+        self._attribute_types: dict[SavingKey, tuple[type, ...]] = {}
 
     def of(self, inputs: Sequence[Spec | None], attributes: dict[str, Any]) -> BoundOperator | None:
         """Return the operator for calls with these specs and attributes (by the schema's names).
@@ -51,22 +79,16 @@ class Savings:
             key = (*key, _sizes(inputs), *attributes.values())
         if key not in self._by_call:
             with locks.define:
-                omitted_numbers = self._over_limit(inputs, attributes) if limited else ()
-                self._by_call[key] = self.named(SpecKey.of(inputs), attributes, omitted_numbers)
+                omitted = self._over_limit(inputs, attributes) if limited else ()
+                self._by_call[key] = self.named(SavingKey(SpecKey.of(inputs), omitted), attributes)
         return self._by_call[key]
 
-    def _over_limit(self, input_specs: Sequence[Any], attributes: dict[str, Any]) -> tuple[int, ...]:
-        """Return the numbers of the temporaries that are over the limit for these sizes."""
+    def _over_limit(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Numbers:
+        """Return the temporaries that are over the limit for these sizes."""
         try:
-            omitted = over_limit(self.kernels[0], input_specs, all_attributes(self.operator, attributes))
-            return tuple(k for k, name in enumerate(self._names(input_specs, attributes)) if name in omitted)
+            return over_limit(self.kernels[0], inputs, all_attributes(self.operator, attributes))
         except PolyopError:  # raised when the gradient runs
             return ()
-
-    def _names(self, input_specs: Sequence[Any], attributes: dict[str, Any]) -> tuple[str, ...]:
-        """Return all temporaries that can be saved."""
-        kernel = saving_form(self.kernels[0], input_specs, all_attributes(self.operator, attributes))
-        return () if kernel is None else kernel.outputs[self.kernels[0].results :]
 
     def parts_made(self) -> list[BoundOperator]:
         """Return the operators that exist so far."""
@@ -80,47 +102,33 @@ class Savings:
             a.name: _SAMPLES.get(a.type.base, 0) if a.default is MISSING else a.default
             for _, a in self.operator.schema.attributes()
         }
-        text = suffix.removeprefix(PREFIX)
-        omitted_numbers: tuple[int, ...] = ()
-        if text.startswith(WITHOUT):
-            first, _, text = text.removeprefix(WITHOUT).partition("__")
-            omitted_numbers = tuple(map(int, first.split("_")))
-        key = SpecKey.parse_name_part(text)
-        fits = len(key.rows) == len(self.operator.schema.tensor_positions)
-        return self.named(key, attributes, omitted_numbers) if fits else None
+        key = SavingKey.parse(suffix)
+        fits = len(key.specs.rows) == len(self.operator.schema.tensor_positions)
+        return self.named(key, attributes) if fits else None
 
-    def named(
-        self, key: SpecKey, attributes: dict[str, Any], omitted_numbers: tuple[int, ...] = ()
-    ) -> BoundOperator | None:
+    def named(self, key: SavingKey, attributes: dict[str, Any]) -> BoundOperator | None:
         """Return the operator for a key. There is one, for the attribute types of the first call.
 
         With others a kernel may save other temporaries; it is then called as it is.
         """
         types = tuple(map(type, attributes.values()))
         with locks.define:
-            part = self._cache.get(
-                (key, omitted_numbers), lambda: self._make(key, attributes, omitted_numbers)
-            )
+            part = self._cache.get(key, lambda: self._make(key, attributes))
             if part is None:
                 return None
-            return part if self._attribute_types.setdefault((key, omitted_numbers), types) == types else None
+            return part if self._attribute_types.setdefault(key, types) == types else None
 
-    def _make(
-        self, key: SpecKey, attributes: dict[str, Any], omitted_numbers: tuple[int, ...]
-    ) -> BoundOperator | None:
-        input_specs, kernel_attributes = key.specs, all_attributes(self.operator, attributes)
+    def _make(self, key: SavingKey, attributes: dict[str, Any]) -> BoundOperator | None:
+        first, kernel_attributes = self.kernels[0], all_attributes(self.operator, attributes)
         try:
-            names = self._names(input_specs, attributes) if omitted_numbers else ()
-            without = frozenset(names[k] for k in omitted_numbers if k < len(names))
-            kernel = saving_form(self.kernels[0], input_specs, kernel_attributes, without)
+            kernel = saving_kernel(first, key.specs.specs, kernel_attributes, key.omitted)
         except PolyopError:  # raised when the gradient runs
             return None
         if kernel is None:
             return None
-        fewer = WITHOUT + "_".join(map(str, omitted_numbers)) + "__" if omitted_numbers else ""
-        suffix = PREFIX + fewer + key.name_part
-        kernels = [SavingKernel.of(k, count=len(kernel.outputs), omitted=without) for k in self.kernels]
-        return make_saving(self.operator, suffix, kernels, len(kernel.outputs), self._complete)
+        form = saving(len(kernel.outputs) - first.results, key.omitted)
+        kernels = [DerivedKernel.of(one, form) for one in self.kernels]
+        return make_part(self.operator, key.suffix, kernels, self._complete)
 
 
 def _sizes(inputs: Sequence[Spec | None]) -> tuple[Any, ...] | None:

@@ -3,41 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
-from ...call.bound import BoundOperator
 from ...call.uses import Uses
 from ...core.errors import PolyopError
 from ...core.spec_key import SpecKey
-from ...kernels.loop.tangent import TangentKernel
+from ...kernels.loop.forms import TANGENT
 from .base import LoopRule
 from .parts import all_attributes, is_real, joined, spec, specs
 
 
 class TangentRule(LoopRule):
-    """The ``jvp`` of an operator whose kernels are loop kernels.
+    """The ``jvp`` of an operator whose kernels are loop kernels."""
 
-    ``tangent`` is the operator ``<name>__tangent(inputs, input tangents) -> output tangents``, whose
-    gradient, tangent and batch are derived in the same way. Nothing is derived before the first call.
-    """
-
-    part_kinds = ("tangent",)
-    SUFFIX = "tangent"
-    KERNEL = TangentKernel
-
-    @property
-    def tangent(self) -> BoundOperator:
-        """The operator that computes the tangents."""
-        return self.main_part()
-
-    def extra_tensors(self) -> list[str]:
-        """Return the names of the inputs' tangents."""
-        return [f"t_{self.schema.arguments[i].name}" for i in self.schema.tensor_positions]
-
-    @property
-    def kernel(self) -> TangentKernel:
-        """The tangent's kernel for the CPU."""
-        return cast("TangentKernel", self.tangent.operator.kernels[0])
+    part_kinds = (TANGENT.suffix,)
+    form = TANGENT
 
     def reads(self, arguments: Sequence[Any], outputs: int, tangents: Sequence[Any] | None = None) -> Uses:
         """Return which arguments are read if those that are not None in ``tangents`` have tangents."""
@@ -63,13 +43,17 @@ class TangentRule(LoopRule):
             return (None,) * len(all_outputs) if self.operator.several else None
         read = self._reads(inputs, tuple(t is not None for t in active))
         primals = [x if flag else None for x, flag in zip(tensors, read, strict=True)]
-        results = joined(
-            self.tangent(*primals, *active, str(SpecKey.of(specs(tensors))), *attributes.values())
-        )
+        key = str(SpecKey.of(specs(tensors)))
+        results = joined(self.main_part()(*primals, *active, key, *attributes.values()))
         real = [is_real(x) if spec(x) is not None else True for x in all_outputs]
         by_output = tuple(t if flag else None for t, flag in zip(results, real, strict=True))
         return by_output if self.operator.several else by_output[0]
 
     def _reads(self, arguments: Sequence[Any], present: tuple[bool, ...]) -> tuple[bool, ...]:
+        """Return which tensors the part reads, if those that are ``present`` have a tangent."""
         tensors, attributes = self.schema.tensors_and_attributes(arguments)
-        return self.kernel.reads(specs(tensors), all_attributes(self.operator, attributes), present)
+        primals, kernel = specs(tensors), self.kernel
+        tangents = [one if flag else None for one, flag in zip(primals, present, strict=True)]
+        key = {kernel.key_attribute: str(SpecKey.of(primals))}
+        typed = kernel.typed([*primals, *tangents], {**all_attributes(self.operator, attributes), **key})
+        return kernel.tensors_read(typed)[: len(primals)]

@@ -11,7 +11,7 @@ Deriving is expensive, so it happens once per signature. Within it, a *plan* is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
@@ -19,7 +19,7 @@ from ...call.uses import Uses
 from ...core.errors import GradientError, PolyopError, about
 from ...core.locks import cached_property
 from ...core.spec_key import SpecKey
-from ...kernels.loop.derived import BackwardKernel
+from ...kernels.loop.adjoints import Adjoints
 from .parts import all_attributes, joined, spec
 from .saving import Savings
 
@@ -28,31 +28,8 @@ MAX_PLANS = 64
 """Cached plans per signature: one for each set of needed gradients, and specs of output gradients."""
 
 
-class BackwardPlan(NamedTuple):
-    """What one backward call does. The fields have an entry for each tensor of the operator, in order.
-
-    ``shared_with``: the output whose gradient is this tensor's, else None. ``computed``: whether the kernel
-    computes it. ``read``: which tensors, and then which outputs, the kernel reads. ``present``: which output
-    gradients it is given. ``key``: the text of the :class:`SpecKey`, with the gradients that are needed.
-    """
-
-    shared_with: tuple[int | None, ...]
-    computed: Flags
-    read: Flags
-    present: Flags
-    key: str
-
-
-class PartCall(NamedTuple):
-    """A call of ``<name>__backward``. ``arguments`` are those of the part, empty if it computes nothing."""
-
-    plan: BackwardPlan
-    part: BoundOperator
-    arguments: tuple[Any, ...]
-
-
 class Step(NamedTuple):
-    """One backward call as numbers, for a host that can run it without Python; csrc/planned.cc reads it.
+    """One call for gradients as numbers: a host can run it without Python, csrc/planned.cc reads it.
 
     ``part`` is called with ``operands``, in which ``sources`` says what takes a place: the tensor with this
     number among the inputs, outputs and output gradients of the call; ``-2 - k`` for attribute k of the call,
@@ -66,6 +43,33 @@ class Step(NamedTuple):
     sources: tuple[int, ...]
     results: tuple[int, ...]
 
+    def arguments(self, tensors: Sequence[Any], attributes: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the arguments of ``part`` for the tensors and the attributes of a call."""
+        return tuple(
+            tensors[source] if source >= 0 else operand if source == -1 else attributes[-2 - source]
+            for operand, source in zip(self.operands, self.sources, strict=True)
+        )
+
+
+class GradientPlan(NamedTuple):
+    """What one call for gradients does: the step, and for each tensor of the operator where its gradient is.
+
+    ``shared_with``: the output whose gradient is this tensor's, else None. ``computed``: whether the part
+    computes it.
+    """
+
+    step: Step
+    shared_with: tuple[int | None, ...]
+    computed: Flags
+
+
+class PartCall(NamedTuple):
+    """A call of ``<name>__backward``. ``arguments`` are those of the part, empty if it computes nothing."""
+
+    plan: GradientPlan
+    part: BoundOperator
+    arguments: tuple[Any, ...]
+
 
 class LoopVJP:
     """The gradient of calls with tensors of these specs, and with these attributes."""
@@ -73,22 +77,23 @@ class LoopVJP:
     def __init__(
         self,
         operator: Operator,
-        backward: Callable[[], BoundOperator],
+        part: Callable[[], BoundOperator],
         savings: Savings,
         input_specs: Sequence[Any],
         attributes: Mapping[str, Any],
     ) -> None:
-        """Derive nothing yet; ``backward`` returns the operator that computes the gradients."""
-        self.schema, self._backward, self._savings = operator.schema, backward, savings
+        """Derive nothing yet; ``part`` returns the operator that computes the gradients."""
+        self.schema, self._part, self._savings = operator.schema, part, savings
         self.input_specs, self.attributes = tuple(input_specs), dict(attributes)
         self.kernel_attributes = all_attributes(operator, attributes)
         self.positions = operator.schema.tensor_positions
         self._plans: dict[Any, Any] = {}
 
-    @property
-    def kernel(self) -> BackwardKernel:
-        """The gradient's kernel for the CPU."""
-        return cast("BackwardKernel", self._backward().operator.kernels[0])
+    @cached_property
+    def adjoints(self) -> Adjoints:
+        """The kernels that compute the gradients."""
+        kernel: Any = self._part().operator.kernels[0]
+        return Adjoints(kernel, self.input_specs, self.kernel_attributes)
 
     @cached_property
     def saving(self) -> BoundOperator | None:
@@ -100,7 +105,7 @@ class LoopVJP:
         """The arguments and outputs that must be kept for the gradient."""
         schema = self.schema
         try:
-            read = self.kernel.saved_for_backward(self.input_specs, self.kernel_attributes)
+            read = self.adjoints.kept()
         except PolyopError:  # raised when the gradient runs
             read = (False,) * (len(self.input_specs) + len(schema.returns))
         inputs = iter(read)
@@ -115,19 +120,12 @@ class LoopVJP:
         needs_gradient: Sequence[bool],
     ) -> tuple[Any, ...]:
         """Return one gradient per argument; None where none is needed, or where it is zero."""
-        input_grads: list[Any] = [None] * len(inputs)
-        plan = self._cached_plan(grads, tuple(needs_gradient))
-        if plan is None:
-            return tuple(input_grads)
-        if True in plan.computed:
-            results = joined(self._backward()(*self._operands(plan, inputs, outputs, grads)))
-            for at, flag, gradient in zip(self.positions, plan.computed, results, strict=True):
-                if flag:
-                    input_grads[at] = gradient
-        for at, number in zip(self.positions, plan.shared_with, strict=True):
-            if number is not None:
-                input_grads[at] = grads[number]
-        return tuple(input_grads)
+        step = self.step(grads, needs_gradient)
+        if step is None:
+            return (None,) * len(inputs)
+        arguments = self._arguments(step, inputs, outputs, grads)
+        results = joined(step.part(*arguments)) if step.part is not None else ()
+        return tuple(None if k == -1 else results[k] if k >= 0 else grads[-2 - k] for k in step.results)
 
     def part_call(
         self,
@@ -143,38 +141,23 @@ class LoopVJP:
         plan = self._cached_plan(grads, tuple(needs_gradient))
         if plan is None:
             return None
-        operands = self._operands(plan, inputs, outputs, grads) if True in plan.computed else ()
-        return PartCall(plan, self._backward(), operands)
+        return PartCall(plan, self._part(), self._arguments(plan.step, inputs, outputs, grads))
 
     def step(self, grads: Sequence[Any], needs_gradient: Sequence[bool]) -> Step | None:
-        """Return the backward call for output gradients, or None if none of them is present."""
+        """Return the call for output gradients, or None if none of them is present."""
         plan = self._cached_plan(grads, tuple(needs_gradient))
-        if plan is None:
-            return None
-        results = [-1] * len(needs_gradient)
-        for k, at in enumerate(self.positions):
-            number = plan.shared_with[k]
-            results[at] = -2 - number if number is not None else k if plan.computed[k] else -1
-        if True not in plan.computed:
-            return Step(None, (), (), tuple(results))
-        flags = (*plan.read, *plan.present)
-        operands = (*(None,) * len(flags), plan.key, *self.attributes.values())
-        numbers = (-2 - k for k in range(len(self.attributes)))
-        sources = (*(k if flag else -1 for k, flag in enumerate(flags)), -1, *numbers)
-        return Step(self._backward(), operands, sources, tuple(results))
+        return None if plan is None else plan.step
 
-    def _operands(
-        self, plan: BackwardPlan, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]
+    def _arguments(
+        self, step: Step, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]
     ) -> tuple[Any, ...]:
         """Return the arguments of ``<name>__backward``."""
-        tensors = [inputs[i] for i in self.positions]
-        read = [x if flag else None for x, flag in zip((*tensors, *outputs), plan.read, strict=True)]
-        present = [g if there else None for g, there in zip(grads, plan.present, strict=True)]
-        return (*read, *present, plan.key, *(inputs[i] for i, _ in self.schema.attributes()))
+        tensors = (*(inputs[i] for i in self.positions), *outputs, *grads)
+        return step.arguments(tensors, [inputs[i] for i, _ in self.schema.attributes()])
 
-    def _cached_plan(self, grads: Sequence[Any], needs_gradient: Flags) -> BackwardPlan | None:
+    def _cached_plan(self, grads: Sequence[Any], needs_gradient: Flags) -> GradientPlan | None:
         """Return the plan, or None if no output gradient is present."""
-        plan: BackwardPlan | Literal[False] | None
+        plan: GradientPlan | Literal[False] | None
         try:
             key = (needs_gradient, *[None if g is None else (g.shape, g.dtype) for g in grads])
             plan = self._plans.get(key, False)
@@ -195,28 +178,37 @@ class LoopVJP:
         except PolyopError as problem:
             raise about(f"{self.schema.qualified_name}: gradient of output {number}", problem) from None
 
-    def _make_plan(self, grads: Sequence[Any], needs_gradient: Flags) -> BackwardPlan | None:
+    def _make_plan(self, grads: Sequence[Any], needs_gradient: Flags) -> GradientPlan | None:
         grad_specs = [self._spec_of_gradient(number, grad) for number, grad in enumerate(grads)]
-        kernel = self.kernel
-        rows = zip(
-            grad_specs, kernel.differentiable_outputs(self.input_specs, self.kernel_attributes), strict=True
-        )
+        adjoints = self.adjoints
+        rows = zip(grad_specs, adjoints.differentiable_outputs(), strict=True)
         present = tuple(there and g is not None and bool(g.dtype.is_floating) for g, there in rows)
         if not any(present):
             return None
         needed = tuple(bool(needs_gradient[i]) for i in self.positions)
-        shared = kernel.shared_gradients(
-            self.input_specs, grad_specs, self.kernel_attributes, present, needed
-        )
+        shared = adjoints.shared_gradients(grad_specs, present, needed)
         shared_with = tuple(k if a else None for k, a in zip(shared, needed, strict=True))
         needed = tuple(a and k is None for k, a in zip(shared, needed, strict=True))
-        differentiable = kernel.differentiable_inputs(self.input_specs, self.kernel_attributes)
-        computed = tuple(a and flag for a, flag in zip(needed, differentiable, strict=True))
-        read = (
-            kernel.reads(self.input_specs, self.kernel_attributes, present, needed) if any(computed) else ()
-        )
-        kept = kernel.saved_for_backward(self.input_specs, self.kernel_attributes) if read else ()
+        computed = tuple(a and b for a, b in zip(needed, adjoints.differentiable_inputs(), strict=True))
+        results = [-1] * len(needs_gradient)
+        for k, at in enumerate(self.positions):
+            number = shared_with[k]
+            results[at] = -2 - number if number is not None else k if computed[k] else -1
+        step = Step(None, (), (), tuple(results))
+        if any(computed):
+            step = self._with_call(step, present, needed)
+        return GradientPlan(step, shared_with, computed)
+
+    def _with_call(self, step: Step, present: Flags, needed: Flags) -> Step:
+        """Return the step with its call of ``<name>__backward``, for the gradients that are needed."""
+        read, kept = self.adjoints.reads(present, needed), self.adjoints.kept()
         if any(flag and not there for flag, there in zip(read, kept, strict=True)):
             rule = "its gradient reads a tensor that the forward call did not keep"
-            raise GradientError(kernel.base.name, rule, hint='compile it with tape="none"')
-        return BackwardPlan(shared_with, computed, read, present, str(SpecKey.of(self.input_specs, needed)))
+            raise GradientError(self.adjoints.base.name, rule, hint='compile it with tape="none"')
+        flags, key = (*read, *present), str(SpecKey.of(self.input_specs, needed))
+        numbers = (-2 - k for k in range(len(self.attributes)))
+        return step._replace(
+            part=self._part(),
+            operands=(*(None,) * len(flags), key, *self.attributes.values()),
+            sources=(*(k if flag else -1 for k, flag in enumerate(flags)), -1, *numbers),
+        )

@@ -11,7 +11,7 @@ from ...call.host import array_namespace, host_of
 from ...call.operator import Operator
 from ...call.rule import Rule, apply_rule
 from ...core.errors import FallbackWarning
-from ...kernels.loop.batch import parse_axes
+from ...kernels.loop.forms import parse_axes
 from .parts import is_real
 
 Dims = Sequence[int | None]
