@@ -1,4 +1,4 @@
-"""Open a library in another process, so that a crash becomes a message."""
+"""Open a library in another process first, so that a crash becomes an error message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the system's loader can load a library. None of its code runs, and a crash is another process's.
+"""Ask the system's loader, in another process, whether it can load a library; none of its code runs.
 
 The loader is started as a program: it maps the file and relocates it, as it does for ``ldd -r``, and says
 which libraries it found. That takes about a millisecond.

@@ -1,4 +1,4 @@
-"""What a library of ``polyop export`` says of itself: a JSON text in the file, read without loading it."""
+"""Read the manifest of a library of ``polyop export``: JSON in the file, read without loading it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files a compile has read, from the dependency file that compilers write for make.
+"""Find the files that a compile has read, in the dependency file that compilers write for make.
 
 ``would_shadow`` adds the paths where a new file would be found before a header that was read. The cache
 records them as absent, so that a new file there leads to a new build too.

@@ -1,4 +1,4 @@
-"""The lines that printed C++ files for PyTorch and Ascend leave out, named where a build of them has failed.
+"""Name the lines that Ascend's printed C++ files leave out, where a build of them has failed.
 
 Ascend's document of operator wheels prints the functions of a project, and not what they need around them.
 """

@@ -1,4 +1,4 @@
-"""Look up results in the build cache. A process whose kernels are all built needs nothing else.
+"""Look up results in the build cache. If all its kernels are built, a process needs nothing else here.
 
 This module, and all that ``compile`` imports before the look-up, must import quickly, because every
 process pays for it. So paths are strings (importing pathlib alone takes as long as the rest), records are

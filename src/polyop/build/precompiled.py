@@ -1,4 +1,4 @@
-"""Precompiled headers of PyTorch: parsed once per PyTorch, compiler and flags that change them."""
+"""Precompile PyTorch's headers: once for each PyTorch, compiler, and set of flags that change them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show what takes long: a spinner on a terminal; elsewhere a line per file, where a program asks for it."""
+"""Show the progress of long builds: a spinner on a terminal, or a line per file where a program asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the native core is told of an operator: kinds of arguments, and the returns that are arguments."""
+"""Encode a schema for the native core: the kinds of arguments, and the returns that are arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The function that ``torch.compile(op)`` compiles for an operator: one with code of its own.
+"""Make the function that ``torch.compile(op)`` compiles: every operator has a code object of its own.
 
 PyTorch's compiler counts recompilations by code object, and gives up after eight. For an object that is no
 function it would compile a wrapper of its own, whose code all objects share.

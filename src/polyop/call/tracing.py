@@ -1,4 +1,4 @@
-"""PyTorch, for functions that ``torch.compile`` traces.
+"""The module ``torch`` as a global variable, for functions that ``torch.compile`` traces.
 
 A traced look into ``sys.modules`` walks through all of it, and an import meanwhile ends the compilation.
 """

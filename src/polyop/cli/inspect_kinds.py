@@ -1,4 +1,4 @@
-"""What kinds of library a file is, and which of its functions belong to a runtime."""
+"""Recognise what kinds of library a file is, and which of its functions belong to a runtime."""
 
 from __future__ import annotations
 

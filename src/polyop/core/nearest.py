@@ -1,4 +1,4 @@
-"""The hint of an error about an unknown name."""
+"""The hint ``did you mean 'x'?`` of an error about an unknown name."""
 
 from __future__ import annotations
 

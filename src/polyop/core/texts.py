@@ -1,4 +1,4 @@
-"""Values as text for people: tables, amounts of memory; names that people write in letters of any case."""
+"""Format values for people: tables, amounts of memory; find names whatever the case of their letters."""
 
 from __future__ import annotations
 

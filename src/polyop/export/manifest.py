@@ -1,4 +1,4 @@
-"""What an exported library says of itself. :mod:`polyop.binary.manifest` reads it, without loading it."""
+"""Make the manifest of an exported library, which :mod:`polyop.binary.manifest` reads."""
 
 from __future__ import annotations
 

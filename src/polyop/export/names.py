@@ -1,4 +1,4 @@
-"""The symbols of a library: two operators must not have one."""
+"""Check that no two functions of an exported library have the same name."""
 
 from __future__ import annotations
 

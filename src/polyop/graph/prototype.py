@@ -1,4 +1,4 @@
-"""The values that a REG_OP of a header becomes."""
+"""The data classes of a parsed ``REG_OP``: a prototype, its inputs, outputs and attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A loop kernel on its way through the compiler: its loops after each pass, what they became, its C."""
+"""The stages of a loop kernel in the compiler: its loops after each pass, what they became, its C."""
 
 from __future__ import annotations
 

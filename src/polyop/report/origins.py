@@ -1,4 +1,4 @@
-"""The author's line of each line of a listing or of a C text."""
+"""Find the author's line of each line of a listing or of a C text."""
 
 from __future__ import annotations
 

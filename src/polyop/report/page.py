@@ -1,4 +1,4 @@
-"""Facts to one HTML file: Jinja2 fills in the templates, Pygments colours the code."""
+"""Render facts to one HTML file: Jinja2 fills in the templates, Pygments colours the code."""
 
 from __future__ import annotations
 

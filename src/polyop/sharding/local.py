@@ -1,4 +1,4 @@
-"""``local_call``: what a device calls on its slices.
+"""``local_call``: which operator a device calls on its slices, and with which arguments.
 
 norm(x)          kernel as it is              norm, (x[2:5],)
 mean(x)          a slice knows its place      mean__placed, (x[2:5], "i", 2, 5, 2, 8)

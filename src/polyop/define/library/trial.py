@@ -1,4 +1,4 @@
-"""The first load of a library of PyTorch, in another process.
+"""Load a library of PyTorch in another process first: a contradiction in it ends the process.
 
 PyTorch ends a process in which a library registers a function that contradicts its schema. So a library is
 tried elsewhere first, once: a file in the build cache, named after the hash of the library, says that it was.

@@ -1,4 +1,4 @@
-"""NumPy arrays and numbers beside JAX's arrays: a call takes them, as every function of JAX does.
+"""Convert the NumPy arrays and Python numbers among the arguments of a call to JAX's arrays.
 
     op(x, np.ones(4), 2.0)    ->    op(x, jnp.asarray(np.ones(4)), jnp.asarray(2.0))
 

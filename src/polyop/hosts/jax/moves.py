@@ -1,4 +1,4 @@
-"""Bringing a tensor from one layout to another in the program of a device, step by step along mesh axes.
+"""Move a tensor from one layout to another in the program of a device, step by step along mesh axes.
 
 XLA does that well where one mesh axis changes. Where several do, it often gathers the whole tensor first::
 

@@ -1,4 +1,4 @@
-"""Calls outside of compiled programs, for operators that need the data: the kernel runs at once.
+"""Run a call outside of compiled programs at once, for operators whose shapes may depend on data.
 
 The shapes of the outputs are those that the kernel gives, so they may depend on data. An error is raised
 in the call, as the kernel raised it.

@@ -1,4 +1,4 @@
-"""Operators without outputs in a graph: MindSpore drops what gives nothing, so the call gets a result."""
+"""Give an operator without outputs a result in a graph: MindSpore removes nodes that have none."""
 
 from __future__ import annotations
 

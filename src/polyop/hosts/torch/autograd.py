@@ -1,4 +1,4 @@
-"""What every class of PyTorch's autograd that polyop makes has in common."""
+"""What all of polyop's ``autograd.Function`` classes share: differentiable dtypes, inherited names."""
 
 from __future__ import annotations
 

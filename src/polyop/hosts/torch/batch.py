@@ -1,4 +1,4 @@
-"""``vmap``: the operator's batch rule, or one call per sample, said once."""
+"""``vmap``: the operator's batch rule, or one call per sample, with a warning that is given once."""
 
 from __future__ import annotations
 

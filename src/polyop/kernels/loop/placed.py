@@ -1,4 +1,4 @@
-"""The loop kernel of a slice that knows its place, which is itself a loop kernel."""
+"""The loop kernel that computes one slice, and gets the slice's offset in the whole as attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches of loop kernels that read tensors in rows where they lie, in place of dense copies.
+"""Launch loop kernels on tensors with strided rows, without making dense copies.
 
 The native core (csrc/rows.h) finds such tensors among those of a call, if they are large.
 """

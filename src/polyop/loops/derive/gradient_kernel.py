@@ -1,4 +1,4 @@
-"""What the derivation of a gradient returns. It imports no pass, so that a kept one is read quickly."""
+"""The result of deriving a gradient, as a value. It imports no pass, so a cached one is read quickly."""
 
 from __future__ import annotations
 

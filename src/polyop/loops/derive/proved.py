@@ -1,4 +1,4 @@
-"""Deriving within a quota of isl's operations: where isl gives up, without proofs of what indices touch."""
+"""Run a derivation within isl's quota; if that is used up, run it again without proofs about indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verifier of printed text: each name on a line is declared around it.
+"""Verify printed text: each name on a line is declared in a scope around it.
 
 It is for text what ``ir/verify.py`` is for loops. It reads the text, whichever printer made it, as far as C's
 scopes need: blocks, heads of loops and functions, declarations. A ``Writer`` prints one statement or one head

@@ -1,4 +1,4 @@
-"""In which iteration a test of counters ends its loop.
+"""Compute in which iteration a test of counters ends its loop.
 
     k = a                           the difference n - k falls by c in each iteration,
     while k < n: ...; k += c        so the test fails first in iteration ceil((n - a) / c)

@@ -1,4 +1,4 @@
-"""Accesses that fail: how a kernel raises an error that is not of an index.
+"""Accesses that fail on purpose: how a kernel raises an error that is not about an index.
 
 An index of :data:`RULES` is inside of no tensor. So every pass and target reports such an access with its
 line, as it reports any index that is outside; the message is the rule. Where sizes decide whether the access

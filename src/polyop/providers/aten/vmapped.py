@@ -1,4 +1,4 @@
-"""``torch.vmap`` of operators that other packages registered: one call for each sample, said once.
+"""``torch.vmap`` of operators of other packages: one call for each sample, with a single warning.
 
 PyTorch does that too for an operator without a batching rule, and prints a line in each call. The rule here
 is registered when ``torch.vmap`` comes first: until then the author may register one.

@@ -1,4 +1,4 @@
-"""What is refused: plain tensors beside DTensors, two meshes, sharded tensors of which nothing is claimed."""
+"""Refuse calls with DTensors: plain tensors beside them, two meshes, shards without any claim."""
 
 from __future__ import annotations
 

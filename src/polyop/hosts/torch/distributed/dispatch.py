@@ -1,4 +1,4 @@
-"""The rule by which ``torch.ops`` runs an operator on DTensors. It is below autograd: gradients come here."""
+"""The rule by which ``torch.ops`` runs an operator on DTensors, below autograd: gradients use it too."""
 
 from __future__ import annotations
 

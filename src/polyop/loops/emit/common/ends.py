@@ -1,4 +1,4 @@
-"""The ends of loops, in C."""
+"""The end of a loop's range, in C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotients that do not change in a loop: C's compiler leaves a division under a condition where it is."""
+"""Divisions that do not change in a loop, computed before it: C compilers leave conditional ones inside."""
 
 from __future__ import annotations
 
