@@ -25,7 +25,7 @@ from typing import Any
 
 import mutate
 
-from polyop.binary import elf, file_kind, loader_message, manifest
+from polyop.binary import elf, export_manifest, file_kind, loader_message
 from polyop.binary import open as opening
 from polyop.build.depfile import parse_depfile
 from polyop.build.options import BuildOptions
@@ -311,11 +311,11 @@ def _manifests() -> list[Any]:
         "doc": "",
         "not_for": {},
     }
-    return [{"format": manifest.FORMAT, "register_torch": "r", "operators": [row]}]
+    return [{"format": export_manifest.FORMAT, "register_torch": "r", "operators": [row]}]
 
 
 def _marked(sample: Any) -> bytes:
-    return f"{manifest.MARK}{json.dumps(sample)}".encode() + b"\0"
+    return f"{export_manifest.MARK}{json.dumps(sample)}".encode() + b"\0"
 
 
 def in_manifest(sample: Any, folder: pathlib.Path) -> object:
@@ -325,7 +325,7 @@ def in_manifest(sample: Any, folder: pathlib.Path) -> object:
         file.write_bytes(_marked(sample))
     except (TypeError, ValueError, RecursionError):  # no value of JSON
         return None
-    content = manifest.read(file)
+    content = export_manifest.read(file)
     assert content is not None
     return [Rows(file, content, {}, {}, Origin("f.py", 1))]
 
@@ -368,7 +368,7 @@ PARSERS = [
         "manifest as bytes",
         lambda: [_marked(one) for one in _manifests()],
         mutate.of_bytes,
-        in_file("l.so", manifest.read),
+        in_file("l.so", export_manifest.read),
     ),
     Parser("wheel", lambda: list(map(packed, members())), mutate.of_bytes, in_file(NAME, audit), share=10),
     Parser("files of a wheel", members, of_members, in_file(NAME, audit), share=10),

@@ -12,9 +12,9 @@ from pathlib import Path
 from ..core.errors import BuildError
 from . import atomic
 from .cache import BuildOutput, Cache
+from .commands import Unit
 from .depfile import parse_depfile
 from .libtorch import TENSORS, LibTorch
-from .plan import Unit
 from .run import failed, run
 from .show import progress
 

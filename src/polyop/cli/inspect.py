@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from ..binary import manifest
+from ..binary import export_manifest
 from ..binary.cxx_names import demangle, string_abi
 from ..binary.diagnose import AotFunction, LibraryFile, aot_functions, companion_problem, read
 from ..binary.elf import own_machine, tvm_ffi_functions
@@ -164,7 +164,7 @@ def _exported(file: LibraryFile) -> list[tuple[str, str]]:
     """Return the operators of a library of ``polyop export``, with what cannot call them."""
     lines = []
     try:
-        rows = (manifest.read(file.path) or {"operators": []})["operators"]
+        rows = (export_manifest.read(file.path) or {"operators": []})["operators"]
     except LibraryError as problem:
         return [("exports", f"unknown: {problem}")]
     for row in rows:

@@ -22,10 +22,10 @@ from ..core.errors import ArgumentValueError
 from ..core.limits import read_text
 from ..core.origin import Origin
 from .cursor import Cursor
+from .default_values import value
 from .prototype import AttributeItem, DatatypeItem, GraphItem, Item, Prototype, TensorItem, Types
-from .tables import ATTRIBUTE_MACROS, ATTRIBUTE_TYPES, DATATYPE, END, MACROS, NAMED_SETS, TENSOR_MACROS
 from .tokens import LONGEST
-from .values import value
+from .vocabulary import ATTRIBUTE_MACROS, ATTRIBUTE_TYPES, DATATYPE, END, MACROS, NAMED_SETS, TENSOR_MACROS
 
 
 def parse(text: str, file: str = "<text>") -> tuple[Prototype, ...]:

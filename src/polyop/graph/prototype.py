@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.origin import Origin
 from ..core.schema import MISSING
-from .tables import ATTRIBUTE_TYPES, TENSOR_MACROS, AttributeType
+from .vocabulary import ATTRIBUTE_TYPES, TENSOR_MACROS, AttributeType
 
 
 class DTypeName(str):

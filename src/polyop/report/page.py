@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..bench.table import time_text
+from ..bench.as_text import time_text
 from ..core.errors import BuildError
 from . import figures
 from .units import amount, percent

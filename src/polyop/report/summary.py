@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..bench.table import time_text
+from ..bench.as_text import time_text
 from .units import amount, percent
 from .values import Answer, Form, Gradient, LoopFact, MachineLoop, Measured, Point
 

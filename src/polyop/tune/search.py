@@ -25,7 +25,7 @@ from ..loops.listing import listing
 from ..loops.targets import isa
 from ..testing.case import BrokenRuleError
 from .model import estimate
-from .space import Space
+from .search_space import Space
 from .variants import Subject, difference
 
 WIDTHS = {"avx512": 64, "avx2": 32}

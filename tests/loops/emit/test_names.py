@@ -12,8 +12,8 @@ from loop_samples.programs import PROGRAMS
 from polyop.loops.derive.forms import derive
 from polyop.loops.emit.c import prefetch_rows
 from polyop.loops.emit.common.entry import Entry
-from polyop.loops.emit.names import undeclared
 from polyop.loops.emit.printer import source
+from polyop.loops.emit.verify_names import undeclared
 from polyop.loops.pipeline import schedule
 
 FUNCTION = """

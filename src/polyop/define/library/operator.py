@@ -17,7 +17,7 @@ from ...core.untraced import untraced
 from ...kernels.module.dispatched import EVERYWHERE, ON, DispatchedInfer, DispatchedKernel
 from ...kernels.module.library import ModuleFunction
 from ...kernels.module.registrations import Row
-from ...rules.module.gradient import SavingTangent, make_backward, make_saving
+from ...rules.module.pure_operators import SavingTangent, make_backward, make_saving
 from ...rules.module.recorded import Recorded
 from ...rules.module.second import saved_again
 from ..module.operator import ModuleOperator

@@ -22,9 +22,9 @@ from ...providers.aten import aten
 from ...providers.aten.registered import has_kernel, registers_in_torch, torch_operators
 from ...rules.dims import DimsBatch
 from ..module.dims import read_all
+from .first_load import try_elsewhere
 from .opened import OperatorLibrary
 from .rules import by_name, set_forward_mode
-from .trial import try_elsewhere
 
 _loaded: dict[str, OperatorLibrary] = {}  # by the digest of the file: PyTorch loads a library once
 

@@ -26,7 +26,7 @@ from ...kernels.module.infer import ModuleBesideDims, ModuleInfer, per_argument
 from ...kernels.module.kernel import Derived, ModuleKernel
 from ...kernels.module.library import ModuleFunction
 from ...rules.dims import with_dims_batch
-from ...rules.module.gradient import make_backward, make_saving
+from ...rules.module.pure_operators import make_backward, make_saving
 from ...rules.module.recorded import Recorded
 from ...rules.module.second import saved_again
 from .dims import Notation, with_marks

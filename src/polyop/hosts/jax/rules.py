@@ -16,7 +16,7 @@ from ...call.operator import Operator
 from ...call.rule import apply_rule, check_gradient, list_gradients, no_gradient, saving_of
 from ...core.errors import GradientError
 from ...core.origin import of_function
-from ...rules.module.gradient import SavingTangent
+from ...rules.module.pure_operators import SavingTangent
 from ...rules.module.recorded import Recorded
 from . import tensors
 from .linearization import Placeholder

@@ -21,7 +21,7 @@ from ...core.untraced import untraced
 from ...rules.module.recorded import Recorded
 from .autograd import DIFFERENTIABLE, INHERITED
 from .layout import UNREAD, Layout
-from .recorded import make_direct
+from .module_gradient import make_direct
 from .run import run
 
 

@@ -31,7 +31,7 @@ from ...core.sizes import DataSize
 from ...core.spec import Spec
 from ...core.untraced import untraced
 from ...kernels.base import KernelBase
-from . import batch, function, nested, recorded, tensors
+from . import autograd_function, batch, module_gradient, nested, tensors
 from .compile_cache import definitions
 from .distributed.offer import offer
 from .flops import count_flops, forget
@@ -147,7 +147,7 @@ def _implement(bound: BoundOperator, library: Any, overload: Any) -> None:
         _implement_mutation(bound, library, overload, name)
         batch.register_rule(bound, overload, library, name)
     else:
-        make = recorded.make_traced if recorded.recorded(bound) else function.make
+        make = module_gradient.make_traced if module_gradient.recorded(bound) else autograd_function.make
         apply, front = make(bound, overload)
         library.impl(name, apply, "Autograd")
         library.impl(name, front, _FRONT)
@@ -258,11 +258,17 @@ def _implement_mutation(bound: BoundOperator, library: Any, overload: Any, name:
         distributed: list[bool] = []
         tensors.map_arguments(lambda t: distributed.append(tensors.is_distributed(t)), arguments)
         traced = any(map(tensors.is_traced, differentiable))
-        if differentiable and recorded.recorded(bound) and not traced and not any(distributed):
+        if differentiable and module_gradient.recorded(bound) and not traced and not any(distributed):
             result = bound.differentiate(*arguments)
             return _fresh(schema, result)
         if differentiable:
-            where = "" if not recorded.recorded(bound) else " for DTensors" if any(distributed) else _TRACED
+            where = (
+                ""
+                if not module_gradient.recorded(bound)
+                else " for DTensors"
+                if any(distributed)
+                else _TRACED
+            )
             rule = f"writes an argument in place, and such an operator has no gradient{where}"
             hint = "return a new tensor instead, or call it under torch.no_grad()"
             raise GradientError(bound.name, rule, where=bound.operator.origin, hint=hint)

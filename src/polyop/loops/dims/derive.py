@@ -20,11 +20,11 @@ from ..runner import Pass, run_passes
 from .dimension import Axis, Dimension, find_dimensions, with_known_sizes, with_one_size_each
 from .dimension_sets import DimensionSets
 from .halo import ZERO, Radius, added, find_radii, widest
+from .index_values import Condition, ValueCheck
 from .invariance import Invariance
 from .partial import Partial, find_partial
 from .reason import NotSliced
 from .sites import Site, find_sites
-from .values import Condition, ValueCheck
 
 PASSES: tuple[Pass[Program], ...] = (
     Pass(strip_gradient_marks, "Only derivatives read the marks of gradients.", needed=True),

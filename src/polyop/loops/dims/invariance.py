@@ -15,9 +15,9 @@ from typing import Any
 from ..analysis.polyhedra import Access
 from .dimension_sets import DimensionSets, isl_text
 from .halo import ZERO, Radius
+from .index_values import Condition
 from .reason import NotSliced
 from .sites import Site, shown
-from .values import Condition
 
 
 class Invariance:

@@ -134,10 +134,10 @@ def make(kernel: Kernel, options: Options, request: Any) -> str:
     """Build the library of a kernel and return its path in the build cache. Raises ``BuildError``."""
     from ...build import compilers
     from ...build.cache import Cache
+    from ...build.commands import make_plan
     from ...build.make import make_library
     from ...build.objects import CompileFailed
     from ...build.options import BuildOptions
-    from ...build.plan import make_plan
     from ...build.run import failed
     from ...build.sources import gather, store_code
 

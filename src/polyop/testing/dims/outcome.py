@@ -15,7 +15,7 @@ from ..case import Case, NotRunError
 from ..crash import signal_of
 from ..report import FAILED, NOT_RUN, PASSED
 from .join import SliceRefusedError, UntriedError
-from .parts import ELLIPSIS, result_entries
+from .slices import ELLIPSIS, result_entries
 from .smallest import smallest, trials
 from .trial import Trial
 

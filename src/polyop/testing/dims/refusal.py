@@ -11,7 +11,7 @@ from ...core.dims.dims import Dims
 from ...core.dims.expression import Name, Number
 from ...core.errors import InferError
 from ..case import Array, Case, first_line
-from .parts import ELLIPSIS, argument_of, entries
+from .slices import ELLIPSIS, argument_of, entries
 
 
 def not_refused(case: Case, dims: Dims) -> tuple[list[str], int]:

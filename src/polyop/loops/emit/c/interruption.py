@@ -17,7 +17,7 @@ from ...ir.grammar import INT, Const, Expr, For, If, Op, Size, Stmt, Store, chil
 from ..common.ctypes import identifier
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
-from .rows import always
+from .indexed_rows import always
 
 SHORT = 1024
 """A loop of fewer iterations, those of inner loops included, is not counted."""

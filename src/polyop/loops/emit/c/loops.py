@@ -20,9 +20,9 @@ from ..common.quotients import unchanging
 from ..common.statements import Statements, combined
 from . import prefetch, register_transpose
 from .collapse import collapse_condition
+from .indexed_rows import Around, Element, Later, check_once, later, rows
 from .interruption import Stops, is_innermost
 from .register_reuse import Sliding, slides
-from .rows import Around, Element, Later, check_once, later, rows
 from .streaming_stores import declare, streaming_candidates
 
 UNITS = 4

@@ -27,7 +27,7 @@ from ...ir.rewriter import substitute
 from ...ir.uses import loads_of
 from ..common.ctypes import identifier, memory
 from ..common.expressions import Expressions, Scope
-from .rows import Around, always
+from .indexed_rows import Around, always
 
 AHEAD = 2048
 """Distance in bytes: half a page, and more than is in flight at once."""

@@ -16,10 +16,10 @@ from ..common.ctypes import computed, identifier, identity, memory
 from ..common.expressions import Expressions, Scope
 from ..common.statements import Statements, combined
 from ..common.writer import Writer
+from .indexed_rows import Around
 from .interruption import FUEL
 from .loops import Loops
 from .panels import Shape
-from .rows import Around
 from .shares import BLOCKS, COLUMNS, print_collapsed, print_columns, print_rows
 from .tile import TilePrinter
 from .unroll_and_jam import jammed

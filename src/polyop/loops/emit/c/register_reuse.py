@@ -15,7 +15,7 @@ from ...analysis.strides import UNIT, depends, stride
 from ...ir.grammar import Assign, For, If, Load, Store, children, statements
 from ..common.ctypes import NARROW, SIZES, identifier, memory
 from ..common.expressions import Expressions, Scope
-from .rows import always
+from .indexed_rows import always
 
 LINE = 64
 """Bytes of the vectors that are combined."""

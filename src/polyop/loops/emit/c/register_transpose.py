@@ -21,7 +21,7 @@ from ..common.copies import Copy
 from ..common.ctypes import SIZES, identifier, memory, word
 from ..common.expressions import Expressions, Lanes, Scope
 from ..common.writer import Writer
-from .rows import always
+from .indexed_rows import always
 
 COLUMNS = 16
 """Columns at once: few enough for out-of-order execution to overlap the next ones."""

@@ -12,8 +12,8 @@ from ...ir.plan import Row
 from ..common.copies import plain
 from ..common.ctypes import identifier
 from ..common.expressions import Scope
+from .indexed_rows import AHEAD, Around, picked
 from .loops import Loops
-from .rows import AHEAD, Around, picked
 
 COLUMNS = 256
 """Neighbouring columns stay with one thread: enough for sequential reads from memory."""

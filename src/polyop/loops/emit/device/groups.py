@@ -12,7 +12,7 @@ from ..common.ctypes import computed, identifier, identity
 from ..common.expressions import Scope
 from ..common.writer import Writer
 from .bodies import Body, DeviceExpressions, c_type, deal, merged
-from .shapes import Mapper
+from .mapping import Mapper
 
 
 class Shared(Body):

@@ -12,7 +12,7 @@ from ..common.ctypes import identifier, memory, size_name
 from ..common.expressions import Scope
 from ..common.writer import Writer
 from .bodies import SCRATCH, DeviceExpressions, c_type
-from .shapes import Mapper
+from .mapping import Mapper
 from .sizes import longest
 
 BLOCK = 256

@@ -20,7 +20,7 @@ from ...core.errors import GradientError
 from ...core.schema import MISSING
 from ...core.untraced import untraced
 from ...rules.module.recorded import Call, Recorded, failed
-from . import batch, function, tensors
+from . import autograd_function, batch, tensors
 from .autograd import DIFFERENTIABLE, INHERITED
 from .layout import Layout
 from .transforms import is_innermost
@@ -249,7 +249,7 @@ def make_traced(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
 
 def _with_jvp(bound: BoundOperator, overload: Any, autograd: Any, front: Any) -> tuple[Any, Any]:
     """Return the functions that call these two, or in forward mode the author's ``jvp=``, if there is one."""
-    given_autograd, given_front = function.make(bound, overload)
+    given_autograd, given_front = autograd_function.make(bound, overload)
 
     @untraced
     def either_autograd(*args: Any, **kwargs: Any) -> Any:

@@ -8,7 +8,7 @@ import logging
 from typing import Any
 
 from ..core.errors import HostError
-from . import origin
+from . import foreign_operator
 
 _BRANCHES = ("cond", "scan", "while_loop")
 
@@ -23,7 +23,7 @@ def has(name: str) -> bool:
     """
     if name.startswith("higher_order::"):
         return name.removeprefix("higher_order::") in _BRANCHES
-    return bool(_registry().is_registered(origin.overload(name)))
+    return bool(_registry().is_registered(foreign_operator.overload(name)))
 
 
 def decompositions() -> Any:
@@ -56,6 +56,6 @@ def _registry() -> Any:
 def line(name: str) -> str:
     """Return the line that lets the exporter translate an operator."""
     if name.startswith("higher_order::"):
-        return origin.NOTHING
-    table = f"{{torch.ops.{origin.attribute(name)}: your_function}}"
+        return foreign_operator.NOTHING
+    table = f"{{torch.ops.{foreign_operator.attribute(name)}: your_function}}"
     return f"torch.onnx.export(..., custom_translation_table={table})"

@@ -18,10 +18,10 @@ from ..loops.listing import listing
 from ..loops.program import Program
 from ..loops.runner import Pass
 from ..loops.schedule.chosen import chosen
-from . import machine
+from . import machine_code
+from .iteration_space import spaces
 from .loops import Reason, loop_facts, reasons
 from .origins import lines_of_c, lines_of_listing, loop_lines
-from .space import spaces
 from .values import Form, Line, LoopFact, PassStep, SourceLine
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -109,7 +109,7 @@ def form_of(
         passes=tuple(watch.steps),
         unchanged=tuple(dict.fromkeys(watch.unchanged)),
         c=tuple(Line(*pair) for pair in zip(text.splitlines(), origins, strict=True)),
-        machine=machine.code(text, options, origins),
+        machine=machine_code.code(text, options, origins),
         spaces=() if watch.plain is None else spaces(watch.plain, sizes),
         schedule="" if program.checked else str(chosen(program)),
         target=options.isa,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ..bench.table import time_text
+from ..bench.as_text import time_text
 from ..core.texts import aligned
 from ..loops.library.tuned import SAME_BITS
 from .search import MIN_GAIN, OUTCOMES, Outcome, Tried

@@ -29,8 +29,8 @@ from ...core.schema import Argument, Return, Schema, Type
 from ...core.spec import Spec, are_numbers
 from ...kernels.module.kernel import Derived, ModuleKernel
 from ...kernels.tensors import TensorKernel
+from ..batched_tensors import map_pairs, sample_shape
 from ..dims import DimsBatch
-from ..samples import map_pairs, sample_shape
 from .recorded import Call, Recorded, failed
 from .second import OwnTensors, SecondRule
 

@@ -15,7 +15,7 @@ from ...call.rule import no_gradient, saving_of
 from ...core.arguments import bind
 from ...core.errors import GradientError
 from ...core.untraced import untraced
-from ...rules.module.gradient import SavingTangent
+from ...rules.module.pure_operators import SavingTangent
 from . import batch
 from .layout import Layout
 from .leaving import CALLERS

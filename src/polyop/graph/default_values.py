@@ -9,7 +9,7 @@ from typing import Any
 
 from .cursor import Cursor
 from .prototype import DTypeName
-from .tables import ATTRIBUTE_TYPES, CONSTANTS, DTYPE_NUMBERS
+from .vocabulary import ATTRIBUTE_TYPES, CONSTANTS, DTYPE_NUMBERS
 
 FLOAT_MAX = float(CONSTANTS["FLT_MAX"])  # type: ignore[arg-type]
 _NAMES = {number: name for name, number in DTYPE_NUMBERS.items()}
