@@ -27,10 +27,10 @@ from .failures import failure
 from .host import GraphHost, Host, find_host, load, need, specs, start_early, torch_host
 from .layout import alias_plan, letter
 from .operator import Operator
-from .own_code import function_of
 from .pickled import reference
 from .prepare import Prepared, normalise, prepare
 from .rule import Rule, output_gradients
+from .tracing import function_of
 
 PLAIN, TUPLE, LIST = 0, 1, 2  # how the native core returns outputs (Pack in csrc/gather.h)
 

@@ -1,11 +1,28 @@
-"""The module ``torch`` as a global variable, for functions that ``torch.compile`` traces.
-
-A traced look into ``sys.modules`` walks through all of it, and an import meanwhile ends the compilation.
-"""
+"""What ``torch.compile`` needs of an operator's call: the module ``torch``, and a function to compile."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 torch: Any = None
 """The module, once the PyTorch host is present, which sets it."""
+
+
+_NAMES = ("__module__", "__name__", "__qualname__", "__doc__")
+
+
+def function_of(bound: Any) -> Callable[..., Any]:
+    """Return a function that calls an operator; all functions of one operator have the same code.
+
+    The code alone is kept, because the function keeps the operator alive.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return bound(*args, **kwargs)
+
+    kept = vars(bound)
+    code = kept.get("_own_code") or kept.setdefault("_own_code", call.__code__.replace(co_name=bound.name))
+    call.__code__ = code
+    return functools.update_wrapper(call, bound, _NAMES, ())

@@ -15,7 +15,7 @@ from typing import Any
 from ..call import registry
 from ..call.bound import BoundOperator
 from ..core.errors import ArgumentValueError, PolyopError
-from ..core.nearest import did_you_mean
+from ..core.texts import did_you_mean
 from ..define.kernel_operator import KernelOperator
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ..core import late
 from ..core.errors import PolyopError
-from ..core.nearest import did_you_mean
+from ..core.texts import did_you_mean
 from ..core.version import version
 from .terminal import say
 

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from ..core.errors import ArgumentValueError, PolyopError
-from ..core.nearest import did_you_mean
+from ..core.texts import did_you_mean
 from ..providers.aten import aten
 from . import foreign_operator, onnx_translated
 from .corresponding import NO_ROW, ONNX, TARGETS, answer, row_of, table

@@ -10,7 +10,7 @@ import polyop
 from loop_samples import reference
 from loop_samples.programs import PROGRAMS
 from polyop.loops.derive.forms import derive
-from polyop.loops.emit.c import prefetch_rows
+from polyop.loops.emit.c import prefetch
 from polyop.loops.emit.common.entry import Entry
 from polyop.loops.emit.printer import source
 from polyop.loops.emit.verify_names import undeclared
@@ -99,7 +99,7 @@ def test_no_declaration_can_be_left_out(name, target):
 @pytest.mark.parametrize(
     ("target", "printer", "who"),
     [
-        ("avx2", (prefetch_rows, "line"), r"emit/c/tile\.py:\d+ \(_prefetch\)"),
+        ("avx2", (prefetch, "line_of_row"), r"emit/c/tile\.py:\d+ \(_prefetch\)"),
         ("cuda", (Entry, "bytes"), r"emit/device/program\.py:\d+ \(\w+\)"),
     ],
 )

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from ...call import registry
 from ...call.bound import BoundOperator
 from ...core import locks
-from ...core.devices import WITH_C_FUNCTIONS
 from ...core.dims.claims import Claims, check_keywords
 from ...core.errors import ArgumentTypeError, ArgumentValueError, SchemaError
 from ...core.origin import Origin, caller, module_frame, runs_again
 from ...core.parse import parse
+from ...core.spec import WITH_C_FUNCTIONS
 from ...kernels.triton.kernel import refuse_triton
 from ..operator import checked_schema, given_dims
 from . import namespace_owners

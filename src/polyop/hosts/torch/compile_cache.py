@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ...binary.hashes import text_digest
-from ...call import content
+from ...call import pickled
 
 if TYPE_CHECKING:
     from ...call.bound import BoundOperator
@@ -32,7 +32,7 @@ class Definitions:
     def note(self, bound: BoundOperator) -> None:
         """Add an operator, or its new definition."""
         try:
-            digest = content.definition_digest(bound.operator)
+            digest = pickled.definition_digest(bound.operator)
         except Exception:  # noqa: BLE001 - an object of a rule may raise anything when it is looked at
             digest = os.urandom(8).hex()  # nothing kept is found, which is right
         self._put(bound.name, int(text_digest(f"{bound.name} {digest}")[:16], 16))

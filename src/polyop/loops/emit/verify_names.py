@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .common.ctypes import HEADERS, SIZES
+from .common.c_text import HEADERS, SIZES
 
 _WORD = r"(?:->|::|\.)?[^\W\d]\w*|\.?\d[\w.]*"  # names, fields, numbers
 _WORDS = re.compile(_WORD)

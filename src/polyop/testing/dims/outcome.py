@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ...core.dims.claims import REDUCTIONS
 from ...core.dims.dims import Dims
-from ...core.dims.expression import Number
+from ...core.dims.entry import Number
 from ...core.errors import InferError
 from ..case import Case, NotRunError
 from ..crash import signal_of

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...core.dims.dims import Dims
-from ...core.dims.expression import Name, Number
+from ...core.dims.entry import Name, Number
 from ...core.errors import InferError
 from ..case import Array, Case, first_line
 from .slices import ELLIPSIS, argument_of, entries

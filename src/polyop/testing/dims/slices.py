@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.dims.dims import Dims
-from ...core.dims.entry import Entry
-from ...core.dims.expression import Name, Number, names_in
+from ...core.dims.entry import Entry, Name, Number, names_in
 from ...core.dims.match import Sizes
 from ...core.dtypes import dtype
 from ..case import Array, Case

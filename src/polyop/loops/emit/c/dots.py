@@ -15,10 +15,9 @@ from ...analysis.strides import STRIDED, UNIFORM, UNIT, stride
 from ...ir.grammar import Assign, Expr, For, If, Load, Op, Stmt, Type, Var
 from ...ir.plan import Dot
 from ...ir.uses import loads_of
+from ..common.c_text import NARROW, SIZES, Value, computed, identifier, memory
 from ..common.copies import lanes_for, width_of
-from ..common.ctypes import NARROW, SIZES, computed, identifier, memory
 from ..common.expressions import Scope
-from ..common.values import Value
 from .loops import Loops
 
 OPPOSITE = {"i8": "u8", "u8": "i8", "i16": "i16", "bf16": "bf16"}

@@ -9,7 +9,7 @@ from ...analysis.bounds import Bounds, key
 from ...analysis.strides import UNIT, depends, stride
 from ...ir.grammar import Assign, Expr, For, Load, Store, children, statements, unconditional, walk
 from ...ir.uses import tensors_of
-from ..common.ctypes import identifier, memory
+from ..common.c_text import identifier, memory
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
 

@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 
 from ...analysis import affine
 from ...ir.grammar import INT, Const, Expr, For, If, Op, Size, Stmt, Store, children, statements, walk
-from ..common.ctypes import identifier
+from ..common.c_text import identifier
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
 from .indexed_rows import always

@@ -12,12 +12,11 @@ from ...ir.grammar import Assign, For, Kernel, Op, Stmt, Store, statements, walk
 from ...ir.plan import Plan
 from ...ir.stops import stop_flags
 from ...ir.uses import variables_of
+from ..common.c_text import SIZES, computed, identifier, identity, identity_of_masks, memory
 from ..common.copies import LANE, Copies, Copy, differing, lanes_for, width_of
-from ..common.ctypes import SIZES, computed, identifier, identity, identity_of_masks, memory
-from ..common.ends import end_of
 from ..common.expressions import Expressions, Scope
 from ..common.quotients import unchanging
-from ..common.statements import Statements, combined
+from ..common.statements import Statements, combined, end_of
 from . import prefetch, register_transpose
 from .collapse import collapse_condition
 from .indexed_rows import Around, Element, Later, check_once, later, rows

@@ -11,8 +11,8 @@ from ...analysis.strides import depends
 from ...ir.grammar import INT, Assign, For, Kernel, Stmt, Store, Type, perfect, statements
 from ...ir.plan import Member, Plan
 from ...ir.uses import assigned_by, stored_by, tensors_of, variables_of
+from ..common.c_text import computed, identifier, identity, memory
 from ..common.copies import Copies, plain
-from ..common.ctypes import computed, identifier, identity, memory
 from ..common.expressions import Expressions, Scope
 from ..common.statements import Statements, combined
 from ..common.writer import Writer

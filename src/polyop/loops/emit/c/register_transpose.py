@@ -17,8 +17,8 @@ from ...analysis.strides import STRIDED, depends, stride
 from ...analysis.transposes import transposed_loads
 from ...ir.grammar import Assign, For, Load, Store, Type, children, statements, walk
 from ...ir.uses import stored_by, tensors_of
+from ..common.c_text import SIZES, identifier, memory, word
 from ..common.copies import Copy
-from ..common.ctypes import SIZES, identifier, memory, word
 from ..common.expressions import Expressions, Lanes, Scope
 from ..common.writer import Writer
 from .indexed_rows import always

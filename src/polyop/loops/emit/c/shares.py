@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from ...ir.grammar import INT, For, Var, perfect
 from ...ir.plan import Row
+from ..common.c_text import identifier
 from ..common.copies import plain
-from ..common.ctypes import identifier
 from ..common.expressions import Scope
 from .indexed_rows import AHEAD, Around, picked
 from .loops import Loops

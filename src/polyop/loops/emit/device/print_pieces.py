@@ -6,15 +6,14 @@ from collections.abc import Sequence
 
 from ...ir.grammar import Assign, For, If, Stmt, call
 from ...ir.uses import assigned_by
+from ..common.c_text import identifier
 from ..common.copies import plain
-from ..common.ctypes import identifier
 from ..common.expressions import Scope
 from ..common.writer import Writer
 from .bodies import Body, deal, spans, split
 from .groups import Shared
-from .launches import BLOCK, Launches
+from .launches import BLOCK, Launches, trips
 from .pieces import Alone, Branch, Each, Guard, Piece, Rows, Sums, Threads, Tiles
-from .sizes import trips
 from .sums import SumsPart
 from .tile import TilePart
 

@@ -13,7 +13,7 @@ from ...analysis.bounds import Bounds
 from ...analysis.dependence import Kind
 from ...ir.grammar import Buffer, Kernel
 from ...ir.plan import Plan
-from ..common.ctypes import identifier, memory
+from ..common.c_text import identifier, memory
 from ..common.entry import Entry, warnings_text
 from ..common.writer import Writer
 from .bodies import DeviceExpressions, c_type

@@ -1,12 +1,14 @@
-"""Types and identifiers of the printed C."""
+"""The smallest parts of the printed C: types, names, operators, values, and which headers are used."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
+from typing import Any
 
 from ....core.dtypes import DTYPES
 from ...ir import types
-from ...ir.grammar import Buffer, Type
+from ...ir.grammar import Buffer, Const, Type
 
 _ROWS = {row.name: row for row in DTYPES if row.c}
 SIZES = {"bool": 1} | {row.c: row.itemsize for row in _ROWS.values()}
@@ -41,6 +43,12 @@ _OURS = re.compile(
     r"|image\w+_t|(?:CLK|M|CHAR)_\w+|[A-Z]+_(?:MIN|MAX|BIT)"
 )
 """Names that the printed text uses itself. A name that ends with "_" in addition is free."""
+
+INFIX = {"+": "+", "-": "-", "*": "*", "/": "/", "&": "&", "|": "|", "^": "^"}
+SHIFTS = {"<<": "shl", ">>": "shr"}
+OF_INTEGERS = {"pow": "ipow", "fmod": "rem", "gcd": "gcd", "lcm": "lcm"}
+"""Functions of integer.h that are declared where they are wanted."""
+COMPARE = ("<", "<=", ">", ">=", "==", "!=")
 
 
 def memory(dtype: str) -> str:
@@ -122,3 +130,48 @@ def identity_of_masks(op: str) -> str:
     ('0', '-1')
     """
     return "0" if op in ("+", "max") else "-1"
+
+
+@dataclass(frozen=True)
+class Value:
+    """C text and its element type. ``truth``: a condition; as a vector, a mask with elements ``elem``."""
+
+    text: str
+    elem: str
+    vec: bool = False
+    truth: bool = False
+
+
+_SPECIAL = {"nan": '__builtin_nan("")', "inf": "__builtin_inf()", "-inf": "(-__builtin_inf())"}
+
+
+def constant(expr: Const) -> Value:
+    """Return a number in C."""
+    elem = computed(expr.type)
+    value: Any = expr.value
+    if elem == "bool":
+        return Value(str(int(bool(value))), "bool", truth=True)
+    if elem[0] == "f":
+        number = float(value)
+        text = _SPECIAL.get(repr(number), repr(number))
+        return Value(f"(({elem}){text})" if text[0] in "-_(" else text + "f" * (elem == "f32"), elem)
+    text = f"{int(value)}{'ll' if abs(int(value)) > 2**31 - 1 else ''}"
+    if int(value) == -(2**63):
+        text = "(-9223372036854775807ll - 1)"
+    if elem[0] == "u" and int(value) > 2**31 - 1:
+        text = f"{int(value)}ull"
+    return Value(f"({elem}){text}" if elem != "i64" or value < 0 else text, elem)
+
+
+@dataclass
+class Used:
+    """What the printed text uses of the headers in include/polyop/loops."""
+
+    functions: set[str] = field(default_factory=set)
+    """Functions of math.h, by their names in the IR; "precise": in their precise versions."""
+    widths: set[int] = field(default_factory=set)
+    """Bytes per lane of the vectors."""
+    headers: set[str] = field(default_factory=set)
+    """Headers beside those that every file includes."""
+    names: set[str] = field(default_factory=set)
+    """C names of tensors, sizes, attributes and variables, in the function that is being printed."""
