@@ -11,9 +11,8 @@ import polyop
 from polyop.core.errors import ArgumentValueError, BuildError, UnsupportedError
 from polyop.core.parse import parse
 from polyop.export import export, generated_tables, header
-from polyop.export.c_names import c_names
 from polyop.export.collect import collect
-from polyop.export.names import check_names
+from polyop.export.names import c_names, check_names
 from polyop.export.operator import ExportedKernel, ExportedOperator, SourceFile
 
 from . import exported_operators

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..binary.loading import loading_problem
+from ..binary.elsewhere import loading_problem
 from ..core.errors import BuildError
 from .cache import BuildOutput, Cache
 from .commands import Plan, make_plan

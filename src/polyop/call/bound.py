@@ -25,7 +25,7 @@ from ..kernels.base import KernelBase, LoopKernelBase
 from . import presented, record, registry, tracing
 from .failures import failure
 from .host import GraphHost, Host, find_host, load, need, specs, start_early, torch_host
-from .layout import alias_plan, letter
+from .native_schema import alias_plan, letter
 from .operator import Operator
 from .pickled import reference
 from .prepare import Prepared, normalise, prepare

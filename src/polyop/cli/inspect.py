@@ -20,7 +20,7 @@ from ..binary.file_kind import subject_of
 from ..binary.known_libraries import frameworks
 from ..core.abi import ABI_VERSION
 from ..core.errors import LibraryError, one_line
-from ..kernels.module.library import ENTRY as MODULE
+from ..kernels.module.function_table import ENTRY as MODULE
 from ..kernels.module.registrations import ENTRY as LIBRARY
 from ..providers.aten.registered import registers_in_torch
 from .inspect_kinds import kinds, of_the_author

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from ..binary.elf import AotFunction, LibraryFile, python_modules, tvm_ffi_functions
-from ..kernels.module.library import ENTRY as MODULE
+from ..kernels.module.function_table import ENTRY as MODULE
 from ..kernels.module.registrations import ENTRY as LIBRARY
 from ..providers.aten.registered import registers_in_torch
 

@@ -15,7 +15,7 @@ from ..build.run import RefusedError, failed
 from ..build.sources import gather, store_code
 from ..call.bound import BoundOperator
 from ..core.errors import ArgumentValueError, BuildError
-from . import cmake, generated_tables, header, manifest
+from . import generated_tables, header, manifest
 from .collect import collect
 from .names import check_names
 from .operator import ExportedOperator, SourceFile
@@ -58,7 +58,7 @@ def export(
     check_names(exported, header.prefix_of(path.name))
     companions = {
         path.with_suffix(".h"): header.header(exported, path.name),
-        path.with_name(cmake.file_name(path.name)): cmake.config(path.name),
+        path.with_name(header.file_name(path.name)): header.config(path.name),
     }
     _check_own(companions)
     library = _built_or_instead(_files(exported, path.name), path.name.partition(".")[0])

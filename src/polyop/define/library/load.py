@@ -20,18 +20,16 @@ from ...core.origin import Origin, caller
 from ...core.parse import parse
 from ...core.schema import Schema
 from ...kernels.module.cxx_types import disagreement, spelled
-from ...kernels.module.library import ModuleFunction
+from ...kernels.module.function_table import ModuleFunction, ModuleSignature, kinds_of
 from ...kernels.module.registrations import KEYS, Row, link, open_rows
-from ...kernels.module.signature import ModuleSignature, kinds_of
 from ...kernels.source import is_source
 from ..module.dims import read_all
 from ..module.module import PlainFunction, connect, numpy_like
 from ..operator import _check_names as check_names
 from . import namespace_owners
 from .exported import load_exported, refuse_options
-from .opened import OperatorLibrary
+from .opened import OperatorLibrary, set_forward_mode
 from .operator import LibraryOperator
-from .rules import set_forward_mode
 from .torch_library import is_torch_library, load_torch_library
 
 

@@ -15,7 +15,7 @@ from ...core.origin import Origin
 from ...core.schema import Schema
 from ...core.untraced import untraced
 from ...kernels.module.dispatched import EVERYWHERE, ON, DispatchedInfer, DispatchedKernel
-from ...kernels.module.library import ModuleFunction
+from ...kernels.module.function_table import ModuleFunction
 from ...kernels.module.registrations import Row
 from ...rules.module.pure_operators import SavingTangent, make_backward, make_saving
 from ...rules.module.recorded import Recorded

@@ -21,7 +21,7 @@ from ...rules.module.recorded import Recorded
 from . import tensors
 from .linearization import Placeholder
 from .site import Site, site_of
-from .types import zeros
+from .tensors import zeros
 
 Call = Callable[[Site, Sequence[Any]], tuple[Any, ...]]
 

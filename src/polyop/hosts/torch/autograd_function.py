@@ -17,7 +17,7 @@ from ...core.errors import GradientError
 from ...core.untraced import untraced
 from ...rules.module.pure_operators import SavingTangent
 from . import batch
-from .layout import Layout
+from .autograd_arguments import Layout
 from .leaving import CALLERS
 from .tensors import for_torch
 from .transforms import depth, is_innermost

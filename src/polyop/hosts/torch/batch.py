@@ -16,7 +16,7 @@ from ...core.errors import GradientError
 from ...core.untraced import untraced
 from ...rules.dims import DimsBatch
 from . import tensors
-from .layout import Layout
+from .autograd_arguments import Layout
 
 
 @untraced

@@ -21,8 +21,7 @@ from ...core.schema import MISSING
 from ...core.untraced import untraced
 from ...rules.module.recorded import Call, Recorded, failed
 from . import autograd_function, batch, tensors
-from .autograd import DIFFERENTIABLE, INHERITED
-from .layout import Layout
+from .autograd_arguments import DIFFERENTIABLE, INHERITED, Layout
 from .transforms import is_innermost
 
 

@@ -1,4 +1,4 @@
-"""An operator as ``torch.ops.<namespace>.<name>``: schema, kernels, fake kernel, dispatch keys.
+"""An operator as ``torch.ops.<namespace>.<name>``: schema, kernels, fake kernel, dispatch keys, flop counter.
 
 One composition serves every transform (reverse, forward and nested modes, vmap, compile,
 export): an ``autograd.Function`` with ``setup_context``, ``backward``, ``jvp`` and ``vmap``,
@@ -18,7 +18,7 @@ import torch.autograd.forward_ad
 import torch.fx
 
 from ...call.bound import BoundOperator
-from ...call.host import map_tensors, spec_of
+from ...call.host import map_tensors, spec_of, specs
 from ...call.operator import Operator
 from ...call.padded import refuse_data_sizes
 from ...call.prepare import normalise
@@ -30,11 +30,10 @@ from ...core.schema import Schema
 from ...core.sizes import DataSize
 from ...core.spec import Spec
 from ...core.untraced import untraced
-from ...kernels.base import KernelBase
+from ...kernels.base import KernelBase, LoopKernelBase, flatten
 from . import autograd_function, batch, module_gradient, nested, tensors
-from .compile_cache import definitions
+from .compiling import definitions
 from .distributed.offer import offer
-from .flops import count_flops, forget
 from .leaving import CALLERS, BusyError, Registration, destroy, is_free, leave, overload_until_left
 from .run import run
 
@@ -287,3 +286,44 @@ def _implement_mutation(bound: BoundOperator, library: Any, overload: Any, name:
 
     library.impl(name, autograd, "Autograd")
     library.impl(name, bump_versions, "ADInplaceOrView", with_keyset=True)
+
+
+def count_flops(bound: BoundOperator, packet: Any) -> None:
+    """Give PyTorch's counter the formula of an operator, if its first kernel is a loop kernel.
+
+    A counter that is active already gets it too: it has copied the formulas when it was made.
+    """
+    kernel: Any = next(iter(bound.operator.kernels), None)
+    if not isinstance(kernel, LoopKernelBase):
+        return
+    from torch.utils import flop_counter
+    from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
+
+    def formula(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
+        del out_val
+        return flops(bound, kernel, bind(bound.schema, args, kwargs))
+
+    flop_counter.flop_registry[packet] = formula
+    for mode in _get_current_dispatch_mode_stack():
+        counter = getattr(mode, "counter", None)
+        if isinstance(counter, flop_counter.FlopCounterMode):
+            counter.flop_registry[packet] = formula
+
+
+def flops(bound: BoundOperator, kernel: Any, arguments: tuple[Any, ...]) -> int:
+    """Return the operations of one call; 0 where only data tell how many iterations a loop has."""
+    from ...loops.analysis.work import work_of_loops
+
+    values = normalise(bound.operator, specs(tensors, bound.operator, arguments))
+    schema = bound.schema
+    inputs = tuple(values[i] for i in schema.tensor_positions)
+    attributes = {argument.name: values[i] for i, argument in schema.attributes()}
+    work = work_of_loops(kernel.form(inputs, attributes), list(flatten(inputs)), attributes)
+    return 0 if work.flops is None else round(work.flops)
+
+
+def forget(packet: Any) -> None:
+    """Remove the formula of an operator that is taken out of ``torch.ops``."""
+    from torch.utils import flop_counter
+
+    flop_counter.flop_registry.pop(packet, None)

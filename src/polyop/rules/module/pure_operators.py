@@ -28,7 +28,7 @@ from ...core.parse import parse
 from ...core.schema import Argument, Return, Schema, Type
 from ...core.spec import Spec, are_numbers
 from ...kernels.module.kernel import Derived, ModuleKernel
-from ...kernels.tensors import TensorKernel
+from ...kernels.python import TensorKernel
 from ..batched_tensors import map_pairs, sample_shape
 from ..dims import DimsBatch
 from .recorded import Call, Recorded, failed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -9,9 +10,19 @@ import torch
 from ...call.bound import BoundOperator
 from ...call.rule import Rule, apply_rule, check_gradient, list_gradients, no_gradient
 from ...call.uses import Uses, used_by_rule
+from ...core.dtypes import DTYPES
 from ...core.tracebacks import hide_own
 from ...core.untraced import untraced
-from .tensors import as_outputs, for_torch, is_distributed, spec, zeros_of
+from .tensors import TORCH_DTYPES, as_outputs, for_torch, is_distributed, spec, zeros_of
+
+DIFFERENTIABLE = {TORCH_DTYPES[row.name] for row in DTYPES if row.is_floating and row.name in TORCH_DTYPES}
+
+INHERITED = {
+    name: inspect.getattr_static(torch.autograd.Function, name)
+    for name in ("setup_context", "clear_saved_tensors_on_access", "boxed_grads_call")
+    if hasattr(torch.autograd.Function, name)
+}
+"""What each call asks its class for, past Python's cache of attributes: found sooner in the class itself."""
 
 
 class Unread:

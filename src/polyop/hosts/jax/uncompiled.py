@@ -1,7 +1,11 @@
-"""Run a call outside of compiled programs at once, for operators whose shapes may depend on data.
+"""Calls outside of compiled programs: of operators that need the data, and under JAX's debugging flags.
 
-The shapes of the outputs are those that the kernel gives, so they may depend on data. An error is raised
-in the call, as the kernel raised it.
+An operator that needs the data runs at once. The shapes of the outputs are those that the kernel gives, so
+they may depend on data. An error is raised in the call, as the kernel raised it.
+
+With ``jax_disable_jit``, ``jax_debug_nans`` or ``jax_debug_infs`` JAX runs a program operation by operation.
+An operator has no operations inside, so it still runs as one compiled program, and its outputs are checked
+here.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ...call import foreign
@@ -17,6 +22,7 @@ from ...call.host import load
 from ...call.narrow import NARROW, cast
 from ...call.operator import Operator
 from ...core.errors import UnsupportedError
+from . import tensors
 from .site import Site
 
 
@@ -28,7 +34,7 @@ def is_near(flat: Sequence[Any]) -> bool:
     return len(devices) == 1 and str(next(iter(devices)).platform) == "cpu"
 
 
-def run(site: Site, flat: Sequence[Any]) -> list[Any]:
+def run_at_once(site: Site, flat: Sequence[Any]) -> list[Any]:
     """Return the outputs of a call: the new ones, then the new values of arguments that it writes.
 
     Raises what the kernel raises, and ``UnsupportedError`` for a result that it leaves undefined.
@@ -55,3 +61,26 @@ def _narrowed(operator: Operator, number: int, value: Any) -> Any:
     """Return an output as JAX has it without 64-bit types."""
     narrow = NARROW.get(value.dtype.name)
     return value if narrow is None else cast(operator, number, value, narrow)
+
+
+_FLAGS = (
+    # flag,           test for the forbidden value, its name in the error
+    ("jax_debug_nans", jnp.isnan, "nan"),
+    ("jax_debug_infs", jnp.isinf, "inf"),
+)
+
+
+def run_and_check(site: Site, program: Any, flat: Sequence[Any]) -> Any:
+    """Return the outputs of a call.
+
+    Raises ``FloatingPointError``, which names the operator, for a value that the flags forbid.
+    """
+    enabled = [row for row in _FLAGS if getattr(jax.config, row[0])]
+    with jax.disable_jit(disable=False), jax.debug_nans(False), jax.debug_infs(False):
+        outputs = program(*flat)
+        for number, output in enumerate(outputs):
+            for _, test, word in enabled:
+                if tensors.is_smooth(output) and bool(test(output).any()):
+                    text = f"{site.operator.name}: output {number} has a value that is {word}"
+                    raise FloatingPointError(text)
+    return outputs

@@ -1,4 +1,4 @@
-"""Whether a kernel's source declares the parameters that polyop calls it with.
+"""The parameters that a C kernel is called with (``polyop/abi.h``), and whether a source declares them so.
 
 A C function has no types in its library, and one with other parameters crashes the process. So the definition
 is read from the text. Refused is what is plainly another type: a macro, an unknown type, a conditional of the
@@ -17,7 +17,30 @@ from typing import NamedTuple
 
 from ..core.errors import ArgumentTypeError
 from ..core.origin import Origin
-from .contract import CONTRACT, INIT, declaration
+
+CONTRACT = (  # parameter, its type in abi.h, the types that are as good
+    ("nparam", "int", "int32"),
+    ("params", "void **", r"void\*|.+\*\*"),
+    ("ndims", "int *", r"void\*|int32\*"),
+    ("shapes", "int64_t **", r"void\*\*?|int64\*\*"),
+    ("dtypes", "const char **", r"void\*\*?|(char|u?int8)\*\*"),
+    ("stream", "void *", r".+\*"),
+    ("extra", "void *", r".+\*"),
+)
+"""Types are written as in ``int64**``: without blanks and ``const``, integers by their width."""
+INIT = (*CONTRACT[2:5], CONTRACT[6])
+"""The parameters of ``<Func>Init``."""
+
+
+def declaration(name: str, rows: Sequence[tuple[str, str, str]] = CONTRACT) -> str:
+    """Return how a function of this name is declared.
+
+    >>> declaration("fInit", INIT)
+    'int fInit(int *ndims, int64_t **shapes, const char **dtypes, void *extra)'
+    """
+    parameters = (f"{text}{'' if text.endswith('*') else ' '}{parameter}" for parameter, text, _ in rows)
+    return f"int {name}({', '.join(parameters)})"
+
 
 _PARTS = re.compile(
     r"""(?P<blank>//(?:\\.|[^\n\\])*|/\*.*?\*/

@@ -1,4 +1,4 @@
-"""Loop kernels of an export: one for each signature, compiled for several instruction sets."""
+"""The kernels of an export: loop kernels, compiled for each signature, and C and C++ sources."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..build import compilers
-from ..build.sources import store_code
-from ..core.dtypes import dtype
+from ..build.sources import LANGUAGES, store_code
+from ..core.dtypes import DType, dtype
 from ..core.errors import FallbackWarning, GradientError, UnsupportedError
 from ..core.parse import parse
 from ..core.schema import Argument, Schema
 from ..kernels.loop.derived import BackwardKernel
 from ..kernels.loop.kernel import LoopKernel, tensors_of
+from ..kernels.source import SourceKernel
 from ..loops.ir.grammar import Kernel
 from ..loops.library.make import fallback_of, sources, with_fallback
 from ..loops.library.options import Options, exported, flags_of
@@ -25,6 +26,7 @@ from .operator import ExportedKernel, SourceFile
 from .shapes import from_loops, of_loops
 
 _TYPES = {"int": int, "float": float, "bool": bool}
+_HIDDEN = "-fvisibility=hidden"
 
 
 @dataclass(frozen=True)
@@ -151,3 +153,24 @@ def numbers_of(schema: Schema) -> Mapping[str, Any]:
 
 def _value(argument: Argument) -> Any:
     return _TYPES[argument.type.base](1)
+
+
+def kernel_of(kernel: SourceKernel, schema: Schema, infer: Sequence[str]) -> ExportedKernel:
+    """Return the kernel, for the dtypes that it declares; without any it checks them itself."""
+    declared: tuple[DType, ...] = kernel.declared_dtypes
+    dtypes = tuple(one.name for one in declared) or None
+    count = len(schema.tensor_positions)
+    init = f"{kernel.name}Init" if kernel.has_init else ""
+    return ExportedKernel((dtypes,) * count, (None,) * count, tuple(infer), kernel.name, init)
+
+
+def files_of(kernel: SourceKernel) -> list[SourceFile]:
+    """Return the sources of the kernel, with the flags that it is built with."""
+    files = [(path, LANGUAGES[f".{path.rpartition('.')[2]}"]) for path in kernel.files]
+    if kernel.code is not None:
+        files.append((store_code(kernel.code, kernel.language), kernel.language))
+    options = kernel.options
+    return [
+        SourceFile(path, of, (*options.flags_of(path), _HIDDEN), options.include_paths, options.link_flags)
+        for path, of in files
+    ]
