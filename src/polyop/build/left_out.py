@@ -22,7 +22,7 @@ _NAMESPACES = {
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _FUNCTION_H = "function.h"
-_MOST = 64  # files that are read for one source
+_MAX_FILES = 64  # files that are read for one source
 
 
 def left_out(source: str | Path, folders: Sequence[str | Path] = ()) -> list[str]:
@@ -50,7 +50,7 @@ def left_out(source: str | Path, folders: Sequence[str | Path] = ()) -> list[str
 def _files(source: Path, folders: Sequence[Path]) -> Iterator[tuple[str, str | None]]:
     """Yield the source and the headers that it includes in quotes: its name, its text or None without one."""
     waiting, seen = [(source.name, source)], {source.name}
-    while waiting and len(seen) <= _MOST:
+    while waiting and len(seen) <= _MAX_FILES:
         name, path = waiting.pop()
         try:
             text = _COMMENT.sub("", path.read_text(errors="replace"))

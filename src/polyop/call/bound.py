@@ -80,10 +80,10 @@ class BoundOperator(_core.Call, metaclass=_Definition):
     """Why it has another name than the one that follows from its definition."""
     torch_overload: Any
     """The operator in ``torch.ops``, once the PyTorch host has registered it."""
-    divided: Any = None
-    """What runs plain calls on DTensors, once the PyTorch host has set it: bound arguments to new outputs.
+    dtensor_call: Any = None
+    """The function for plain calls with DTensors: bound arguments to new outputs. The PyTorch host sets it.
 
-    It returns ``NotImplemented`` for other calls.
+    It returns ``NotImplemented`` for calls that are not plain.
     """
 
     def __init__(self, operator: Operator, *, register: bool = True) -> None:
@@ -430,8 +430,8 @@ class BoundOperator(_core.Call, metaclass=_Definition):
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
             arguments = bind(self.operator.schema, args, kwargs, self.operator.origin)
-            if self.divided is not None:
-                outputs = self.divided(arguments)
+            if self.dtensor_call is not None:
+                outputs = self.dtensor_call(arguments)
                 if outputs is not NotImplemented:
                     return self.pack(outputs)
             arguments = normalise(self.operator, arguments)

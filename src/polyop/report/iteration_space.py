@@ -18,9 +18,9 @@ from .values import Arrow, Space
 
 SIDE = 6
 """The size of each dimension of the small case, unless the call has a smaller one."""
-MOST = 4
+MAX_PICTURES = 4
 """How many pictures there are."""
-MOST_PAIRS = 20_000
+MAX_PAIRS = 20_000
 Point = tuple[int, int]
 
 
@@ -41,7 +41,7 @@ def spaces(program: Program, values: Mapping[str, int]) -> tuple[Space, ...]:
         return ()
     drawn = [space for space in made if space.arrows]
     free = sorted((space for space in made if not space.arrows), key=lambda space: -len(space.points))
-    return tuple([*drawn, *free[:1]][:MOST])
+    return tuple([*drawn, *free[:1]][:MAX_PICTURES])
 
 
 def _spaces(program: Program, values: Mapping[str, int]) -> Iterator[Space]:
@@ -143,7 +143,7 @@ def _points(instances: Any) -> list[tuple[int, ...]]:
     kind = islpy.dim_type.set
 
     def add(point: Any) -> None:
-        if len(found) > MOST_PAIRS:
+        if len(found) > MAX_PAIRS:
             raise islpy.Error("too many points")
         space = point.get_space().dim(kind)
         found.append(tuple(int(point.get_coordinate_val(kind, k).to_python()) for k in range(space)))

@@ -26,9 +26,9 @@ _SLOT = re.compile(r"\[[^\]]*\b(rsp|rbp)\b")
 _VECTOR_OPERAND = re.compile(r"\b[XYZ]MMWORD PTR (?:\w+:)?\[(?!rip|rsp)")
 MARKED = "x86_64"
 """The machine whose instructions get marks."""
-SECONDS = 60.0
+OBJDUMP_SECONDS = 60.0
 """The time that objdump gets: it takes long for inlined lines of a large library."""
-MOST = 3000
+MAX_INSTRUCTIONS = 3000
 """Beyond this many instructions a page shows the innermost loops alone."""
 _BYTES = {"x": 16, "y": 32, "z": 64}
 _ALIGNED = ("movap", "vmovap", "movdqa", "vmovdqa", "movnt", "vmovnt", "prefetch")
@@ -58,9 +58,9 @@ def code(text: str, options: Options, origins: Sequence[int]) -> Machine:
     syntax = ["-M", "intel"] if processor in ("x86_64", "i686") else []
     command = [objdump, "-d", "-l", "--inlines", "--no-show-raw-insn", *syntax, str(library)]
     try:
-        listed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+        listed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=OBJDUMP_SECONDS)
     except subprocess.TimeoutExpired:
-        return Machine(missing=f"objdump takes more than {SECONDS:g} s to read the library")
+        return Machine(missing=f"objdump takes more than {OBJDUMP_SECONDS:g} s to read the library")
     if listed.returncode:
         return Machine(missing=f"objdump cannot read the library: {listed.stderr.strip()}")
     found = [one for one in _functions(listed.stdout, path, processor) if one.is_of_kernel]
@@ -69,7 +69,7 @@ def code(text: str, options: Options, origins: Sequence[int]) -> Machine:
     shown = tuple((one.name, tuple(_placed(one.instructions, origins))) for one in functions)
     loops = tuple(loop for _, instructions in shown for loop in _innermost(instructions))
     total = sum(len(instructions) for _, instructions in shown)
-    if total > MOST:
+    if total > MAX_INSTRUCTIONS:
         shown = tuple((name, tuple(_busiest(instructions, loops))) for name, instructions in shown)
         shown = tuple(row for row in shown if row[1])
     left_out = total - sum(len(instructions) for _, instructions in shown)
@@ -85,7 +85,7 @@ def _busiest(instructions: Sequence[Instruction], loops: Sequence[MachineLoop]) 
     at = {one.address: number for number, one in enumerate(instructions)}
     kept: set[int] = set()
     for loop in sorted(loops, key=lambda one: -one.vector):
-        if loop.first in at and len(kept) + loop.count <= MOST:
+        if loop.first in at and len(kept) + loop.count <= MAX_INSTRUCTIONS:
             kept |= set(range(at[loop.first], at[loop.first] + loop.count))
     yield from (instructions[number] for number in sorted(kept))
 

@@ -14,7 +14,7 @@ from .units import amount, percent
 from .values import Facts
 
 TEMPLATES = Path(__file__).parent / "templates"
-MOST_COLOURED = 150_000
+MAX_COLOURED = 150_000
 """Characters of a text that is coloured: each word is a node of the page."""
 NEEDS = "jinja2", "pygments"
 
@@ -68,7 +68,7 @@ def coloured(texts: Sequence[str], language: str) -> list[Any]:
     from pygments.lexers import get_lexer_by_name
     from pygments.token import STANDARD_TYPES
 
-    if sum(map(len, texts)) > MOST_COLOURED:
+    if sum(map(len, texts)) > MAX_COLOURED:
         return [markupsafe.escape(text) for text in texts]
     lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
     lines: list[list[str]] = [[]]

@@ -37,7 +37,7 @@ from .partly_manual import PartlyManual
 from .sharded_call import ShardedCall
 from .site import Site
 
-_PLACES = 16
+_MAX_PLACES = 16
 """On how many devices slices may have to know their place: a program has one call for each place."""
 
 
@@ -69,7 +69,7 @@ def _adds_narrow(strategy: AxisStrategy, written: Sequence[Spec], outputs: Seque
 
 def on_mesh(rule: ShardingRule, mesh: Any) -> ShardingRule:
     """Return the rule on a mesh: slices do not know their place where there are many devices."""
-    if mesh.size <= _PLACES:
+    if mesh.size <= _MAX_PLACES:
         return rule
     strategies = tuple(strategy for strategy in rule.strategies if not strategy.placed)
     return replace(rule, strategies=strategies)

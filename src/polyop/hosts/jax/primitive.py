@@ -41,7 +41,8 @@ _first: LruCache[str] = LruCache(1024)
 """The text of the first site of each form."""
 _uses: LruCache[int] = LruCache(1024)
 """How often calls at other sites ran on the data, by the text of the site."""
-_COMPILED_AFTER = 16
+_RUNS_BEFORE_COMPILATION = 16
+"""How many calls with the same numbers run on the data before a program that has them is compiled."""
 
 
 def call(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
@@ -86,7 +87,7 @@ def _is_passing(site: Site) -> bool:
         return False
     if (_first.get(site.form) or _first.put(site.form, site.text)) == site.text:
         return False
-    return _uses.put(site.text, (_uses.get(site.text) or 0) + 1) <= _COMPILED_AFTER
+    return _uses.put(site.text, (_uses.get(site.text) or 0) + 1) <= _RUNS_BEFORE_COMPILATION
 
 
 def _run_on_data(site: Site, *flat: Any) -> list[Any]:

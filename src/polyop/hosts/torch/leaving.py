@@ -143,7 +143,7 @@ def overload_until_left(name: str, bound: Any) -> Any:
     not, if this thread holds ``locks.define``, which they may need, or if the registration is that of another
     operator and has a call of this thread.
     """
-    end = time.monotonic() + locks.LIMIT
+    end = time.monotonic() + locks.FORK_SECONDS
     while True:
         with locks.define:
             old = _leaving.get(name)

@@ -108,7 +108,7 @@ def unregister(bound: BoundOperator) -> None:
             forget(overload.overloadpacket)
         bound.__dict__.pop("dtensor_overload", None)
         bound.__dict__.pop("dtensor_gradient", None)
-        bound.divided = None
+        bound.dtensor_call = None
         library = bound.__dict__.pop("torch_library", None)
         if library is not None:
             leave(bound.name, Registration(bound, overload, library))

@@ -35,7 +35,7 @@ PASSES: tuple[Pass[Program], ...] = (
 PRIVATE: tuple[Pass[Program], ...] = (
     Pass(array_privatisation, "A temporary of one iteration belongs to it.", needed=True),
 )
-MORE = 2
+MAX_WIDENED = 2
 """How much wider a halo may be than what is read: conditions at borders may look further than indices.
 
 Gradients of stencils need 1; one try more costs one more proof.
@@ -242,7 +242,7 @@ def _tries(halo: Radius) -> list[Radius]:
     """Return the halos to prove, the narrowest first."""
     if halo.is_zero:
         return [halo]
-    more = ((0, 0), (1, 0), (0, 1), (1, 1), (MORE, MORE))
+    more = ((0, 0), (1, 0), (0, 1), (1, 1), (MAX_WIDENED, MAX_WIDENED))
     return [Radius(_wider(halo.before, one), _wider(halo.after, other)) for one, other in more]
 
 

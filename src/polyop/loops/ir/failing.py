@@ -28,6 +28,7 @@ from .rewriter import map_body
 from .types import BYTE_FLOATS, cast
 
 _FIRST = 2**60
+"""The index of the first rule: no tensor has so many elements along a dimension."""
 NEGATIVE_POWER, OTHER_SIZE, EMPTY_ROW, OTHER_NUMBER = range(_FIRST, _FIRST + 4)
 RULES = {
     NEGATIVE_POWER: "an integer to a negative power is no integer",

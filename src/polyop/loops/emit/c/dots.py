@@ -26,7 +26,7 @@ WORD = 4
 """Bytes of a word, which has the terms of one group."""
 AHEAD = 32
 """Steps of a sum: one row of 4096 terms took two thirds of the time; twice as many were no faster."""
-THIN = 4
+MIN_ROWS = 4
 """With fewer rows, columns are not transposed: that takes as long as the sums of so many."""
 SLACK = 64
 """Bytes behind a panel: a whole vector may be read from its last column."""
@@ -101,7 +101,7 @@ class Dots:
         i = identifier(self.row.var)
         for name, dot in self.names.items():
             if not self._along_lanes(dot):
-                self.out.line(f"const int {name}_check = {i}_end - {i}_lo < {THIN};")
+                self.out.line(f"const int {name}_check = {i}_end - {i}_lo < {MIN_ROWS};")
             with self.out.block(f"for (int64_t {i} = {i}_lo; {i} < {i}_end; ++{i})"):
                 to = f"{name}_rows + ({i} - {i}_lo) * ({name}_steps + 1)"
                 self.out.line(f"i32* const {name} = {to};")

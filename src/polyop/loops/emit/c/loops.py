@@ -28,7 +28,7 @@ UNITS = 4
 """Vectors at once where a single one would wait for the previous result."""
 CHAIN = 3
 """From this many dependent slow operators on, two vectors at once are faster."""
-LIGHT = 12
+MAX_OPERATORS = 12
 """Most operators of a body that is unrolled for several vectors; vectors share addresses and bounds."""
 
 
@@ -316,7 +316,7 @@ class Loops:
             return 2
         if not (reduces or inner) or heavy:
             return 1
-        return UNITS if size <= LIGHT else 1
+        return UNITS if size <= MAX_OPERATORS else 1
 
     def _copies(self, vector: _Vector, number: int, count: str | None) -> None:
         """Print the body for ``number`` vectors, or for the first ``count`` lanes of one."""

@@ -30,8 +30,8 @@ HEADERS = (
     "bands.h",
 )
 """Of include/polyop/loops, in the order in which they are included."""
-LONG = 20_000
-"""Characters that a compiler takes about half a second for."""
+PART_SIZE = 20_000
+"""A text of fewer characters is one file: a compiler takes about half a second for so many."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class CFile:
     def files(self) -> list[str]:
         """Return it as one file, or as two that take about as long to compile, where that is long."""
         lengths, rest = [len(part) for part in self.parts], len(self.rest)
-        if sum(lengths) + rest < LONG or (len(lengths) < 2 and rest < LONG // 4):
+        if sum(lengths) + rest < PART_SIZE or (len(lengths) < 2 and rest < PART_SIZE // 4):
             return [self.text()]
         groups: tuple[list[int], list[int]] = ([], [])
         totals = [rest, 0]

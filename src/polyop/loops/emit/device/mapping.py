@@ -27,7 +27,7 @@ from ...ir.uses import assigned_by, loads_of, tensors_of, variables_of
 from .contractions import fits, stageable
 from .pieces import Alone, Branch, Each, Guard, Piece, Rows, Sums, Threads, Tiles
 
-DEEPEST = 2
+MAX_DEPTH = 2
 """Deepest nest of loops on the host: a deeper one would launch too often."""
 
 
@@ -113,7 +113,7 @@ class Mapper:
             piece = self._tiles_in_order(node, known, depth) or self._reduction(node, known)
             if piece is not None:
                 return piece
-        if depth < DEEPEST:
+        if depth < MAX_DEPTH:
             pieces = self.pieces(node.body, known | {node.var}, depth + 1)
             if _launches(pieces) and (depth == 0 or any(_deep(p) for p in pieces)):
                 self._note(node, "a launch for each iteration")
@@ -184,7 +184,7 @@ class Mapper:
     def _tiles_in_order(self, node: For, known: frozenset[str], depth: int) -> Piece | None:
         """Return a launch of tiles for each iteration: partial results would be a copy of all of them."""
         told = len(self.notes)
-        if depth < DEEPEST and all(name in self.kernel.buffers for name, _ in self.kinds[node.var].over):
+        if depth < MAX_DEPTH and all(name in self.kernel.buffers for name, _ in self.kinds[node.var].over):
             pieces = self.pieces(node.body, known | {node.var}, depth + 1)
             if any(isinstance(piece, Tiles) for piece in pieces):
                 self._note(node, "a launch for each iteration")

@@ -18,7 +18,7 @@ from .sums import SumsPart
 from .tile import TilePart
 
 SLOTS = 1024
-"""Most groups with private temporaries at once."""
+"""Most groups of threads with private temporaries at once: each has its own copy in memory."""
 
 
 class Parts(Launches):
