@@ -38,8 +38,7 @@ from polyop.core.limits import as_path, read_json
 from polyop.core.origin import Origin
 from polyop.core.parse import parse
 from polyop.define.library.exported import Rows
-from polyop.define.op_def.op_doc import read_op_docs
-from polyop.define.op_def.read import read_op_defs
+from polyop.define.op_def.read import read_op_defs, read_op_docs
 from polyop.graph.onnx_attributes import arguments_of, inputs_and_attributes
 from polyop.graph.parse import parse as parse_header
 from polyop.graph.parse import read as read_header

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.abi import ABI_VERSION
 from ..core.errors import BuildError
+from ..core.versions import ABI_VERSION
 from . import compilers
 from .compilers import Compiler
 from .options import BuildOptions

@@ -18,8 +18,8 @@ from ..binary.elf import own_machine, tvm_ffi_functions
 from ..binary.elsewhere import Opened
 from ..binary.file_kind import subject_of
 from ..binary.known_libraries import frameworks
-from ..core.abi import ABI_VERSION
 from ..core.errors import LibraryError, one_line
+from ..core.versions import ABI_VERSION
 from ..kernels.module.function_table import ENTRY as MODULE
 from ..kernels.module.registrations import ENTRY as LIBRARY
 from ..providers.aten.registered import registers_in_torch

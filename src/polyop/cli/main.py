@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ..core import late
 from ..core.errors import PolyopError
 from ..core.texts import did_you_mean
-from ..core.version import version
+from ..core.versions import version
 from .terminal import say
 
 NEXT = """first steps:

@@ -1,4 +1,4 @@
-"""Where an operator that is not PyTorch's own comes from, and the line that brings it to other frameworks."""
+"""Find where an operator that is not PyTorch's own comes from, and the line that brings it elsewhere."""
 
 from __future__ import annotations
 

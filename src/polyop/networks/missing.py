@@ -1,4 +1,4 @@
-"""What a network needs that another framework does not have, and the line that supplies each of it."""
+"""Find what a network needs and another framework lacks, and the line that supplies each of it."""
 
 from __future__ import annotations
 

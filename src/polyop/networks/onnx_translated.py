@@ -1,4 +1,4 @@
-"""What ``torch.onnx.export`` translates: its own registry says it."""
+"""Find out which operators ``torch.onnx.export`` translates, from PyTorch's own registry."""
 
 from __future__ import annotations
 

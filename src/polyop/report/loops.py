@@ -1,4 +1,4 @@
-"""What each loop became, and why: threads, vector lanes, tiles, or one iteration after the other."""
+"""Say what each loop became, and why: threads, vector lanes, tiles, or one iteration after the other."""
 
 from __future__ import annotations
 

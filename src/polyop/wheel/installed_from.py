@@ -1,4 +1,4 @@
-"""Where the installed polyop came from: a package index, or something that only its address finds."""
+"""Find where the installed polyop came from: a package index, or something that only its address finds."""
 
 from __future__ import annotations
 

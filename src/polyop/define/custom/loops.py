@@ -1,4 +1,4 @@
-"""Inputs, attributes and outputs of operators whose kernel is a loop kernel."""
+"""``Custom`` with a loop kernel: its inputs, attributes and outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether MindSpore's compiler can read a gradient rule: found out by compiling the rule.
+"""Find out whether MindSpore's compiler can read a gradient rule, by compiling the rule alone.
 
 What the compiler reads is not written down anywhere, and depends on all that a rule calls. So the rule is
 compiled alone, for the tensors of the call, before a graph takes it. The compiler cannot be entered a second

@@ -1,4 +1,4 @@
-"""Which dimension of an array each dimension of ``dims=`` is.
+"""Match the dimensions of ``dims=`` to the dimensions of xarray's arrays.
 
 dims="... n, n -> ... n"    x (level, time), weight (level)
 

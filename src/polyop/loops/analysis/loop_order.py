@@ -1,4 +1,4 @@
-"""The bounds of a nest's loops in another order, where they are affine in one another.
+"""Reorder the loops of a nest: compute their bounds, where these are affine in one another.
 
     for i in range(n):                     for k in range(n):
         for j in range(i, n):         ->       for j in range(k, n):

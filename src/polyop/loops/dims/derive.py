@@ -17,13 +17,12 @@ from ..passes.remove_empty_loops import remove_empty_loops
 from ..passes.strip_gradient_marks import strip_gradient_marks
 from ..program import Program
 from ..runner import Pass, run_passes
-from .dimension import Axis, Dimension, find_dimensions, with_known_sizes, with_one_size_each
+from .dimension import Axis, Dimension, NotSliced, find_dimensions, with_known_sizes, with_one_size_each
 from .dimension_sets import DimensionSets
 from .halo import ZERO, Radius, added, find_radii, widest
 from .index_values import Condition, ValueCheck
 from .invariance import Invariance
 from .partial import Partial, find_partial
-from .reason import NotSliced
 from .sites import Site, find_sites
 
 PASSES: tuple[Pass[Program], ...] = (

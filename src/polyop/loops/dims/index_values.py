@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from ..analysis import affine
 from ..ir.grammar import Expr, For, If, Load, Op, Size, Stmt, Store, Var, children, walk
 from ..ir.printing import expression
-from .dimension import Dimension
-from .reason import NotSliced
+from .dimension import Dimension, NotSliced
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..analysis.polyhedra import Access
+from .dimension import NotSliced
 from .dimension_sets import DimensionSets, isl_text
 from .halo import ZERO, Radius
 from .index_values import Condition
-from .reason import NotSliced
 from .sites import Site, shown
 
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from ...binary import verified
 from ...binary.allowed import check_allowed
-from ...core.abi import ABI_VERSION
 from ...core.errors import ArgumentTypeError
+from ...core.versions import ABI_VERSION
 from ..ir.grammar import Kernel
 from ..ir.schedule import NOTHING, Schedule
 from ..targets import isa

@@ -1,4 +1,4 @@
-"""How one call is run on this device: what is redistributed, exchanged, computed, cut and wrapped."""
+"""Run one call on this device: redistribute, exchange edges, compute, cut, and wrap the results."""
 
 from __future__ import annotations
 

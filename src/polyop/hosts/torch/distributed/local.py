@@ -1,4 +1,4 @@
-"""What one device computes: the operator on its slices, cut to what belongs to it."""
+"""Compute on one device: run the operator on its slices, and cut the results to what belongs to it."""
 
 from __future__ import annotations
 
