@@ -19,7 +19,7 @@ from ..binary import trust, verified
 from ..binary.hashes import text_digest
 from ..core.log import listener
 from . import entry_locks
-from .headers import check_headers
+from .depfile import check_headers
 from .manifest import BuildResult, Kind, Manifest
 from .paths import cache_folder
 
