@@ -1,4 +1,4 @@
-"""The PyTorch host: what the files beside it do, under the names that every host has."""
+"""The PyTorch host: the protocol ``Host``, implemented with the files beside this one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels that write an input in place have no derivative."""
+"""Refuse to differentiate kernels that write an input in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is proved of a kernel's dimensions, in index notation and as lines for an author.
+"""Write what is proved of a kernel's dimensions, in index notation and as lines for an author.
 
 for i in ...:                     dims="i k, k j -> i j"
     for j in ...:                 parallel="i j"

@@ -1,4 +1,4 @@
-"""The dots of a tile: sums of products of narrow integers, which include/polyop/loops/dot.h adds.
+"""Print the dot products of a tile: sums of products of narrow integers, by include/polyop/loops/dot.h.
 
     for k: total += a * b    ->    rows and columns are packed, in words of several terms each; a function
                                    adds the products of a tile; total += its sum

@@ -1,4 +1,4 @@
-"""Panels: what all rows of a tile share is packed, in the order in which the tile reads it."""
+"""Panels: pack the operand that all rows of a tile share, in the order in which the tile reads it."""
 
 from __future__ import annotations
 

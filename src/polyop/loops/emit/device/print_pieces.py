@@ -1,4 +1,4 @@
-"""The kernels of a program for a device, and the host function that launches them in order."""
+"""Print the pieces of a program for a device: its kernels, and the host function that launches them."""
 
 from __future__ import annotations
 
