@@ -1,4 +1,12 @@
-"""What ``torch.compile`` needs of an operator's call: the module ``torch``, and a function to compile."""
+"""What ``torch.compile`` needs of an operator's call: the module ``torch``, and a function to compile.
+
+A traced look into ``sys.modules`` walks through all of it, and an import meanwhile ends the compilation. So
+the module is a variable here.
+
+PyTorch's compiler counts recompilations by code object, and gives up after eight. For an object that is no
+function it would compile a wrapper of its own, whose code all objects share. So each operator has a function
+with code of its own.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +16,6 @@ from typing import Any
 
 torch: Any = None
 """The module, once the PyTorch host is present, which sets it."""
-
-
 _NAMES = ("__module__", "__name__", "__qualname__", "__doc__")
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+_CONTEXT = 200
+"""Characters that are shown before and after a place, and no more of a long text."""
+
 
 def aligned(rows: Sequence[Sequence[str]], *, numbers_last: bool = False) -> list[str]:
     """Return rows of cells as lines, with each column as wide as its longest cell.
@@ -44,10 +47,6 @@ def bytes_text(count: float) -> str:
     while size >= 1024 and len(units) > 1:
         size, units = size / 1024, units[1:]
     return f"{size:.0f} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
-
-
-_CONTEXT = 200
-"""Characters that are shown before and after the place."""
 
 
 def with_caret(rule: str, text: str, position: int) -> str:

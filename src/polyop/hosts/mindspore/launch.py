@@ -244,7 +244,10 @@ def _is_exported() -> bool:
 
 
 def with_a_result(bound: Any, arguments: tuple[Any, ...]) -> tuple[BoundOperator, tuple[Any, ...]]:
-    """Return an operator that makes this call and returns a number, and its arguments."""
+    """Return an operator that makes this call and returns a number, and its arguments.
+
+    MindSpore leaves out a node of a graph that has no result.
+    """
     operator: Operator = bound.operator
     namespace = operator.schema.namespace
 
