@@ -227,7 +227,7 @@ def test_without_objdump_the_page_says_so(monkeypatch):
 
 
 def test_without_time_for_objdump_the_page_says_so(monkeypatch):
-    monkeypatch.setattr(machine_code, "SECONDS", 1e-6)
+    monkeypatch.setattr(machine_code, "OBJDUMP_SECONDS", 1e-6)
     report = kernels.decay.report(spec(100), measure=False)
     assert "No machine code: objdump takes more than 1e-06 s to read the library" in report.html
 

@@ -8,7 +8,7 @@ from wheel_tools import build, contents, install, run
 
 from polyop.build.libtorch import find
 from polyop.wheel.audit import audit
-from polyop.wheel.for_pytorch import pinned, require
+from polyop.wheel.requirement import pinned, require
 
 VERSION = ".".join(find("tests").version.split(".")[:2])
 PIN = f"torch=={VERSION}.*"

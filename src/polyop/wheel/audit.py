@@ -21,7 +21,7 @@ from ..core.limits import read_json
 from ..core.versions import ABI_VERSION
 from ..kernels.module.function_table import VERSION
 from ..loops.library import shipped
-from . import for_pytorch, platforms
+from . import platforms, requirement
 from .archive import Archive
 from .fatbin import architectures
 from .information import FILE, FORMAT
@@ -103,8 +103,8 @@ def _check_metadata(archive: Archive, named: re.Match[str], report: Report) -> s
             if set(tags) != expanded:
                 report.breaches.append(f"its name says {expected}, and its WHEEL file {', '.join(tags)}")
         if member.endswith(".dist-info/METADATA"):
-            requirements = for_pytorch.requirements(archive.text(member))
-            torch = for_pytorch.pinned(requirements)
+            requirements = requirement.requirements(archive.text(member))
+            torch = requirement.pinned(requirements)
             report.facts.append(("requires", ", ".join(requirements) or "nothing"))
             if not any(re.match(r"polyop\b", one) for one in requirements):
                 report.notes.append('it does not require polyop: dependencies = ["polyop"] in pyproject.toml')
@@ -153,7 +153,7 @@ def _check_library(
         else:
             report.notes.append(f"{member} needs {framework}")
     foreign = [one for one in file.needed if not platforms.SYSTEM.fullmatch(one) and one not in own]
-    foreign = [one for one in foreign if not (torch and for_pytorch.is_pytorchs(one))]
+    foreign = [one for one in foreign if not (torch and requirement.is_pytorchs(one))]
     if foreign and platforms.promise(named["tag"]):
         listed = ", ".join(foreign)
         report.breaches.append(

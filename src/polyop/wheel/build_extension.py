@@ -20,7 +20,7 @@ from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..loops.library.shipped import FOLDER
 from ..loops.library.tuned import SUFFIX
 from . import for_pytorch as pytorch
-from . import wrappers
+from . import requirement, wrappers
 from .extension import OperatorExtension
 from .information import FILE, Described, describe, record, with_dims
 from .loop_extension import LoopExtension
@@ -63,7 +63,7 @@ class BuildExtension(build_ext):  # type: ignore[misc]
                 super().run()
         if for_pytorch:
             self._require_pytorch()
-        if built and not (others or any(pytorch.needs_python(read(path)) for path in built)):
+        if built and not (others or any(requirement.needs_python(read(path)) for path in built)):
             self._tag(built)
 
     @contextmanager
@@ -226,7 +226,7 @@ class BuildExtension(build_ext):  # type: ignore[misc]
         write, version = wheel.write_wheelfile, pytorch.version()
 
         def write_wheelfile(folder: str, *args: Any, **kwargs: Any) -> None:
-            pytorch.require(Path(folder, "METADATA"), version)
+            requirement.require(Path(folder, "METADATA"), version)
             write(folder, *args, **kwargs)
 
         wheel.write_wheelfile = write_wheelfile
@@ -236,7 +236,7 @@ class BuildExtension(build_ext):  # type: ignore[misc]
         files = [read(path) for path in libraries]
         inside = {path.name for path in libraries}
         needed = [name for file in files for name in file.needed if name not in inside]
-        needed = [name for name in needed if not pytorch.is_pytorchs(name)]  # the wheel requires it
+        needed = [name for name in needed if not requirement.is_pytorchs(name)]  # the wheel requires it
         tag = platform_tag(files[0].machine, [one for file in files for one in file.versions], needed)
 
         def get_tag() -> tuple[str, str, str]:
