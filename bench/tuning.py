@@ -22,8 +22,8 @@ from loops.table import Program  # noqa: E402 - same
 from measure import keep_memory  # noqa: E402 - same
 
 import polyop  # noqa: E402 - after the path
+from polyop.bench.as_text import time_text  # noqa: E402 - same
 from polyop.bench.machine import machine  # noqa: E402 - same
-from polyop.bench.table import time_text  # noqa: E402 - same
 from polyop.kernels.loop.kernel import LoopKernel  # noqa: E402 - same
 from polyop.loops.frontend.parse import outline  # noqa: E402 - same
 from polyop.tune.search import Outcome, search  # noqa: E402 - same

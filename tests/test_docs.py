@@ -31,6 +31,7 @@ PASSES = re.compile(r"(<!-- passes(?: of (?P<form>\w+))? -->\n)(?P<text>.*?)(<!-
 PRINTED = re.compile(r"(<!-- optimisations -->\n)(?P<text>.*?)(<!-- /optimisations -->)", re.S)
 VARIABLE = re.compile(r"""["'](POLYOP_[A-Z_]+)["']""")
 FENCED = re.compile(r"```.*?```", re.S)
+STEP = re.compile(r"\]\((\.\./\.\./[^)#]+)\) ((?:`[\w.:]+`(?:, )?)+)")
 INTERNALS = sorted((ROOT / "examples" / "internals").glob("*.py"))
 
 
@@ -141,6 +142,18 @@ def test_links_lead_somewhere():
             assert linked.exists(), f"{page.name}: {target}"
             known = not anchor or linked.suffix != ".md" or anchor in anchors(linked)
             assert known, f"{page.name}: {target}#{anchor}"
+
+
+def test_the_walk_through_mindspore_and_ascend_names_what_its_files_have():
+    """A step is a link to a file, then functions or classes of it: a class's method as ``Class.method``."""
+    page = ROOT / "docs" / "internals" / "mindspore-and-ascend.md"
+    steps = STEP.findall(page.read_text())
+    assert len(steps) > 50
+    for target, names in steps:
+        text = (page.parent / target).read_text()
+        for name in re.findall(r"\w+", names):
+            defined = rf"\b(def|class) {name}\b" if target.endswith(".py") else rf"\b{name}\b"
+            assert re.search(defined, text), f"{target}: {name}"
 
 
 def test_every_environment_variable_is_documented():

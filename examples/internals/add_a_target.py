@@ -10,8 +10,7 @@ import polyop
 from polyop.loops.emit.printer import source
 from polyop.loops.frontend.parse import parse
 from polyop.loops.pipeline import schedule
-from polyop.loops.targets.table import TARGETS
-from polyop.loops.targets.target import Target
+from polyop.loops.targets.table import TARGETS, Target
 
 
 # [kernel]

@@ -93,7 +93,7 @@ def __getattr__(name: str) -> Any:
         warnings.warn(f"polyop.{name} is now polyop.{_RENAMED[name]}", DeprecationWarning, stacklevel=2)
         name = _RENAMED[name]
     if name == "__version__":
-        from .core.version import version
+        from .core.versions import version
 
         return version()
     if name not in _LAZY:

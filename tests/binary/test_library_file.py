@@ -15,7 +15,7 @@ import pytest
 from polyop.binary import diagnose as library_file
 from polyop.binary import elf, elf_tables
 from polyop.binary.elf import own_machine
-from polyop.core import abi
+from polyop.core import versions
 from polyop.core.errors import LibraryError
 
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
@@ -104,12 +104,12 @@ def test_read_works_without_section_headers(tmp_path):
 def test_the_header_exports_the_marker(tmp_path, flags):
     code = '#include "polyop/custom_aot_extra.h"\nextern "C" int Add() { return 0; }\n'
     file = library_file.read(make(tmp_path, "lib.so", code, *flags))
-    assert file.marker == abi.ABI_VERSION
+    assert file.marker == versions.ABI_VERSION
 
 
 def test_abi_version_is_that_of_the_header():
     [version] = re.findall(r"#define POLYOP_ABI_VERSION (\d+)", (INCLUDE / "polyop/abi.h").read_text())
-    assert int(version) == abi.ABI_VERSION
+    assert int(version) == versions.ABI_VERSION
 
 
 def test_aot_functions_pairs_companions_and_drops_the_runtime(tmp_path):
@@ -433,7 +433,7 @@ def test_companions_of_polyops_header_and_of_c_are_accepted(tmp_path):
 
 
 def test_a_newer_abi_version_is_refused_with_both_versions(tmp_path):
-    path = make(tmp_path, "lib.so", C + f"const int {abi.MARKER} = 7;\n")
+    path = make(tmp_path, "lib.so", C + f"const int {versions.MARKER} = 7;\n")
     assert library_file.read(path).marker == 7
     with pytest.raises(
         LibraryError, match=r"version 7 of polyop's contract, and this polyop knows 1\n.*update polyop"

@@ -148,7 +148,7 @@ class Index:
             "passes": "x",
             "told": {"avx2": [[3, "a loop"]]},
         }
-        head = {"format": shipped.FORMAT, "meaning": shipped.MEANING, "abi": polyop.core.abi.ABI_VERSION}
+        head = {"format": shipped.FORMAT, "meaning": shipped.MEANING, "abi": polyop.core.versions.ABI_VERSION}
         machine = {"machine": shipped.platform.machine(), "module": "kernels", "source": "0" * 64}
         self.path.write_text(json.dumps({**head, **machine, "kernels": [row]}))
 

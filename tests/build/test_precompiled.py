@@ -10,7 +10,7 @@ import time
 import pytest
 
 from polyop.build import BuildOptions, compilers
-from polyop.build.plan import make_plan
+from polyop.build.commands import make_plan
 from polyop.build.precompiled import _flags_of_headers
 from polyop.build.sources import gather
 

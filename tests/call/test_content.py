@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import polyop
-from polyop.call.content import digest
+from polyop.call.pickled import digest
 from polyop.core.spec import Spec
 
 COUNT = iter(range(1000))
@@ -249,7 +249,7 @@ def test_a_library_counts_by_its_bytes(sources, tmp_path):
 
 PROGRAM = """
 import numpy as np, polyop
-from polyop.call.content import digest
+from polyop.call.pickled import digest
 class Adder:
     def __call__(self, x):
         return x + 1

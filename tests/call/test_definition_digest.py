@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 
 from polyop.call import registry
-from polyop.call.content import definition_digest
+from polyop.call.pickled import definition_digest
 from polyop.kernels import described
 
 MODULE = """

@@ -10,7 +10,7 @@ import pytest
 
 from polyop.binary.elf import own_machine
 from polyop.cli.main import main
-from polyop.testing.frameworks.base import FRAMEWORKS
+from polyop.testing.frameworks.framework import FRAMEWORKS
 
 MODULE = """
 import polyop

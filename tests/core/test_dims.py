@@ -11,8 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from polyop.core.dims.dims import Dims, elementwise
-from polyop.core.dims.entry import Entry
-from polyop.core.dims.expression import Binary, Name, Number, evaluate
+from polyop.core.dims.entry import Binary, Entry, Name, Number, evaluate
 from polyop.core.dims.text import Text, Word
 from polyop.core.errors import ArgumentTypeError, InferError, PolyopError, SchemaError
 from polyop.core.parse import parse

@@ -10,7 +10,7 @@ import pytest
 from polyop.build.paths import include_dir
 from polyop.core.dtypes import DTYPES, dtype, dtype_of_type_id
 from polyop.core.errors import ArgumentTypeError
-from polyop.graph.tables import DTYPE_OF_GE
+from polyop.graph.vocabulary import DTYPE_OF_GE
 
 ROOT = pathlib.Path(__file__).parents[2]
 HEADER = ROOT / "include" / "polyop" / "dtypes.h"

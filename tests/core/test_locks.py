@@ -173,7 +173,7 @@ def test_a_fork_waits_for_a_change_of_several_steps():
 
 def test_beyond_the_limit_the_child_refuses(monkeypatch):
     """A holder that waits for the forking thread would hang both."""
-    monkeypatch.setattr(locks, "LIMIT", 0.1)
+    monkeypatch.setattr(locks, "FORK_SECONDS", 0.1)
     holder = Holder(locks.define)
 
     def refuses() -> bool:

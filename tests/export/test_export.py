@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import polyop
-from polyop.binary.manifest import read
+from polyop.binary.export_manifest import read
 from polyop.cli.main import main
 from polyop.core.dtypes import DTYPES
 from polyop.core.errors import ArgumentValueError, BuildError, InferError, UnsupportedError

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import polyop
-from polyop.binary.manifest import MARK, read
+from polyop.binary.export_manifest import MARK, read
 from polyop.core.errors import (
     ArgumentTypeError,
     ArgumentValueError,

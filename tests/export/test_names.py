@@ -10,10 +10,9 @@ import pytest
 import polyop
 from polyop.core.errors import ArgumentValueError, BuildError, UnsupportedError
 from polyop.core.parse import parse
-from polyop.export import export, header, tables
-from polyop.export.c_names import c_names
+from polyop.export import export, generated_tables, header
 from polyop.export.collect import collect
-from polyop.export.names import check_names
+from polyop.export.names import c_names, check_names
 from polyop.export.operator import ExportedKernel, ExportedOperator, SourceFile
 
 from . import exported_operators
@@ -83,7 +82,7 @@ def test_any_schema_gives_c_that_compiles(kind, tmp_path):
     assert len(set(every)) == len(every)
     (tmp_path / "f.h").write_text(header.header([operator], "libf.so"))
     (tmp_path / "f.cc").write_text(header.source([operator], "libf.so"))
-    (tmp_path / "t.cc").write_text(tables.source([operator]))
+    (tmp_path / "t.cc").write_text(generated_tables.source([operator]))
     for compiler, language, file in (
         ("cc", "c", "f.h"),
         ("c++", "c++", "f.h"),

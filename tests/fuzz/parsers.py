@@ -25,7 +25,7 @@ from typing import Any
 
 import mutate
 
-from polyop.binary import elf, file_kind, loader_message, manifest
+from polyop.binary import elf, export_manifest, file_kind, loader_message
 from polyop.binary import open as opening
 from polyop.build.depfile import parse_depfile
 from polyop.build.options import BuildOptions
@@ -38,8 +38,7 @@ from polyop.core.limits import as_path, read_json
 from polyop.core.origin import Origin
 from polyop.core.parse import parse
 from polyop.define.library.exported import Rows
-from polyop.define.op_def.op_doc import read_op_docs
-from polyop.define.op_def.read import read_op_defs
+from polyop.define.op_def.read import read_op_defs, read_op_docs
 from polyop.graph.onnx_attributes import arguments_of, inputs_and_attributes
 from polyop.graph.parse import parse as parse_header
 from polyop.graph.parse import read as read_header
@@ -311,11 +310,11 @@ def _manifests() -> list[Any]:
         "doc": "",
         "not_for": {},
     }
-    return [{"format": manifest.FORMAT, "register_torch": "r", "operators": [row]}]
+    return [{"format": export_manifest.FORMAT, "register_torch": "r", "operators": [row]}]
 
 
 def _marked(sample: Any) -> bytes:
-    return f"{manifest.MARK}{json.dumps(sample)}".encode() + b"\0"
+    return f"{export_manifest.MARK}{json.dumps(sample)}".encode() + b"\0"
 
 
 def in_manifest(sample: Any, folder: pathlib.Path) -> object:
@@ -325,7 +324,7 @@ def in_manifest(sample: Any, folder: pathlib.Path) -> object:
         file.write_bytes(_marked(sample))
     except (TypeError, ValueError, RecursionError):  # no value of JSON
         return None
-    content = manifest.read(file)
+    content = export_manifest.read(file)
     assert content is not None
     return [Rows(file, content, {}, {}, Origin("f.py", 1))]
 
@@ -368,7 +367,7 @@ PARSERS = [
         "manifest as bytes",
         lambda: [_marked(one) for one in _manifests()],
         mutate.of_bytes,
-        in_file("l.so", manifest.read),
+        in_file("l.so", export_manifest.read),
     ),
     Parser("wheel", lambda: list(map(packed, members())), mutate.of_bytes, in_file(NAME, audit), share=10),
     Parser("files of a wheel", members, of_members, in_file(NAME, audit), share=10),

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from polyop.graph import generate, parse
-from polyop.graph.tables import ATTRIBUTE_TYPES, DTYPE_NUMBERS
+from polyop.graph.vocabulary import ATTRIBUTE_TYPES, DTYPE_NUMBERS
 
 EVERY = pathlib.Path(__file__).parents[1] / "golden" / "graph" / "every_macro.h"
 

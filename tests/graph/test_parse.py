@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from polyop.core.errors import ArgumentValueError, SchemaError
 from polyop.graph import AttributeItem, Prototype, TensorItem, Types, header, parse
+from polyop.graph.default_values import quote
 from polyop.graph.header import macros
 from polyop.graph.parse import read
 from polyop.graph.prototype import DatatypeItem, DTypeName, GraphItem
-from polyop.graph.tables import ATTRIBUTE_TYPES, DTYPE_NUMBERS, NAMED_SETS, TENSOR_MACROS
 from polyop.graph.tokens import unescape
-from polyop.graph.values import quote
+from polyop.graph.vocabulary import ATTRIBUTE_TYPES, DTYPE_NUMBERS, NAMED_SETS, TENSOR_MACROS
 
 EVERY = pathlib.Path(__file__).parents[1] / "golden" / "graph" / "every_macro.h"
 

@@ -23,7 +23,7 @@ from polyop.core.parse import parse as parse_schema
 from polyop.graph import generate, header, parse, prototype_of
 from polyop.graph import torchair as converters
 from polyop.graph.parse import read
-from polyop.graph.tables import DTYPE_NUMBERS
+from polyop.graph.vocabulary import DTYPE_NUMBERS
 
 HERE = pathlib.Path(__file__).parent
 EVERY = HERE.parent / "golden" / "graph" / "every_macro.h"

@@ -11,7 +11,7 @@ from google.protobuf import json_format
 
 import polyop
 from polyop.graph import torchair as converters
-from polyop.graph.tables import ATTRIBUTE_TYPES, DTYPE_NUMBERS, NAMED_SETS
+from polyop.graph.vocabulary import ATTRIBUTE_TYPES, DTYPE_NUMBERS, NAMED_SETS
 
 table = converters.rehearse()
 from torchair.ge import DataType, TensorSpec  # noqa: E402 - torchair can be imported from here on

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import polyop
-from polyop.call.content import digest
+from polyop.call.pickled import digest
 from polyop.core.errors import ArgumentTypeError, ArgumentValueError
 from polyop.kernels.function_pointer import FunctionPointerKernel
 
@@ -335,7 +335,7 @@ PROGRAM = """
 import ctypes, sys
 sys.path[:0] = [{folder!r}]
 import test_function_pointer as t
-from polyop.call.content import digest
+from polyop.call.pickled import digest
 for form in sys.argv[1:]:
     print(digest(t.named(form).operator))
 """

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import polyop
-from polyop.call.content import digest
+from polyop.call.pickled import digest
 
 FOLDER = pathlib.Path(__file__).parents[1] / "support" / "xla_handlers"
 TYPES = {  # of the attributes of handlers in handlers.cc

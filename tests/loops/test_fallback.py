@@ -22,7 +22,7 @@ from polyop.loops.emit.common.entry import Entry
 from polyop.loops.ir.schedule import NOTHING
 from polyop.loops.library import make
 from polyop.loops.pipeline import COPYING, PIPELINE
-from polyop.report.forms import form_of
+from polyop.report.stages import form_of
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 ORDER = "loops stay in the author's order, on one thread and with every index checked"

@@ -11,11 +11,10 @@ import polyop
 from polyop.core.errors import ScheduleError
 from polyop.loops.derive.forms import batched
 from polyop.loops.frontend.parse import parse
-from polyop.loops.ir.exits import exit_flags, misplaced
 from polyop.loops.ir.grammar import INT, Const, For, Op, statements
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.printing import shown
-from polyop.loops.ir.stops import is_unbounded
+from polyop.loops.ir.stops import exit_flags, is_unbounded, misplaced
 from polyop.loops.ir.verify import violations
 from polyop.loops.pipeline import original, schedule
 

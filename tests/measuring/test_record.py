@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from polyop.bench import recorded
+from polyop.bench import recorded_calls
 from polyop.cli.load import load
 from polyop.cli.main import main
 from polyop.core.errors import ArgumentValueError
@@ -147,7 +147,7 @@ def test_each_process_has_its_file(tmp_path):
     assert len(files) == 2
     assert all(re.fullmatch(r"calls\.\d+\.json", file.name) for file in files)
     module = load(str(tmp_path / "recorded_operators.py"))
-    found = recorded.calls_of(files, lambda name: module.silu)
+    found = recorded_calls.calls_of(files, lambda name: module.silu)
     assert sorted(specs[0].shape for _, specs, _ in found) == [(2, 3), (4, 3)]
 
 
@@ -204,7 +204,7 @@ def test_other_files_are_refused(tmp_path, content, seen):
     if content is not None:
         path.write_text(content)
     with pytest.raises(ArgumentValueError, match=seen) as refused:
-        recorded.read(path)
+        recorded_calls.read(path)
     assert str(path) in str(refused.value)
 
 

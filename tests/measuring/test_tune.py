@@ -20,7 +20,7 @@ from polyop.loops.library.tuned import SAME_BITS
 from polyop.loops.pipeline import schedule
 from polyop.testing.case import BrokenRuleError
 from polyop.tune.model import estimate
-from polyop.tune.space import Space
+from polyop.tune.search_space import Space
 from polyop.tune.variants import Subject, difference
 
 TEXT = """
@@ -121,8 +121,8 @@ def test_the_verb_keeps_what_explain_and_calls_use(file, capsys):
     ],
 )
 def test_the_table_says_why_the_default_was_the_best(file, ratios, reason):
+    from polyop.tune.as_text import table
     from polyop.tune.search import Outcome, Tried
-    from polyop.tune.table import table
 
     subject = Subject.of(loaded(file).rows, [Spec((64, 32), "float32")], {})
     tried = [Tried(Schedule(), "measured", 1.0, ratio, 1.0, SAME_BITS) for ratio in ratios]

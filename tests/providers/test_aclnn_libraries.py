@@ -18,7 +18,7 @@ from polyop.core.parse import parse
 from polyop.kernels.provider import ProviderKernel
 from polyop.providers import aclnn
 from polyop.providers.aclnn import acl, cann, launch, names, register_library
-from polyop.providers.aclnn.library import pairs
+from polyop.providers.aclnn.two_phase import pairs
 
 ADD = "aclnnAddCustom(Tensor x, Tensor y, Tensor(a!) z) -> ()"
 MIX = (

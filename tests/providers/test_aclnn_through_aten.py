@@ -20,7 +20,7 @@ from polyop.providers.aclnn import evaluate, launch
 from polyop.providers.aclnn.differences import OTHER_ARGUMENTS, OTHER_NAMES
 from polyop.providers.aclnn.registry import builtin, find
 from polyop.providers.aclnn.row import DEFAULTS
-from polyop.providers.aten.names import by_letters, letters
+from polyop.providers.aten.overloads import by_letters, letters
 
 pytest.importorskip("jax", reason="JAX is not installed")  # the helpers import it
 pytest.importorskip("expecttest", reason="PyTorch's test database imports expecttest, which is not installed")

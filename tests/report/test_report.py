@@ -14,7 +14,7 @@ from polyop.core.dtypes import dtype
 from polyop.core.errors import ArgumentTypeError, BuildError
 from polyop.core.spec import Spec
 from polyop.loops.targets import isa
-from polyop.report import machine
+from polyop.report import machine_code
 from polyop.report import page as pages
 from polyop.report.origins import lines_of_listing
 
@@ -227,7 +227,7 @@ def test_without_objdump_the_page_says_so(monkeypatch):
 
 
 def test_without_time_for_objdump_the_page_says_so(monkeypatch):
-    monkeypatch.setattr(machine, "SECONDS", 1e-6)
+    monkeypatch.setattr(machine_code, "OBJDUMP_SECONDS", 1e-6)
     report = kernels.decay.report(spec(100), measure=False)
     assert "No machine code: objdump takes more than 1e-06 s to read the library" in report.html
 
@@ -273,14 +273,14 @@ sum.c:4
 )
 def test_listings_of_objdump_are_read(listing, processor, operands, jumps, marks):
     """In a listing of ARM ``#`` starts a number, in one of x86 a comment. Marks are for x86-64."""
-    *_, function = machine._functions(listing, "sum.c", processor)
+    *_, function = machine_code._functions(listing, "sum.c", processor)
     assert [one.operands for one in function.instructions] == operands.split("|")
     assert [one.jump for one in function.instructions if one.jump] == jumps
     assert [mark for one in function.instructions for mark in one.marks] == marks
 
 
 def test_a_machine_without_marks_is_said_so(monkeypatch):
-    monkeypatch.setattr(machine, "MARKED", "another")
+    monkeypatch.setattr(machine_code, "MARKED", "another")
     report = kernels.decay.report(spec(100), measure=False)
     if report.facts.forward.machine.missing:
         pytest.skip(f"not run: {report.facts.forward.machine.missing}")

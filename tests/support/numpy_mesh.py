@@ -10,7 +10,7 @@ import numpy as np
 
 from polyop.call.foreign import flatten, text_values, unflatten, written_tensors
 from polyop.rules.loops.parts import joined, specs
-from polyop.sharding.local import local_call
+from polyop.sharding.local_call import local_call
 from polyop.sharding.of_call import sharding_rule
 from polyop.sharding.placement import Partial, Shard
 from polyop.sharding.plan import Plan, combinations

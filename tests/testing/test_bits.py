@@ -16,8 +16,8 @@ from polyop.call.explain import explain
 from polyop.core.errors import ArgumentValueError, ScheduleError
 from polyop.testing.case import BrokenRuleError, Case, NotRunError, spec_of
 from polyop.testing.dims.bits import ENOUGH, _batch, _compare, same_bits_in_a_batch, threads
-from polyop.testing.dims.parts import Dimension
 from polyop.testing.dims.rule import rule_of
+from polyop.testing.dims.slices import Dimension
 
 FLOATS = (np.float16, np.float32, np.float64)
 

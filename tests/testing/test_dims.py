@@ -13,7 +13,7 @@ from polyop.core.dims.dims import Dims
 from polyop.testing import check, samples
 from polyop.testing.case import Case
 from polyop.testing.dims import outcomes
-from polyop.testing.dims.refusal import not_refused
+from polyop.testing.dims.checks import not_refused
 from polyop.testing.sizes import resized
 
 UNARY = "(Tensor x) -> Tensor"

@@ -11,7 +11,7 @@ import yaml
 from wheel_tools import SOURCE, run
 
 from polyop.core.errors import ArgumentValueError
-from polyop.wheel.origin import origin
+from polyop.wheel.installed_from import origin
 from polyop.wheel.project import KINDS, new_project
 
 

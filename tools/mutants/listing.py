@@ -54,7 +54,7 @@ class Mutant(NamedTuple):
 def room_of(file: str) -> str:
     """Return the room of a file.
 
-    >>> room_of("core/dtypes.py"), room_of("loops/emit/c/file.py"), room_of("loops/tree.py")
+    >>> room_of("core/dtypes.py"), room_of("loops/emit/c/file.py"), room_of("loops/loop_tree.py")
     ('core', 'loops/emit', 'loops')
     """
     parts = file.split("/")[:-1]

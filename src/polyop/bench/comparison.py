@@ -20,7 +20,7 @@ from ..core.errors import ArgumentValueError
 
 MIN_GROWTH = 1.05
 """The least ratio of the medians; below it a change is noise, however narrow the spreads are."""
-AGAIN = 2
+REPEATS = 2
 """How often a row that looks slower is measured again."""
 
 Line = Mapping[str, Any]
@@ -65,7 +65,7 @@ def confirmed(old: Sequence[Line], new: Iterable[Line], again: Callable[[set[Key
     Another program on the machine makes a row slow once, not three times.
     """
     pairs = slower(old, new)
-    for _ in range(AGAIN):
+    for _ in range(REPEATS):
         keys = {key(after) for _, after in pairs}
         pairs = slower(old, [line for line in again(keys) if key(line) in keys]) if keys else []
     return pairs

@@ -1,7 +1,7 @@
 """The allowlist: which files may become code of this process, by being opened or compiled.
 
 polyop checks three kinds of file. Libraries and sources pass ``check_allowed``; headers that a compile has
-read pass :func:`polyop.build.headers.check_headers`. Without a list every file passes. With a list a file
+read pass :func:`polyop.build.depfile.check_headers`. Without a list every file passes. With a list a file
 passes if it lies in a listed folder, or if it is one of these:
 
 * a file that polyop itself wrote: inline code, the C of loop kernels, generated bindings. The author of such

@@ -1,4 +1,4 @@
-"""C++ names as compilers write them into a library: demangle them, find a function, tell the std::string."""
+"""C++ symbol names of a library: demangle them, find a function, tell which std::string they use."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ import difflib
 from pathlib import Path
 
 from .. import _core
-from ..core.abi import ABI_VERSION, HEADER
 from ..core.errors import LibraryError
+from ..core.versions import ABI_VERSION, HEADER
 from .cxx_names import demangle, has_new_strings, has_old_strings, is_mangled, string_abi, with_name
 from .elf import (
     AotFunction,

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..core.abi import MARKER
 from ..core.errors import LibraryError
+from ..core.versions import MARKER
 from .cxx_names import is_mangled
 from .elf_tables import DT_FLAGS_1, DT_NEEDED, DT_RPATH, DT_RUNPATH, SHT_SYMTAB, Damaged, Elf, Symbol
 from .file_kind import file_problem, subject_of

@@ -1,19 +1,83 @@
-"""Open a library in another process, so that a crash becomes a message."""
+"""Load a library in another process first, so that a crash is an error: by the loader alone, or opened.
+
+The loader is started as a program: it maps the file and relocates it, as it does for ``ldd -r``, and says
+which libraries it found. None of the library's code runs. That takes about a millisecond.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from ..core.errors import LibraryError
 from .allowed import check_allowed
-from .file_kind import subject_of
+from .elf import opened
+from .elf_tables import Damaged
+from .file_kind import file_problem, subject_of
 
-_SECONDS = 300
 _PATH = "import sys; sys.path[:] = [one for one in sys.path if one]; "  # not the current folder's modules
+_LOADER_SECONDS, _OPEN_SECONDS = 60, 300
+"""After so long a loader, or a process that opens a library, is ended: the library counts as broken."""
+_CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE)
+_TRACED = {"LD_TRACE_LOADED_OBJECTS": "1", "LD_WARN": "1", "LD_BIND_NOW": "1"}
+
+
+def loading_problem(path: Path) -> str | None:
+    """Return why a library cannot be loaded on any machine of its kind, or None.
+
+    Libraries and symbols that are missing are no such reason: they may be there where it is used.
+    """
+    wrong = file_problem(path)
+    if wrong is not None:
+        return str(wrong)
+    try:
+        with opened(path) as elf:
+            if not elf.is_whole:
+                return "it is shorter than its own headers say"
+            machine = elf.machine
+    except (OSError, Damaged) as problem:
+        return str(problem)
+    loader, own = _loader()
+    return _refusal(loader, path) if loader and machine == own else None
+
+
+def _refusal(loader: str, path: Path) -> str | None:
+    command = [loader, str(path.absolute())]
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, **_TRACED},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=_LOADER_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if -done.returncode in _CRASHES:
+        return f"the loader crashes: {signal.Signals(-done.returncode).name}"
+    # 127 is the loader's own code; its message may also be about a library that this one needs
+    text = done.stderr.decode(errors="backslashreplace").strip()
+    own = f"libraries: {path.absolute()}: " in text or "Inconsistency detected" in text
+    return text.rpartition("libraries: ")[2] if done.returncode == 127 and own else None
+
+
+@cache
+def _loader() -> tuple[str, int]:
+    """Return the loader of this process and its machine; "" for another one than glibc's."""
+    try:
+        with opened("/proc/self/exe") as elf:
+            path = elf.interpreter
+            known = Path(path).name.startswith("ld-linux") and os.access(path, os.X_OK)
+            return path if known else "", elf.machine
+    except (OSError, Damaged):
+        return "", 0
 
 
 class Opened(NamedTuple):
@@ -44,9 +108,9 @@ def run_elsewhere(path: Path, program: str) -> Opened:
     check_allowed(path)
     command = [sys.executable, "-c", _PATH + program, str(path)]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
+        done = subprocess.run(command, capture_output=True, timeout=_OPEN_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        rule = f"did not open within {_SECONDS} seconds: code that runs when it is opened goes on"
+        rule = f"did not open within {_OPEN_SECONDS} seconds: code that runs when it is opened goes on"
         raise LibraryError(subject_of(path), rule) from None
     output, errors = (text.decode(errors="backslashreplace") for text in (done.stdout, done.stderr))
     return Opened(output, errors, done.returncode)

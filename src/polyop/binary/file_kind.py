@@ -1,4 +1,4 @@
-"""Say what a file is that should be a shared library and is not, from its first bytes."""
+"""Say by its first bytes what a file is that was passed as a shared library and is none."""
 
 from __future__ import annotations
 

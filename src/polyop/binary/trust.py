@@ -1,4 +1,4 @@
-"""Which files of the build cache may be run as code: the user's and root's that nobody else may write.
+"""Decide which files of the build cache may run as code: those that only the user and root may write.
 
 A hash detects damage, but it gives no trust: whoever can replace a library can replace its hash too. Trust
 comes from ownership of the file, of its folder and of every folder above, because a user who may write in a

@@ -1,4 +1,4 @@
-"""tvm-ffi's own library, which the libraries of its functions call."""
+"""Find and open ``libtvm_ffi.so``, which libraries of tvm-ffi's functions need."""
 
 from __future__ import annotations
 

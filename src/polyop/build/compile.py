@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from ..core.errors import ArgumentTypeError, BuildError
 from ..core.limits import is_text, shown
 from . import atomic, lookup
+from .commands import make_plan
 from .options import BuildOptions
-from .plan import make_plan
 from .sources import gather
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Which files a compile has read, from the dependency file that compilers write for make.
+"""Find the files that a compile has read, in its dependency file, and check them against the allowlist.
 
 ``would_shadow`` adds the paths where a new file would be found before a header that was read. The cache
 records them as absent, so that a new file there leads to a new build too.
@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..binary.allowed import allowed_folders, lies_in, refused
+from ..binary.verified import is_ours
+from . import compilers
+from .paths import include_folder
 
 _PIECE = re.compile(r"\\+|[^\\ \t\n]+|[ \t\n]")
 """A run of backslashes, a run of other characters of a name, or one blank."""
@@ -70,3 +77,48 @@ def would_shadow(inputs: Iterable[str], search: Sequence[str]) -> list[str]:
             if not absent(root + name.partition("/")[0]):
                 absent(root + name)
     return [path for path, missing in is_missing.items() if missing]
+
+
+def check_headers(paths: Iterable[str]) -> None:
+    """Check that every file which a compile has read is allowed.
+
+    Besides the listed folders, headers may lie in those of polyop, Python, PyTorch and the compilers, and in
+    ``/usr``. Raises what :func:`polyop.binary.allowed.check_allowed` raises.
+    """
+    folders = allowed_folders()
+    if folders is None:
+        return
+    allowed = [*map(str, folders), *_installed_folders()]
+    checked: set[str] = set()
+    for path in paths:
+        resolved = os.path.realpath(path)
+        parent = os.path.dirname(resolved)
+        if parent in checked or is_ours(resolved):
+            continue
+        if not any(lies_in(resolved, folder) for folder in allowed):
+            raise refused(path, resolved, "header", folders)
+        if any(lies_in(parent, folder) for folder in allowed):
+            checked.add(parent)
+
+
+def _installed_folders() -> list[str]:
+    """Return the folders whose headers are trusted as much as the compiler and this Python."""
+    folders = ["/usr", sys.prefix, sys.base_prefix, include_folder()]
+    torch = sys.modules.get("torch")
+    spec = getattr(torch, "__spec__", None) or _spec("torch")
+    if spec is not None and spec.origin:
+        folders.append(f"{os.path.dirname(spec.origin)}/include")
+    for language in ("c", "c++", "cuda"):
+        program = os.path.realpath(compilers.program_path(language) or "/")
+        folder, name = os.path.split(os.path.dirname(program))
+        folders += [folder] if name == "bin" and folder != "/" else []
+    return [os.path.realpath(folder) for folder in folders]
+
+
+def _spec(name: str) -> Any:
+    import importlib.util
+
+    try:
+        return importlib.util.find_spec(name)
+    except ValueError:  # a module of this name that has no spec
+        return None

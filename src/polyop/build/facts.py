@@ -1,4 +1,4 @@
-"""Remember on disk what is slow to find out about files, until one of the files changes.
+"""Keep on disk what is slow to find out about files, such as a compiler's version, until one changes.
 
 For example, the text that a compiler prints for ``--version``, for as long as its program stays the same.
 """

@@ -1,4 +1,4 @@
-"""The lines that printed C++ files for PyTorch and Ascend leave out, named where a build of them has failed.
+"""Name the lines that Ascend's printed C++ files leave out, where a build of them has failed.
 
 Ascend's document of operator wheels prints the functions of a project, and not what they need around them.
 """
@@ -22,7 +22,7 @@ _NAMESPACES = {
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _FUNCTION_H = "function.h"
-_MOST = 64  # files that are read for one source
+_MAX_FILES = 64  # files that are read for one source
 
 
 def left_out(source: str | Path, folders: Sequence[str | Path] = ()) -> list[str]:
@@ -50,7 +50,7 @@ def left_out(source: str | Path, folders: Sequence[str | Path] = ()) -> list[str
 def _files(source: Path, folders: Sequence[Path]) -> Iterator[tuple[str, str | None]]:
     """Yield the source and the headers that it includes in quotes: its name, its text or None without one."""
     waiting, seen = [(source.name, source)], {source.name}
-    while waiting and len(seen) <= _MOST:
+    while waiting and len(seen) <= _MAX_FILES:
         name, path = waiting.pop()
         try:
             text = _COMMENT.sub("", path.read_text(errors="replace"))

@@ -1,4 +1,4 @@
-"""Look up results in the build cache. A process whose kernels are all built needs nothing else.
+"""Look up results in the build cache. If all its kernels are built, a process needs nothing else here.
 
 This module, and all that ``compile`` imports before the look-up, must import quickly, because every
 process pays for it. So paths are strings (importing pathlib alone takes as long as the rest), records are
@@ -19,7 +19,7 @@ from ..binary import trust, verified
 from ..binary.hashes import text_digest
 from ..core.log import listener
 from . import entry_locks
-from .headers import check_headers
+from .depfile import check_headers
 from .manifest import BuildResult, Kind, Manifest
 from .paths import cache_folder
 

@@ -8,12 +8,12 @@ import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..binary.loading import loading_problem
+from ..binary.elsewhere import loading_problem
 from ..core.errors import BuildError
 from .cache import BuildOutput, Cache
+from .commands import Plan, make_plan
 from .objects import CompileFailed, Objects
 from .options import BuildOptions
-from .plan import Plan, make_plan
 from .run import failed, run
 from .show import progress
 from .sources import Source

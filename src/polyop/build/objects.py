@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.errors import BuildError
 from .cache import BuildOutput, Cache
-from .depfile import parse_depfile
-from .headers import check_headers
-from .plan import Plan, Unit
+from .commands import Plan, Unit
+from .depfile import check_headers, parse_depfile
 from .run import Finished, Processes, run
 from .show import Count
 

@@ -1,4 +1,4 @@
-"""Precompiled headers of PyTorch: parsed once per PyTorch, compiler and flags that change them."""
+"""Precompile PyTorch's headers: once for each PyTorch, compiler, and set of flags that change them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 from ..core.errors import BuildError
 from . import atomic
 from .cache import BuildOutput, Cache
+from .commands import Unit
 from .depfile import parse_depfile
 from .libtorch import TENSORS, LibTorch
-from .plan import Unit
 from .run import failed, run
 from .show import progress
 

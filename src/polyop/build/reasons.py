@@ -1,4 +1,4 @@
-"""Why a build is not in the cache: which input has changed since the last one. Read only for logs."""
+"""Say why a build is not in the cache: which input has changed since the last one. Only logs use it."""
 
 from __future__ import annotations
 

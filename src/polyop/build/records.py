@@ -1,4 +1,4 @@
-"""Read JSON records from disk. They may be damaged, or written to do harm.
+"""Read the cache's JSON records, which may be damaged or hostile.
 
 Whatever is wrong with a record raises ``ValueError``; callers then treat it as damaged and rebuild it.
 """

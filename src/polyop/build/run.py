@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     import subprocess
 
 TIMEOUT = "POLYOP_BUILD_TIMEOUT"
-_SECONDS, _QUESTION = 1800, 30
+_SECONDS, _SHARE_OF_QUESTION = 1800, 1 / 30
 """How long a compiler may take without that variable; which part of it, a question such as ``--version``."""
-_OUTPUT = 2**20
+_MAX_OUTPUT = 2**20
 """Bytes of a program's output that are kept."""
 _NEEDS_TARGET = r"(?m)^(.+?):(\d+):\d+: error: .*target specific option mismatch"  # gcc's, at an intrinsic
 _TARGET = re.compile(r'#pragma GCC target ?\("([^"+]+)"\)')
@@ -104,7 +104,7 @@ def run(command: Sequence[str], processes: Processes | None = None, *, asks: boo
 
     limit = time_limit()
     if limit is not None and asks:
-        limit /= _QUESTION
+        limit *= _SHARE_OF_QUESTION
     try:
         process = subprocess.Popen(
             list(command),
@@ -128,7 +128,7 @@ def run(command: Sequence[str], processes: Processes | None = None, *, asks: boo
 
 
 def _output(process: subprocess.Popen[bytes], limit: float | None) -> str:
-    """Return what a program has written when it has ended, at most the first ``_OUTPUT`` bytes.
+    """Return what a program has written when it has ended, at most the first ``_MAX_OUTPUT`` bytes.
 
     What it has started may go on and hold the pipe open, as the server of a compiler cache does. Raises
     ``subprocess.TimeoutExpired``.
@@ -146,7 +146,7 @@ def _output(process: subprocess.Popen[bytes], limit: float | None) -> str:
                 part = os.read(pipe, 2**16)
                 if not part:
                     break
-                text += part[: _OUTPUT - len(text)]
+                text += part[: _MAX_OUTPUT - len(text)]
             elif ended:
                 break
     if process.returncode is None:

@@ -1,4 +1,4 @@
-"""Show what takes long: a spinner on a terminal; elsewhere a line per file, where a program asks for it."""
+"""Show the progress of long builds: a spinner on a terminal, or a line per file where a program asks."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _AFTER, _STEP = 1.0, 0.5
 """Seconds until a spinner is shown, and between two changes of it."""
 _LINES_AFTER = 2.0
 """Seconds. A shorter build prints no lines."""
-_NAMES = 3
+_MAX_NAMES = 3
 """Files that are named at once."""
-_lines: ContextVar[bool] = ContextVar("whether a line per file is printed", default=False)
+_line_per_file: ContextVar[bool] = ContextVar("line_per_file", default=False)
 
 
 @contextlib.contextmanager
 def line_per_file() -> Iterator[None]:
     """Within this context, a long build of several sources prints a line for each, unless on a terminal."""
-    before = _lines.set(True)
+    before = _line_per_file.set(True)
     try:
         yield
     finally:
-        _lines.reset(before)
+        _line_per_file.reset(before)
 
 
 @contextlib.contextmanager
@@ -84,7 +84,7 @@ class Count:
         self._running: dict[int, None] = {}
         self._lock = locks.own("count of compiled files", locks.Level.TABLE)
         self._started, self._unsaid = time.monotonic(), list[str]()
-        self._prints = _lines.get() and sys.stderr is not None and not _on_terminal()
+        self._prints = _line_per_file.get() and sys.stderr is not None and not _on_terminal()
 
     def text(self) -> str:
         """Return what is being done now.
@@ -104,8 +104,8 @@ class Count:
             names = [self._names[number] for number in self._running]
         if self._done == len(self._names):
             return f"linking {self._label}"
-        more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-        now = f", now {', '.join(names[:_NAMES])}{more}" if names else ""
+        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+        now = f", now {', '.join(names[:_MAX_NAMES])}{more}" if names else ""
         return f"compiled {self._done} of {len(self._names)} files{now}"
 
     def found(self, number: int) -> None:

@@ -1,4 +1,4 @@
-"""Run the batch rule of an operator, for every host, and check what it answers.
+"""Run the batch rule of an operator, for every host, and check its result.
 
 An author's rule calls operators itself. A :class:`Rule` of polyop also gets the call, as a ``BatchedCall``.
 """

@@ -25,12 +25,12 @@ from ..kernels.base import KernelBase, LoopKernelBase
 from . import presented, record, registry, tracing
 from .failures import failure
 from .host import GraphHost, Host, find_host, load, need, specs, start_early, torch_host
-from .layout import alias_plan, letter
+from .native_schema import alias_plan, letter
 from .operator import Operator
-from .own_code import function_of
 from .pickled import reference
 from .prepare import Prepared, normalise, prepare
 from .rule import Rule, output_gradients
+from .tracing import function_of
 
 PLAIN, TUPLE, LIST = 0, 1, 2  # how the native core returns outputs (Pack in csrc/gather.h)
 
@@ -80,10 +80,10 @@ class BoundOperator(_core.Call, metaclass=_Definition):
     """Why it has another name than the one that follows from its definition."""
     torch_overload: Any
     """The operator in ``torch.ops``, once the PyTorch host has registered it."""
-    divided: Any = None
-    """What runs plain calls on DTensors, once the PyTorch host has set it: bound arguments to new outputs.
+    dtensor_call: Any = None
+    """The function for plain calls with DTensors: bound arguments to new outputs. The PyTorch host sets it.
 
-    It returns ``NotImplemented`` for other calls.
+    It returns ``NotImplemented`` for calls that are not plain.
     """
 
     def __init__(self, operator: Operator, *, register: bool = True) -> None:
@@ -432,8 +432,8 @@ class BoundOperator(_core.Call, metaclass=_Definition):
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
             arguments = bind(self.operator.schema, args, kwargs, self.operator.origin)
-            if self.divided is not None:
-                outputs = self.divided(arguments)
+            if self.dtensor_call is not None:
+                outputs = self.dtensor_call(arguments)
                 if outputs is not NotImplemented:
                     return self.pack(outputs)
             arguments = normalise(self.operator, arguments)

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.devices import DEVICES, TARGETS
 from ..core.errors import NoKernelError
-from ..core.spec import Spec
+from ..core.spec import DEVICES, TARGETS, Spec
 from ..kernels.base import flatten
 from .operator import Kernel, Operator
 

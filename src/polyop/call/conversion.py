@@ -1,4 +1,4 @@
-"""How to make an array of what is no tensor, for errors."""
+"""Suggest, for errors, how to make an array of an argument that is no tensor."""
 
 from __future__ import annotations
 

@@ -33,10 +33,10 @@ from ..core.schema import Schema
 from ..core.spec import Spec
 from ..kernels.python import PythonKernel
 from . import registry
-from .content import definition_digest, digest
 from .host import load
 from .narrow import cast, is_narrowed, narrowed, unfit
 from .operator import Operator
+from .pickled import definition_digest, digest
 from .prepare import normalise, prepare
 
 Run = Callable[[list[Any]], None]

@@ -109,7 +109,7 @@ _CONVERSIONS = {
 """How a tensor of another framework, on the CPU, becomes one of each of these."""
 
 NUMBERS = "builtins"
-"""What ``beside`` of :func:`register` names where a host takes Python's numbers as tensors, too."""
+"""The name for Python's numbers in ``beside`` of :func:`register`: the host takes them as tensors."""
 
 _rows: dict[str, _Row] = {}  # by framework, in the order of registration
 _loaded: dict[str, Host] = {}
@@ -128,8 +128,8 @@ def register(
     ``framework`` is the name of the module that programs import. ``find`` returns its host. It is
     called once that module is imported, and again only after it has returned None. ``packages`` are
     the further top-level packages that classes of its tensors are defined in. ``beside`` are the
-    frameworks whose tensors its host takes in a call that has one of its own, too; ``"builtins"`` among
-    them stands for Python's numbers.
+    frameworks whose tensors its host also takes, in a call with at least one tensor of ``framework``;
+    ``"builtins"`` among them stands for Python's numbers.
     """
     _rows[framework] = _Row(find, packages, beside)
     _loaded.pop(framework, None)

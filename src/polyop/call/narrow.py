@@ -1,4 +1,4 @@
-"""Results of 64 bits for a runtime that has none: JAX in its default mode.
+"""Convert results of 64 bits to 32 for a runtime without 64-bit types: JAX in its default mode.
 
     int64, uint64         ->  int32, uint32          each value is checked: one that does not fit is an error
     float64, complex128   ->  float32, complex64     rounded, as JAX rounds them

@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..core.devices import DEVICES
 from ..core.dims.dims import Dims
 from ..core.dtypes import DType
 from ..core.infer import InferRule
 from ..core.origin import Origin
 from ..core.schema import Schema
-from ..core.spec import Spec
+from ..core.spec import DEVICES, Spec
 from ..kernels.base import LoopKernelBase
 
 
@@ -29,7 +28,7 @@ class Kernel(Protocol):
 
     @property
     def device(self) -> str:
-        """The device type it runs on: a row of ``core/devices.py``, or ``"any"``."""
+        """The device type it runs on: a row of ``core/spec.py``, or ``"any"``."""
 
     @property
     def kind(self) -> str:

@@ -1,4 +1,4 @@
-"""Whether elements of one tensor share memory, as in an expanded tensor, or those of two.
+"""Find out whether elements of one tensor share memory, as in an expanded tensor, or those of two.
 
 Such tensors must not be written through a copy. The kernel would write several values for one address,
 and only the value that is copied back last would remain.

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.arguments import attributes as typed_attributes
-from ..core.devices import TARGETS
 from ..core.errors import InferError, KernelError
 from ..core.infer import reads_number
 from ..core.schema import Schema
-from ..core.spec import Spec
+from ..core.spec import TARGETS, Spec
 from ..kernels.base import LoopKernelBase
 from .choose import need
 from .operator import Kernel, Operator

@@ -1,4 +1,4 @@
-"""How an operator shows itself: its signature, its attributes, a text of two lines, a table in notebooks."""
+"""How an operator is displayed: its signature, attributes, text of two lines, and table in notebooks."""
 
 from __future__ import annotations
 

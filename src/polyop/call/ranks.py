@@ -1,4 +1,4 @@
-"""How many dimensions the tensors of an operator have, before any is passed: by ``dims=`` or by its loops."""
+"""Find how many dimensions the tensors of an operator have, by ``dims=`` or by its loops, before a call."""
 
 from __future__ import annotations
 

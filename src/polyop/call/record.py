@@ -25,7 +25,7 @@ from . import tracing
 VARIABLE = "POLYOP_RECORD"
 FORMAT = 1
 """Goes up when the layout of the file changes."""
-KEPT = 1001
+MAX_TIMES = 1001
 """Of how many calls, the last ones, the median is taken."""
 
 
@@ -40,7 +40,7 @@ class _Row:
 
     def __init__(self, described: dict[str, Any]) -> None:
         self.described, self.count, self.total, self.first = described, 0, 0.0, 0.0
-        self.last: deque[float] = deque(maxlen=KEPT)
+        self.last: deque[float] = deque(maxlen=MAX_TIMES)
 
     def add(self, seconds: float, alone: float) -> None:
         self.count += 1

@@ -1,4 +1,4 @@
-"""Calls of a framework whose tensors are in the memory of the CPU: NumPy's host runs over views of them."""
+"""Run a call of a framework with tensors on the CPU: the NumPy host runs on views of their memory."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def cases(options: argparse.Namespace) -> list[Inputs]:
     file, name = target(options)
     module = load_once(file)
     if options.recorded is not None:
-        from ..bench.recorded import calls_of
+        from ..bench.recorded_calls import calls_of
 
         if options.input or options.attribute:
             raise ArgumentValueError("--from", "has inputs and attributes; leave --input and --attribute out")
@@ -103,10 +103,10 @@ def cases(options: argparse.Namespace) -> list[Inputs]:
 def run(options: argparse.Namespace) -> int:
     """Print a table for each set of inputs; return the exit code."""
     from ..bench import comparison
+    from ..bench.as_text import table
     from ..bench.machine import machine
     from ..bench.peers import find_peer
     from ..bench.run import Settings, bench
-    from ..bench.table import table
 
     if options.rounds < 1:
         raise ArgumentValueError("--rounds", "must be 1 or more", options.rounds)

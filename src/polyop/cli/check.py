@@ -14,7 +14,7 @@ from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..core.schema import MISSING
 from ..testing import Report, check
 from ..testing.report import COLUMNS, FAILED, NOT_RUN, PASSED
-from .samples import SAMPLES, operators_of
+from .load import SAMPLES, operators_of
 from .terminal import say, say_json, styled
 
 DEVICES = "xla_force_host_platform_device_count"

@@ -1,4 +1,4 @@
-"""``polyop completion bash``: print what makes a shell complete the verbs and options of ``polyop``.
+"""``polyop completion bash``: print the script by which a shell completes verbs and options.
 
 The script is written by shtab and is complete in itself, so a TAB starts no Python. (argcomplete starts
 ``polyop`` at each TAB, which takes longer than a person waits.)

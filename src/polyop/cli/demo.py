@@ -13,7 +13,7 @@ import numpy as np
 from ..call.bound import BoundOperator
 from ..define.operator import operator
 from ..kernels.source import source
-from ..testing.frameworks.base import FRAMEWORKS, ON_REQUEST, DemoRow, absent, load
+from ..testing.frameworks.framework import FRAMEWORKS, ON_REQUEST, DemoRow, absent, load
 from .terminal import say, say_json
 
 CODE = """

@@ -14,9 +14,9 @@ from ..kernels.base import LoopKernelBase
 if TYPE_CHECKING:
     from ..loops.ir.grammar import Kernel
     from ..loops.library.options import Options
+    from ..loops.loop_tree import LoopNode
     from ..loops.program import Program
     from ..loops.runner import Pass
-    from ..loops.tree import LoopNode
 
 Inputs = tuple[Spec, ...]
 _TEXT = len("  defined at  ")
@@ -44,7 +44,7 @@ def facts(bound: BoundOperator, inputs: Inputs, attributes: Mapping[str, Any]) -
 
 def drawing(bound: BoundOperator, inputs: Inputs, attributes: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines that draw an operator's loops; none without inputs or without loops."""
-    from ..loops.tree import drawn
+    from ..loops.loop_tree import drawn
 
     nodes = tree_of(bound, inputs, attributes)
     if nodes:
@@ -67,7 +67,7 @@ def tree_of(bound: BoundOperator, inputs: Inputs, attributes: Mapping[str, Any])
 
 def _tree(kernel: Kernel, options: Options) -> list[LoopNode]:
     from ..loops.library.library import schedule_or_original
-    from ..loops.tree import loop_tree
+    from ..loops.loop_tree import loop_tree
 
     programs: list[Program] = []
 

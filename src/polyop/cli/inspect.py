@@ -11,16 +11,16 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from ..binary import manifest
+from ..binary import export_manifest
 from ..binary.cxx_names import demangle, string_abi
 from ..binary.diagnose import AotFunction, LibraryFile, aot_functions, companion_problem, read
 from ..binary.elf import own_machine, tvm_ffi_functions
 from ..binary.elsewhere import Opened
 from ..binary.file_kind import subject_of
 from ..binary.known_libraries import frameworks
-from ..core.abi import ABI_VERSION
 from ..core.errors import LibraryError, one_line
-from ..kernels.module.library import ENTRY as MODULE
+from ..core.versions import ABI_VERSION
+from ..kernels.module.function_table import ENTRY as MODULE
 from ..kernels.module.registrations import ENTRY as LIBRARY
 from ..providers.aten.registered import registers_in_torch
 from .inspect_kinds import kinds, of_the_author
@@ -164,7 +164,7 @@ def _exported(file: LibraryFile) -> list[tuple[str, str]]:
     """Return the operators of a library of ``polyop export``, with what cannot call them."""
     lines = []
     try:
-        rows = (manifest.read(file.path) or {"operators": []})["operators"]
+        rows = (export_manifest.read(file.path) or {"operators": []})["operators"]
     except LibraryError as problem:
         return [("exports", f"unknown: {problem}")]
     for row in rows:

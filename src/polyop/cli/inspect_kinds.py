@@ -1,4 +1,4 @@
-"""What kinds of library a file is, and which of its functions belong to a runtime."""
+"""Recognise what kinds of library a file is, and which of its functions belong to a runtime."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from ..binary.elf import AotFunction, LibraryFile, python_modules, tvm_ffi_functions
-from ..kernels.module.library import ENTRY as MODULE
+from ..kernels.module.function_table import ENTRY as MODULE
 from ..kernels.module.registrations import ENTRY as LIBRARY
 from ..providers.aten.registered import registers_in_torch
 

@@ -13,8 +13,8 @@ from ..binary.elsewhere import Opened
 from ..binary.open import open_library
 from ..core.errors import PolyopError, one_line
 from ..define.library.load import checked_rows
-from ..kernels.module.library import ENTRY as MODULE
-from ..kernels.module.library import VERSION
+from ..kernels.module.function_table import ENTRY as MODULE
+from ..kernels.module.function_table import VERSION
 from ..kernels.module.registrations import ENTRY as LIBRARY
 from ..kernels.module.registrations import Row, open_rows
 from ..providers.aten.registered import registers_in_torch, torch_operators

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from ..core import late
 from ..core.errors import PolyopError
-from ..core.nearest import did_you_mean
-from ..core.version import version
+from ..core.texts import did_you_mean
+from ..core.versions import version
 from .terminal import say
 
 NEXT = """first steps:

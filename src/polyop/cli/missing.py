@@ -43,7 +43,7 @@ def add(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print what is missing; return 1 if anything is, else 0. Raises ``PolyopError``."""
     try:
-        from ..networks import network, onnx
+        from ..networks import network, onnx_translated
         from ..networks.missing import MISSING, THERE, UNKNOWN, as_json, missing
         from ..networks.traced import trace
     except ImportError as problem:
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         file, name = split_target(options.module)
         found = network.of_module(load(file), name, file)
-    split = onnx.decompositions() if options.to == ONNX else None
+    split = onnx_translated.decompositions() if options.to == ONNX else None
     traced = trace(*found, split, export=not options.once)
     findings = missing(traced, options.to)
     lacking = [one for one in findings if one.state != THERE]

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from ..wheel.origin import origin
+from ..wheel.installed_from import origin
 from ..wheel.project import KINDS, new_project
 from .terminal import say
 

@@ -51,7 +51,7 @@ def main(seed: str, *targets: str) -> int:
     import pyopencl as cl
     import pyopencl.array as cl_array
 
-    from .samples import operators_of
+    from .load import operators_of
 
     queue, code = cl.CommandQueue(cl.Context(cl.get_platforms()[0].get_devices()[:1])), 0
 

@@ -1,4 +1,4 @@
-"""What the verbs print: names come out of files that others wrote, and must not command the terminal."""
+"""Print what the verbs say, with control characters escaped: names come out of files of others."""
 
 from __future__ import annotations
 

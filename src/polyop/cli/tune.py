@@ -41,9 +41,9 @@ def add(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Search, print what was tried, keep the best; return 0."""
     from ..bench.timing import keep_memory
+    from ..tune.as_text import data, table
     from ..tune.keep import check_can_keep, keep
     from ..tune.search import search
-    from ..tune.table import data, table
 
     if not options.seconds > 0:
         raise ArgumentValueError("--seconds", "must be more than 0", options.seconds)

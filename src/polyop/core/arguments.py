@@ -11,8 +11,8 @@ import numpy as np
 from .dtypes import dtype
 from .errors import ArgumentTypeError
 from .limits import shown
-from .nearest import did_you_mean
 from .schema import MISSING, Argument, Schema
+from .texts import did_you_mean
 
 
 def bind(

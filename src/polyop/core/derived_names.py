@@ -1,4 +1,4 @@
-"""Names of what polyop derives from an operator, and what messages call it: the words of its author.
+"""Name what polyop derives from an operator; messages call it by its author's words instead.
 
 >>> backward = derived_name("demo::f__backward", "backward", "demo::f")
 >>> in_words(f"{backward}: argument x")

@@ -14,7 +14,7 @@ import numpy as np
 
 from .errors import ArgumentTypeError
 from .limits import shown
-from .nearest import did_you_mean
+from .texts import did_you_mean
 
 DTypeLike: TypeAlias = Any
 """A :class:`DType`, its name, a NumPy dtype or type, or a framework's dtype object."""

@@ -16,7 +16,7 @@ what that thread has half done. So there are two kinds of lock:
 A fork also waits until other threads have ended the imports that polyop's code makes: Python's lock of such
 a module would never become free in the child.
 
-A fork waits ``LIMIT`` seconds at most. Beyond that the child cannot use what the lock guards: to take it
+A fork waits ``FORK_SECONDS`` at most. Beyond that the child cannot use what the lock guards: to take it
 raises ``HostError``. The usual cause is that the forking thread itself keeps the other one waiting.
 """
 
@@ -33,7 +33,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from .errors import HostError
 
-LIMIT = 20.0
+FORK_SECONDS = 20.0
 """Seconds that a fork waits for other threads."""
 CHECKED = os.environ.get("POLYOP_CHECK_LOCKS", "") not in ("", "0")
 
@@ -82,7 +82,7 @@ class _Shared(Lock):
 
 def _give_way() -> None:
     """Wait while another thread wants to fork, unless this one has a lock that the fork waits for."""
-    end = time.monotonic() + LIMIT if _forks else 0.0
+    end = time.monotonic() + FORK_SECONDS if _forks else 0.0
     while _forks and not any(map(is_held, _shared)) and time.monotonic() < end:
         time.sleep(0.001)
 
@@ -91,9 +91,8 @@ class _Lost(Lock):
     """A lock whose holder is not in this process: a fork has waited for it in vain."""
 
     def acquire(self, *_: Any, **__: Any) -> bool:
-        rule = (
-            f"this process was forked while a thread was in polyop's {self.name} for more than {LIMIT:.0f} s"
-        )
+        waited = f"for more than {FORK_SECONDS:.0f} s"
+        rule = f"this process was forked while a thread was in polyop's {self.name} {waited}"
         hint = "fork before other threads define operators, or use the start method 'forkserver' or 'spawn'"
         raise HostError("fork", rule, hint=hint)
 
@@ -189,7 +188,7 @@ def _before_fork() -> None:
 
 
 def _take_all() -> None:
-    end = time.monotonic() + LIMIT
+    end = time.monotonic() + FORK_SECONDS
     while True:
         for lock in _shared:
             if not isinstance(lock, _Lost) and _RLock.acquire(lock, True, max(0.0, end - time.monotonic())):

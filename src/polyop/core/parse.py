@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from .caret import with_caret
 from .errors import ArgumentTypeError, SchemaError
 from .limits import is_text, shown
-from .nearest import did_you_mean
 from .schema import BASES, MISSING, Argument, Return, Schema, Type, alias_names
+from .texts import did_you_mean, with_caret
 
 _MAX_SCHEMA = 200_000
 """Characters of a schema: room for more arguments than any host takes."""

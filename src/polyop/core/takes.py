@@ -1,4 +1,4 @@
-"""Whether an author's function takes what polyop calls it with; asked when an operator is defined."""
+"""Check at an operator's definition that an author's function can be called as polyop will call it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
-"""Values as text for people: tables, amounts of memory; names that people write in letters of any case."""
+"""Texts for people: tables, amounts of memory, a caret under a place, the nearest of known names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+
+_CONTEXT = 200
+"""Characters that are shown before and after a place, and no more of a long text."""
 
 
 def aligned(rows: Sequence[Sequence[str]], *, numbers_last: bool = False) -> list[str]:
@@ -44,3 +47,31 @@ def bytes_text(count: float) -> str:
     while size >= 1024 and len(units) > 1:
         size, units = size / 1024, units[1:]
     return f"{size:.0f} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
+
+
+def with_caret(rule: str, text: str, position: int) -> str:
+    """Return ``rule`` with the text below it, and a caret under ``text[position]``.
+
+    >>> print(with_caret("needs a name here", "b i, 4x", 5))
+    needs a name here
+      b i, 4x
+           ^
+    """
+    first = max(position - _CONTEXT, 0) if len(text) > 2 * _CONTEXT else 0
+    last = max(first + 2 * _CONTEXT, position)
+    line = ("..." if first else "") + text[first:last] + ("..." if last < len(text) else "")
+    caret = " " * (position - first + (3 if first else 0))
+    return f"{rule}\n  {line}\n  {caret}^"
+
+
+def did_you_mean(name: str, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str | None:
+    """Return the question that names the nearest of the known names, at most ``most``; None if none is near.
+
+    >>> did_you_mean("flaot32", ["float32", "int8"])
+    "did you mean 'float32'?"
+    >>> did_you_mean("q", ["float32", "int8"])
+    """
+    import difflib
+
+    near = difflib.get_close_matches(name, list(known), most, cutoff)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else None

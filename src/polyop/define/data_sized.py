@@ -15,8 +15,7 @@ from ..call.operator import Operator
 from ..call.padded import check_fill_value, padded_schema, refuse_data_sizes
 from ..call.rule import Rule
 from ..core.dims.dims import Dims
-from ..core.dims.entry import Entry
-from ..core.dims.expression import AtMost, Name
+from ..core.dims.entry import AtMost, Entry, Name
 from ..core.dims.infer import FromDims
 from ..core.errors import SchemaError, UnsupportedError
 from ..core.schema import Schema

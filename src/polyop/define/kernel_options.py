@@ -1,4 +1,4 @@
-"""The options of a loop kernel: ``compile_attrs`` of ``@kernel``, or the JSON text that MindSpore leaves."""
+"""The options of a loop kernel: ``compile_attrs`` of ``@kernel``, or of MindSpore's decorator as JSON."""
 
 from __future__ import annotations
 

@@ -16,10 +16,9 @@ from ..kernels.loop.kernel import LoopKernel
 from ..kernels.source import SourceKernel
 from ..rules.loops.gradient import GradientRule
 from ..wheel.signatures import Signature, check_dtype, is_general, signature
-from .loops import compile_gradient, compile_loops, numbers_of
+from .kernels import compile_gradient, compile_loops, files_of, kernel_of, numbers_of
 from .operator import ExportedOperator, SourceFile
 from .shapes import from_dims, matching, names_of, same_as
-from .sources import files_of, kernel_of
 
 DTYPES = ("float32", "float64")
 """The dtypes that a loop kernel is compiled for, if nothing else is said."""

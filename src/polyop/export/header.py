@@ -1,4 +1,4 @@
-"""Plain C functions of the operators, and the header that declares them."""
+"""Plain C functions of the operators, the header that declares them, and the file for ``find_package``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from ..build.paths import include_dir
 from ..core.dtypes import DTYPES
 from ..core.schema import Argument
-from .c_names import CNames, c_names
 from .literal import comment
+from .names import CNames, c_names
 from .operator import ExportedOperator
 
 _TYPES = {"int": "int64_t", "SymInt": "int64_t", "bool": "int", "float": "double", "str": "const char*"}
@@ -167,3 +167,29 @@ def _setter(argument: Argument, names: CNames) -> str:
     if argument.type.is_optional and argument.type.base != "str":
         return f"optional({name})"
     return f"value({name})"
+
+
+_CONFIG = """\
+# polyop export has written this file. find_package({name} CONFIG) gives the target {name}::{name}.
+if(NOT TARGET {name}::{name})
+  add_library({name}::{name} SHARED IMPORTED)
+  set_target_properties({name}::{name} PROPERTIES
+    IMPORTED_LOCATION "${{CMAKE_CURRENT_LIST_DIR}}/{file}"
+    IMPORTED_NO_SONAME TRUE
+    INTERFACE_INCLUDE_DIRECTORIES "${{CMAKE_CURRENT_LIST_DIR}}")
+endif()
+"""
+
+
+def file_name(library: str) -> str:
+    """Return the name of the file, which lies beside the library.
+
+    >>> file_name("libmyops.so")
+    'myops-config.cmake'
+    """
+    return f"{prefix_of(library).lower()}-config.cmake"
+
+
+def config(library: str) -> str:
+    """Return the text of the file. The folder may be moved: paths are relative to it."""
+    return _CONFIG.format(name=prefix_of(library), file=Path(library).name)

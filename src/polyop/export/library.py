@@ -7,15 +7,15 @@ from pathlib import Path
 
 from ..build import atomic
 from ..build.cache import BuildOutput, Cache
+from ..build.commands import Plan, make_plan
 from ..build.make import make_library
 from ..build.objects import CompileFailed
 from ..build.options import BuildOptions
-from ..build.plan import Plan, make_plan
 from ..build.run import RefusedError, failed
 from ..build.sources import gather, store_code
 from ..call.bound import BoundOperator
 from ..core.errors import ArgumentValueError, BuildError
-from . import cmake, header, manifest, tables
+from . import generated_tables, header, manifest
 from .collect import collect
 from .names import check_names
 from .operator import ExportedOperator, SourceFile
@@ -58,7 +58,7 @@ def export(
     check_names(exported, header.prefix_of(path.name))
     companions = {
         path.with_suffix(".h"): header.header(exported, path.name),
-        path.with_name(cmake.file_name(path.name)): cmake.config(path.name),
+        path.with_name(header.file_name(path.name)): header.config(path.name),
     }
     _check_own(companions)
     library = _built_or_instead(_files(exported, path.name), path.name.partition(".")[0])
@@ -83,7 +83,11 @@ def _check_own(files: Iterable[Path]) -> None:
 def _files(operators: Sequence[ExportedOperator], library: str) -> list[SourceFile]:
     """Return the sources of the operators, each once, and the generated ones."""
     kernels = dict.fromkeys(file for one in operators for file in one.sources)
-    texts = [tables.source(operators), header.source(operators, library), manifest.source(operators, library)]
+    texts = [
+        generated_tables.source(operators),
+        header.source(operators, library),
+        manifest.source(operators, library),
+    ]
     texts += [surface.source(operators) for surface in SURFACES.values()]
     return [*kernels, *(SourceFile(store_code(text, "c++"), "c++", _FLAGS) for text in texts)]
 

@@ -1,4 +1,4 @@
-"""What an exported library says of itself. :mod:`polyop.binary.manifest` reads it, without loading it."""
+"""Make the manifest of an exported library, which :mod:`polyop.binary.export_manifest` reads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..binary.manifest import FORMAT, MARK
+from ..binary.export_manifest import FORMAT, MARK
 from .header import prefix_of
 from .operator import ExportedKernel, ExportedOperator
 from .surfaces import SURFACES

@@ -1,4 +1,4 @@
-"""The values of an export: operators, their kernels, and the sources that these need."""
+"""The data classes of an export: operators, their kernels, and the sources that these need."""
 
 from __future__ import annotations
 

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..core.dims.dims import Dims
-from ..core.dims.entry import Entry
-from ..core.dims.expression import Binary, Expression, Name, Number
+from ..core.dims.entry import Binary, Entry, Expression, Name, Number
 from ..core.dims.infer import FromDims
 from ..core.dtypes import DType
 from ..core.schema import Schema

@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
-from .tables import DTYPE_ALIASES, DTYPE_NUMBERS
 from .tokens import Token, fail, tokens
+from .vocabulary import DTYPE_ALIASES, DTYPE_NUMBERS
 
 
 class Cursor:

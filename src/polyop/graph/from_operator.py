@@ -12,7 +12,7 @@ from ..core.errors import UnsupportedError
 from ..core.information.information import Information
 from ..core.schema import MISSING, Argument, Type
 from .prototype import AttributeItem, DTypeName, Item, Prototype, TensorItem, Types
-from .tables import DTYPE_OF_GE
+from .vocabulary import DTYPE_OF_GE
 
 ATTRIBUTE_OF: dict[tuple[str, int], str] = {  # base type and list depth in a schema -> GE's type
     ("int", 0): "Int",       ("int", 1): "ListInt",       ("int", 2): "ListListInt",

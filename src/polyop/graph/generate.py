@@ -11,7 +11,7 @@ from typing import Any
 
 from .header import brief
 from .prototype import AttributeItem, DTypeName, Prototype, TensorItem
-from .tables import DEFORMED, DTYPE_ALIASES, NAMED_SETS
+from .vocabulary import DEFORMED, DTYPE_ALIASES, NAMED_SETS
 
 _IMPORTS = """\
 from typing import Any, Dict, List, Tuple, Union, Callable, Optional

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from .default_values import literal
 from .prototype import AttributeItem, DatatypeItem, GraphItem, Item, Prototype
-from .tables import DATATYPE, END
-from .values import literal
+from .vocabulary import DATATYPE, END
 
 
 def header(prototypes: Sequence[Prototype], guard: str = "CUSTOM_REG_OP_H_") -> str:

@@ -22,10 +22,10 @@ from ..core.errors import ArgumentValueError
 from ..core.limits import read_text
 from ..core.origin import Origin
 from .cursor import Cursor
+from .default_values import value
 from .prototype import AttributeItem, DatatypeItem, GraphItem, Item, Prototype, TensorItem, Types
-from .tables import ATTRIBUTE_MACROS, ATTRIBUTE_TYPES, DATATYPE, END, MACROS, NAMED_SETS, TENSOR_MACROS
-from .tokens import LONGEST
-from .values import value
+from .tokens import MAX_CHARACTERS
+from .vocabulary import ATTRIBUTE_MACROS, ATTRIBUTE_TYPES, DATATYPE, END, MACROS, NAMED_SETS, TENSOR_MACROS
 
 
 def parse(text: str, file: str = "<text>") -> tuple[Prototype, ...]:
@@ -43,7 +43,7 @@ def parse(text: str, file: str = "<text>") -> tuple[Prototype, ...]:
 def read(path: str | Path) -> tuple[Prototype, ...]:
     """Parse a file; raises ``ArgumentValueError`` if it cannot be read."""
     try:
-        text = read_text(path, LONGEST)
+        text = read_text(path, MAX_CHARACTERS)
     except (OSError, ValueError) as problem:
         raise ArgumentValueError(str(path), f"could not be read as a header: {problem}") from None
     return parse(text, str(path))

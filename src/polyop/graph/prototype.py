@@ -1,4 +1,4 @@
-"""The values that a REG_OP of a header becomes."""
+"""The data classes of a parsed ``REG_OP``: a prototype, its inputs, outputs and attributes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.origin import Origin
 from ..core.schema import MISSING
-from .tables import ATTRIBUTE_TYPES, TENSOR_MACROS, AttributeType
+from .vocabulary import ATTRIBUTE_TYPES, TENSOR_MACROS, AttributeType
 
 
 class DTypeName(str):

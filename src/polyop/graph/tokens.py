@@ -12,7 +12,7 @@ from ..core.errors import SchemaError
 from ..core.limits import is_text, shown
 from ..core.origin import Origin
 
-LONGEST = 8 << 20
+MAX_CHARACTERS = 8 << 20
 """Characters of a header. The headers of a whole release of operators have half a million."""
 _MAX_DEPTH = 100
 """Nesting of brackets, and of conditionals."""
@@ -62,8 +62,8 @@ def tokens(text: str, file: str) -> tuple[Token, ...]:
     Of an ``#if`` the first branch is read, of ``#if 0`` the others. Raises ``SchemaError`` with file and
     line for a comment, string or conditional without an end.
     """
-    if len(text) > LONGEST:
-        fail(file, 1, f"a header has at most {LONGEST} characters", len(text), "split it into several")
+    if len(text) > MAX_CHARACTERS:
+        fail(file, 1, f"a header has at most {MAX_CHARACTERS} characters", len(text), "split it into several")
     if not is_text(text):
         number, line = next((n, row) for n, row in enumerate(text.split("\n"), 1) if not is_text(row))
         hint = "take out NUL characters and halves of surrogate pairs"

@@ -19,7 +19,7 @@ from .from_operator import prototype_of
 from .generate import function_name, generate, parameters, skip_reason
 from .parse import read
 from .prototype import AttributeItem, Prototype, TensorItem
-from .rehearsal import rehearse
+from .torchair_without_cann import rehearse
 
 __all__ = ["dtype_promote", "load_header", "register", "register_fx_node_ge_converter", "rehearse"]
 

@@ -18,8 +18,7 @@ from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, HostError
 from ..core.schema import Argument
 from ..core.spec import Spec
-from ..kernels.python import PythonKernel
-from ..kernels.tensors import TensorKernel
+from ..kernels.python import PythonKernel, TensorKernel
 
 _PLAIN: Final = ("C", "A", "E")
 """What np.require makes: dense, aligned, of no subclass: ``x * x`` of an ``np.matrix`` is another product."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import _core
-from ..binary.manifest import kernel_symbol
+from ..binary.export_manifest import kernel_symbol
 from ..binary.open import open_library
 from ..core.spec import Spec
 from .base import flatten

@@ -22,7 +22,7 @@ from ..core.origin import caller
 from . import described
 from .base import Accepts
 from .c_function import CFunctionKernel, keep, read_capsule
-from .contract import CONTRACT, declaration
+from .c_parameters import CONTRACT, declaration
 
 _BASES = {
     "int": "int32",

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..binary.hashes import known_digest
 from ..binary.open import open_library
-from ..core.abi import MARKER
-from ..core.devices import WITH_C_FUNCTIONS, one_of
 from ..core.dtypes import dtype_of_type_id
 from ..core.errors import (
     ArgumentTypeError,
@@ -26,7 +24,8 @@ from ..core.errors import (
 )
 from ..core.limits import shown
 from ..core.lru_cache import LruCache
-from ..core.spec import Spec
+from ..core.spec import WITH_C_FUNCTIONS, Spec, one_of
+from ..core.versions import MARKER
 from . import tvm_ffi
 from .base import Accepts, flatten
 from .c_function import MOST_WITH_INIT, CFunctionKernel

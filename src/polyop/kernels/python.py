@@ -1,4 +1,4 @@
-"""Kernels that are Python functions over NumPy arrays (``func_type="pyfunc"``)."""
+"""Kernels that are Python functions: over NumPy arrays (pyfunc), or over the caller's own tensors."""
 
 from __future__ import annotations
 
@@ -164,3 +164,25 @@ def _scalar(value: Any, spec: Spec, subject: str, where: Any) -> Any:
             subject, f"must fit {spec.dtype}, as the operator infers it", repr(value), where=where
         )
     return array
+
+
+@dataclass(eq=False)
+class TensorKernel(KernelBase):
+    """A function of the bound arguments that returns the new outputs.
+
+    Hosts call it with gradients switched off: the operator's gradient rule is recorded instead.
+    """
+
+    function: Callable[..., tuple[Any, ...]]
+    label: str
+    device: str = "any"
+    native: bool = False
+
+    def __str__(self) -> str:
+        """Return the label."""
+        return self.label
+
+    def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
+        """Return None: the function itself raises for specs that it cannot take."""
+        del inputs, outputs
+        return None

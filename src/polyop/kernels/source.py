@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentValueError
 from .base import Accepts
-from .declared import check_source
+from .c_parameters import check_source
 from .library import LibraryKernel
 from .opencl import kernel as opencl
 

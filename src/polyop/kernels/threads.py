@@ -1,4 +1,4 @@
-"""How many threads the loops of kernels run on."""
+"""Set and get how many threads the loops of kernels run on."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .analysis.loop_names import loop_names
-from .ir.exits import exit_flags, misplaced
 from .ir.grammar import Kernel
 from .ir.note import Note
 from .ir.schedule import NOTHING, Schedule
+from .ir.stops import exit_flags, misplaced
 from .ir.verify import unowned
 from .passes.apply_schedule import apply_schedule
 from .passes.argmax_by_reductions import argmax_by_reductions

@@ -65,7 +65,8 @@ class Program:
     def kept_loops(self) -> set[str]:
         """Return the variables of the loops that the author's schedule names, as they are in the text.
 
-        None are kept if it names loops that only passes make: such a schedule is a compiler's, given back.
+        None are kept if it names loops that only passes make: polyop printed such a schedule, and the author
+        passed it on.
         """
         names = {name for step in self.schedule.steps for name in step.loops}
         made = {name for name in names - self.loops.keys() if "." not in name}

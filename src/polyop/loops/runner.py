@@ -15,8 +15,8 @@ from typing import Any, Generic
 
 from ..core.errors import FallbackWarning, PolyopError
 from . import debug
-from .ir.exits import exit_flags, misplaced
 from .ir.note import Note
+from .ir.stops import exit_flags, misplaced
 from .ir.verify import violations
 from .listing import listing
 from .program import AnyProgram, Program

@@ -1,4 +1,4 @@
-"""The methods of a ``Tensor`` that a script can use. PyTorch's others would have PyTorch's meaning."""
+"""The methods of a ``Tensor`` that scripts can use; PyTorch's others, which differ, are hidden."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a network needs that another framework does not have, and the line that supplies each of it."""
+"""Find what a network needs and another framework lacks, and the line that supplies each of it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections import Counter
 from typing import Any
 
 from ..core.errors import ArgumentValueError, PolyopError
-from ..core.nearest import did_you_mean
+from ..core.texts import did_you_mean
 from ..providers.aten import aten
-from . import onnx, origin
+from . import foreign_operator, onnx_translated
 from .corresponding import NO_ROW, ONNX, TARGETS, answer, row_of, table
 from .corresponding_expression import TensorArgument
 from .traced import Traced, Use, bound
@@ -82,18 +82,18 @@ def _place(use: Use) -> str:
 def _found(use: Use, target: str) -> tuple[str, str, str]:
     """Return whether a call has something in the target, the line that supplies it, and the reason."""
     namespace, _, name = use.name.partition("::")
-    if namespace == origin.FUNCTION:
+    if namespace == foreign_operator.FUNCTION:
         return (
             MISSING,
-            origin.NOTHING,
-            f"a function that is no operator of PyTorch, of {origin.of_function(name)}",
+            foreign_operator.NOTHING,
+            f"a function that is no operator of PyTorch, of {foreign_operator.of_function(name)}",
         )
     if target == ONNX:
-        if onnx.has(use.name):
+        if onnx_translated.has(use.name):
             return THERE, "torch.onnx.export(..., dynamo=True)", ""
-        return MISSING, onnx.line(use.name), "torch.onnx.export has no translation of it"
+        return MISSING, onnx_translated.line(use.name), "torch.onnx.export has no translation of it"
     if namespace not in ("aten", "higher_order"):
-        return MISSING, origin.line(use.name), origin.reason(use.name)
+        return MISSING, foreign_operator.line(use.name), foreign_operator.reason(use.name)
     found = answer(name if namespace == "aten" else use.name, use.arguments, target)
     if found.expression is None:
         return UNKNOWN if found.reason == NO_ROW else MISSING, _by_name(use), found.reason
@@ -104,20 +104,20 @@ def _found(use: Use, target: str) -> tuple[str, str, str]:
 
 def _by_name(use: Use) -> str:
     """Return the line that calls PyTorch's own operator, or how to begin one."""
-    if use.name in origin.HIGHER_ORDER:
-        return origin.HIGHER_ORDER[use.name]
-    use = use._replace(name=origin.without_writing(use.name))
+    if use.name in foreign_operator.HIGHER_ORDER:
+        return foreign_operator.HIGHER_ORDER[use.name]
+    use = use._replace(name=foreign_operator.without_writing(use.name))
     short = use.name.removeprefix("aten::")
     try:
         aten(short)
     except PolyopError:
-        return origin.NOTHING
+        return foreign_operator.NOTHING
     return f'polyop.aten("{short}")({", ".join(_written(use))})'
 
 
 def _written(use: Use) -> list[str]:
     """Return the arguments of a call as text, without those that are as the schema has them."""
-    schema = origin.overload(use.name)._schema  # noqa: SLF001 - PyTorch has no public name
+    schema = foreign_operator.overload(use.name)._schema  # noqa: SLF001 - PyTorch has no public name
     plain = bound(schema, (), {}, lambda value: value)
     given = list(zip(schema.arguments, use.arguments.items(), strict=True))
     positional = [one for one in given if not one[0].kwarg_only]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ..core.errors import ArgumentTypeError, ArgumentValueError, PolyopError
-from ..core.nearest import did_you_mean
+from ..core.texts import did_you_mean
 
 INPUTS = "example_inputs"
 """The name of a module's tuple or dictionary of inputs, or of a function that returns it."""

@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..core.errors import ArgumentValueError
 from .corresponding_expression import TensorArgument, Unknown
-from .origin import FUNCTION
+from .foreign_operator import FUNCTION
 
 _TORCH = str(Path(torch.__file__).parent)
 _POLYOP = str(Path(__file__).parents[1])

@@ -1,4 +1,4 @@
-"""What the tables of layers are made of: rules from a layer's tensors to those of another framework."""
+"""Rules that map a layer's tensors to those of another framework: the rows of the tables of layers."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..bench.table import time_text
+from ..bench.as_text import time_text
 from .units import amount, percent
 from .values import Measured, Point, Space
 

@@ -16,8 +16,8 @@ from ..loops.analysis.work import Work, work_of_loops
 from ..loops.derive.adjoint import Adjoint
 from ..loops.ir.grammar import Assign, Kernel, statements
 from .call import Called
-from .forms import form_of
-from .space import parameter_values
+from .iteration_space import parameter_values
+from .stages import form_of
 from .values import Form, Gradient, Kept
 
 

@@ -1,4 +1,4 @@
-"""What each loop became, and why: threads, vector lanes, tiles, or one iteration after the other."""
+"""Say what each loop became, and why: threads, vector lanes, tiles, or one iteration after the other."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..loops.analysis.dependence import Conflict
 from ..loops.analysis.loop_names import loop_names
 from ..loops.analysis.polyhedra import Leaf
 from ..loops.analysis.refused import verbs
-from ..loops.emit.common.ctypes import identifier
+from ..loops.emit.common.c_text import identifier
 from ..loops.ir.grammar import For, Kernel, statements
 from ..loops.ir.plan import Plan
 from ..loops.ir.printing import statement
+from ..loops.loop_tree import why_serial
 from ..loops.program import Program
-from ..loops.why_serial import why_serial
 from .values import Access, Badge, LoopFact
 
 SCALAR = 16

@@ -1,4 +1,4 @@
-"""What is measured for a report: the call, its gradient and its peers, in turns; and by number of threads."""
+"""Measure for a report, in turns: the call, its gradient and its peers; and by number of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The author's line of each line of a listing or of a C text."""
+"""Find the author's line of each line of a listing or of a C text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..loops.emit.common.ctypes import identifier
+from ..loops.emit.common.c_text import identifier
 from ..loops.ir.grammar import For, If, Kernel, Stmt, statements
 from ..loops.program import Program
 

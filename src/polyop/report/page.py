@@ -1,4 +1,4 @@
-"""Facts to one HTML file: Jinja2 fills in the templates, Pygments colours the code."""
+"""Render facts to one HTML file: Jinja2 fills in the templates, Pygments colours the code."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..bench.table import time_text
+from ..bench.as_text import time_text
 from ..core.errors import BuildError
 from . import figures
 from .units import amount, percent
 from .values import Facts
 
 TEMPLATES = Path(__file__).parent / "templates"
-MOST_COLOURED = 150_000
+MAX_COLOURED = 150_000
 """Characters of a text that is coloured: each word is a node of the page."""
 NEEDS = "jinja2", "pygments"
 
@@ -68,7 +68,7 @@ def coloured(texts: Sequence[str], language: str) -> list[Any]:
     from pygments.lexers import get_lexer_by_name
     from pygments.token import STANDARD_TYPES
 
-    if sum(map(len, texts)) > MOST_COLOURED:
+    if sum(map(len, texts)) > MAX_COLOURED:
         return [markupsafe.escape(text) for text in texts]
     lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
     lines: list[list[str]] = [[]]

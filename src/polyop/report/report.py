@@ -18,12 +18,12 @@ from ..core.errors import PolyopError
 from ..kernels.threads import get_num_threads
 from ..loops.targets import isa
 from .call import Called, called, spec_of
-from .forms import form_of
 from .gradient import derived, gradient_of
+from .iteration_space import parameter_values
 from .measured import measured
 from .page import need_libraries, page
 from .sharding import tables
-from .space import parameter_values
+from .stages import form_of
 from .summary import answers
 from .values import Facts, Form, Measured
 

@@ -1,4 +1,4 @@
-"""What a call and its gradient move between devices, for each dimension that can be divided."""
+"""Compute what a call and its gradient move between devices, for each dimension that can be divided."""
 
 from __future__ import annotations
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..bench.table import time_text
+from ..bench.as_text import time_text
 from .units import amount, percent
 from .values import Answer, Form, Gradient, LoopFact, MachineLoop, Measured, Point
 
-FAR = 0.5
+FAR_FROM_ROOF = 0.5
 """Below this fraction of a roof a page says what keeps the kernel away from it."""
 SHORT_S = 20e-6
 """Calls that take less are mostly preparation."""
@@ -91,7 +91,7 @@ def _bound(measured: Measured, form: Form | None, gradient: Gradient | None) -> 
         )
         roof = f"the {level} peak, which counts multiply-adds"
     yield f"A call takes {time_text(point.seconds)}, {percent(fraction)} of {roof}."
-    if fraction < FAR:
+    if fraction < FAR_FROM_ROOF:
         yield from _away(form, point)
     for name, which, part in measured.limits:
         if name == "gradient":

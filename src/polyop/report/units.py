@@ -1,4 +1,4 @@
-"""Numbers as texts with units."""
+"""Format numbers with units."""
 
 from __future__ import annotations
 

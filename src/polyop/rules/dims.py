@@ -21,7 +21,7 @@ from ..call.rule import Rule
 from ..core.dims.dims import Dims
 from ..core.dims.entry import Entry
 from ..core.schema import Schema
-from .samples import map_pairs, moved, pairs, sample_shape, samples_first
+from .batched_tensors import map_pairs, moved, pairs, sample_shape, samples_first
 
 ELLIPSIS = "..."
 

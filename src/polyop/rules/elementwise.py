@@ -21,7 +21,7 @@ from ..call.operator import Operator
 from ..call.prepare import normalise
 from ..call.rule import Rule
 from ..core.errors import GradientError
-from .samples import map_pairs, pairs, sample_shape, samples_first
+from .batched_tensors import map_pairs, pairs, sample_shape, samples_first
 
 
 class ElementwiseBatch(Rule):

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core.dims.dims import Dims
-from ..core.dims.entry import Entry
-from ..core.dims.expression import Binary, Expression, Name, names_in
+from ..core.dims.entry import Binary, Entry, Expression, Name, names_in
 from ..core.spec import Spec
 from .rule import AxisStrategy, split
 

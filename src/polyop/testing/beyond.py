@@ -1,4 +1,4 @@
-"""Find reads outside the tensors of a native kernel, above all when sizes do not fit together.
+"""Find reads outside the tensors of a native kernel, above all for sizes that do not fit together.
 
     | no access | ... tensor | no access |        at_end=True: finds an access past the end
     | no access | tensor ... | no access |        at_end=False: finds an access before the start

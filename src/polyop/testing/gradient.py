@@ -14,7 +14,7 @@ from .case import BrokenRuleError, Case, Check, NotRunError, first_line
 from .compare import near
 from .difference import Precision, inner, wide
 from .frameworks import numpy as numpy_arrays
-from .layouts import expanded, repeated, torch_every_second, torch_transposed, transposed
+from .memory_layouts import expanded, repeated, torch_every_second, torch_transposed, transposed
 
 Pull = Callable[[Case, "list[Any]"], "dict[str, Any]"]
 TRIES = 2  # near a kink of the function a right gradient can fail for one direction; one success is enough

@@ -1,4 +1,4 @@
-"""Races and invalid accesses of loop kernels on a device of OpenCL, told by the author's lines.
+"""Find races and invalid accesses of loop kernels on a device of OpenCL, and name the author's lines.
 
 oclgrind, a simulator of such devices, finds them in the text that the device compiles. Each statement of that
 text stands below a comment with the author's line.

@@ -11,8 +11,7 @@ from ..call.host import host_of, map_tensors
 from ..call.operator import Operator
 from ..call.ranks import ranks_of
 from ..core.arguments import bind
-from ..core.dims.entry import Entry
-from ..core.dims.expression import evaluate
+from ..core.dims.entry import Entry, evaluate
 from ..core.dtypes import DType, dtype
 from ..core.errors import ArgumentTypeError, InferError
 from ..core.schema import MISSING

@@ -10,7 +10,7 @@ from ..core.dims.match import Sizes
 from ..core.dtypes import dtype
 from ..core.errors import InferError
 from .case import Case
-from .dims import parts
+from .dims import slices
 from .samples import PRIMES, draw
 
 
@@ -34,7 +34,7 @@ def _resized_by_name(case: Case, dims: Dims) -> Iterator[Case]:
     """Yield the case in larger sizes that fit its rule; none if the sample does not."""
     attributes = case.attributes()
     try:
-        own = parts.sizes_of(case, dims)
+        own = slices.sizes_of(case, dims)
     except InferError:
         return
     named = {name: size for name, size in own.items() if name not in attributes}
@@ -44,7 +44,7 @@ def _resized_by_name(case: Case, dims: Dims) -> Iterator[Case]:
         for table in (primes, {size: (2 + skip) * size for size in flat}):
             sizes = own | {name: _looked_up(table, value) for name, value in named.items()}
             if sizes != own and _is_accepted(dims, sizes, attributes):
-                yield parts.resized(case, dims, sizes)
+                yield slices.resized(case, dims, sizes)
                 break
 
 

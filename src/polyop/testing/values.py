@@ -13,7 +13,7 @@ from . import frameworks
 from .case import Case, Check, NotRunError, first_line
 from .compare import close, same_bits, same_specs
 from .crash import must_refuse_politely
-from .layouts import NUMPY_LAYOUTS, TORCH_LAYOUTS, Layout
+from .memory_layouts import NUMPY_LAYOUTS, TORCH_LAYOUTS, Layout
 from .sizes import reshaped, resized
 
 

@@ -1,4 +1,4 @@
-"""Keep the schedule that a search found, where the compiler reads it."""
+"""Write the schedule that a search found to the file from which the compiler reads it."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ LOOP_COST = 2.0
 FORK_COST = 8000.0
 """Waking the threads: about two microseconds."""
 UNKNOWN_TRIPS = 16.0
+"""The iterations of a loop whose number the sizes do not tell."""
 LINE_BYTES, L1_LINES = 64, 512
 
 

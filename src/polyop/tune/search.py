@@ -25,7 +25,7 @@ from ..loops.listing import listing
 from ..loops.targets import isa
 from ..testing.case import BrokenRuleError
 from .model import estimate
-from .space import Space
+from .search_space import Space
 from .variants import Subject, difference
 
 WIDTHS = {"avx512": 64, "avx2": 32}
@@ -36,9 +36,9 @@ RANKING_SHARE = 0.25
 """The part of the time in which they are."""
 FIRST_MEASURED = 8
 """How many of them, the cheapest by the model, are measured before Optuna learns from measurements."""
-ALIKE = 0.02
+COST_TOLERANCE = 0.02
 """Costs whose ratio is about this near to 1 are equal: the model is not as exact as that."""
-HOPELESS = 4.0
+MAX_COST_RATIO = 4.0
 """A schedule whose estimated cost is so many times that of the default is not compiled."""
 QUICK, SURE = (3, 0.01), (21, 0.02)
 """Rounds and seconds of a slice: for every candidate, and for the best ones."""
@@ -158,7 +158,7 @@ class Search:
             seen_before = 0 if new else seen_before + 1
             if not new or tried.is_decided:
                 self.tell(trial, tried.ratio)
-            elif tried.cost > HOPELESS * out.default_cost:
+            elif tried.cost > MAX_COST_RATIO * out.default_cost:
                 tried.outcome = "ranked out"
                 self.tell(trial, None)
             else:
@@ -289,7 +289,7 @@ def spread_out(ranked: list[tuple[Tried, Any]]) -> list[tuple[Tried, Any]]:
     seen: Counter[int] = Counter()
     rows = []
     for tried, trial in sorted(ranked, key=lambda pair: pair[0].cost):
-        bucket = round(math.log(max(tried.cost, 1.0)) / ALIKE)
+        bucket = round(math.log(max(tried.cost, 1.0)) / COST_TOLERANCE)
         rows.append((seen[bucket], tried.cost, tried, trial))
         seen[bucket] += 1
     return [(tried, trial) for _, _, tried, trial in sorted(rows, key=lambda row: row[:2])]

@@ -16,7 +16,7 @@ from ..build.libtorch import find
 from ..build.sources import gather
 from ..core.errors import LibraryError
 from ..core.parse import parse
-from ..define.library.trial import crash
+from ..define.library.first_load import crash
 from ..providers.aten import aten
 from ..providers.aten.registered import registers_in_torch, torch_operators
 from .extension import OperatorExtension

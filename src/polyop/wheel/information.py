@@ -14,7 +14,7 @@ from ..core.errors import ArgumentValueError
 from ..core.schema import Schema
 from ..define.library.load import checked_rows, schema_of
 from ..define.module.dims import Notation, read_all
-from ..kernels.module.library import VERSION
+from ..kernels.module.function_table import VERSION
 from ..kernels.module.registrations import open_rows
 
 FILE = "operators.json"

@@ -18,7 +18,6 @@ from typing import Any
 
 from ..build import build, compilers
 from ..build.sources import store_code
-from ..core.abi import ABI_VERSION
 from ..core.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -26,6 +25,7 @@ from ..core.errors import (
     FallbackWarning,
     ScheduleError,
 )
+from ..core.versions import ABI_VERSION
 from ..define.kernel_operator import KernelOperator
 from ..define.kernel_options import options as options_of
 from ..kernels.loop.adjoints import Adjoints

@@ -19,7 +19,7 @@ from polyop.core.errors import (
     UnsupportedError,
 )
 from polyop.core.origin import caller
-from polyop.define.library import trial
+from polyop.define.library import first_load
 
 SOURCES = pathlib.Path(__file__).parents[2] / "sources"
 FILES = (SOURCES / "torch_muladd.cpp", SOURCES / "torch_halved.cpp")
@@ -241,10 +241,10 @@ def test_a_library_is_tried_until_it_can_be_loaded(tmp_path, monkeypatch, code, 
     pytest.importorskip("torch", reason="PyTorch is not installed")
     monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path / "cache"))
     tries = []
-    monkeypatch.setattr(trial, "run_elsewhere", lambda *_: tries.append(1) or Opened("", errors, code))
+    monkeypatch.setattr(first_load, "run_elsewhere", lambda *_: tries.append(1) or Opened("", errors, code))
     for _ in range(2):
         with pytest.raises(LibraryError, match=message) if message else contextlib.nullcontext():
-            trial.try_elsewhere(tmp_path / "lib.so", "0123abcd", caller())
+            first_load.try_elsewhere(tmp_path / "lib.so", "0123abcd", caller())
     assert len(tries) == (2 if code else 1)
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from polyop.core.errors import ArgumentValueError
 from polyop.define.module.builder import CustomOpBuilder
-from polyop.define.op_def.op_doc import read_op_docs
-from polyop.define.op_def.read import read_op_defs, with_docs
+from polyop.define.op_def.read import read_op_defs, read_op_docs, with_docs
 from polyop.define.op_def.write import classes, definitions, functions
 
 pytest.importorskip("yaml", reason="PyYAML is not installed")

@@ -5,7 +5,7 @@ import pytest
 
 import polyop
 from polyop.core.errors import ArgumentValueError, KernelError
-from polyop.loops.library.embedded import prelude
+from polyop.loops.library.make import prelude
 
 cl = pytest.importorskip("pyopencl")
 cl_array = pytest.importorskip("pyopencl.array")

@@ -67,11 +67,11 @@ def scheduled(function):
 def files(function, *, long):
     """Return the whole text and its files, if more than ``long`` characters are divided in two."""
     whole = c_file(scheduled(function), isa.available()[0], "loop_f")
-    before, printed.LONG = printed.LONG, long
+    before, printed.PART_SIZE = printed.PART_SIZE, long
     try:
         return whole, whole.files()
     finally:
-        printed.LONG = before
+        printed.PART_SIZE = before
 
 
 def test_a_short_kernel_is_one_file():
@@ -98,7 +98,7 @@ def test_each_function_is_in_one_of_two_files():
 
 
 def test_two_files_are_one_library_that_exports_the_kernel_alone(monkeypatch, tmp_path):
-    monkeypatch.setattr(printed, "LONG", 0)
+    monkeypatch.setattr(printed, "PART_SIZE", 0)
     monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path))
     op = polyop.Custom(products, func_type="hybrid")
     a, b = np.random.default_rng(0).normal(size=(2, 37, 37))

@@ -379,8 +379,8 @@ def running(x):
 
 def test_explain_says_that_prange_is_a_hint(capsys):
     from polyop.loops.ir.grammar import statements
+    from polyop.loops.loop_tree import why_serial
     from polyop.loops.pipeline import schedule
-    from polyop.loops.why_serial import why_serial
 
     program = schedule(parse(running, [("float64", 1)], {}))
     (loop,) = (one for one in statements(program.kernel.body) if getattr(one, "hint", "") == "prange")

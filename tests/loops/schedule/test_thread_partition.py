@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from polyop.core.errors import KernelError
-from polyop.loops.emit.c.shares import PICKED
+from polyop.loops.emit.c.shares import SEARCHED
 from polyop.loops.emit.printer import notes as notes_of
 from polyop.loops.emit.printer import source as source_of
 from polyop.loops.frontend.parse import parse
@@ -252,7 +252,7 @@ def test_on_any_number_of_threads(function, dtype, size, compiled, batch):
 
 
 @pytest.mark.slow(8)
-@pytest.mark.parametrize("count", [PICKED - 1, PICKED, PICKED + 1, 2 * PICKED + 7])
+@pytest.mark.parametrize("count", [SEARCHED - 1, SEARCHED, SEARCHED + 1, 2 * SEARCHED + 7])
 @pytest.mark.parametrize("function", ROWS)
 def test_more_iterations_than_a_thread_searches_at_once(function, count, compiled, batch):
     inputs = arrays(count, 5, 9, "float32")

@@ -12,7 +12,7 @@ from filelock import FileLock
 
 from loop_samples import batch
 from polyop.loops.emit.printer import device_text
-from polyop.loops.library.embedded import embedded
+from polyop.loops.library.make import embedded
 from polyop.loops.pipeline import original, schedule
 
 INCLUDE = Path(__file__).resolve().parents[3] / "include"

@@ -12,10 +12,9 @@ from typing import Any, Final, TypedDict
 
 from ..errors import ArgumentTypeError, SchemaError
 from ..limits import shown
-from ..nearest import did_you_mean
 from ..schema import Schema
-from .entry import Entry
-from .expression import Expression, Number, names_in
+from ..texts import did_you_mean
+from .entry import Entry, Expression, Number, names_in
 from .parse import integer_attributes
 from .text import Text, Word
 

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from ..errors import InferError
 from ..sizes import same_size, shape_text, size_text
-from .entry import Entry
-from .expression import Name, Number, Same
+from .entry import Entry, Name, Number, Same
 
 Sizes = dict[str, Any]
 """Name -> its size in one call; ``"..."`` -> a tuple of sizes."""

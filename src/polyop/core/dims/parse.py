@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..schema import Argument, Schema
-from .entry import Entry
-from .expression import AtMost, Expression, Name, names_in
+from .entry import AtMost, Entry, Expression, Name, names_in
 from .text import NAME, Text, Word
 
 

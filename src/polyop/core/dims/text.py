@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
-from ..caret import with_caret
 from ..errors import ArgumentTypeError, SchemaError
 from ..limits import shown
-from .expression import PRECEDENCE, Binary, Expression, Name, Number
+from ..texts import with_caret
+from .entry import PRECEDENCE, Binary, Expression, Name, Number
 
 _MAX_TEXT = 20_000
 """Characters of a text: more dimensions than tensors of any host have."""

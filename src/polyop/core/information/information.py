@@ -12,6 +12,16 @@ from ..errors import InformationError
 from ..origin import Origin, caller
 from ..schema import MISSING
 from .attribute_types import freeze
+from .from_dictionaries import (
+    AttributeInfo,
+    TensorInfo,
+    dictionaries,
+    read_attributes,
+    read_rows,
+    read_tensors,
+    target_of,
+    text_of,
+)
 from .match import (
     Place,
     Row,
@@ -22,16 +32,6 @@ from .match import (
     output_places,
     refuse,
     rows_with_dtypes,
-)
-from .parts import (
-    AttributeInfo,
-    TensorInfo,
-    dictionaries,
-    read_attributes,
-    read_rows,
-    read_tensors,
-    target_of,
-    text_of,
 )
 
 __all__ = ["AttributeInfo", "Information", "TensorArgument", "TensorInfo", "check_function", "check_required"]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from ..spec import Spec
-from .parts import Cell, TensorInfo
+from .from_dictionaries import Cell, TensorInfo
 
 TensorArgument: TypeAlias = Spec | Sequence[Spec | None] | None
 """An input or output of a call: a tensor, a list of tensors, or an absent tensor."""

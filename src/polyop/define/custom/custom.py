@@ -14,13 +14,13 @@ from ...call.bound import BoundOperator
 from ...call.host import is_tensor
 from ...call.operator import Kernel, Operator
 from ...core import locks
-from ...core.devices import TARGETS
 from ...core.errors import ArgumentTypeError, ArgumentValueError, HostError, UnsupportedError
 from ...core.information import registration
 from ...core.information.information import Information, check_function, check_required
 from ...core.origin import caller, of_function
 from ...core.schema import Schema
 from ...core.signature import Signature, signature_of
+from ...core.spec import TARGETS
 from ...core.takes import check_takes
 from ...core.tracebacks import quiet
 from ...core.untraced import untraced

@@ -1,4 +1,4 @@
-"""Inputs, attributes and outputs of operators whose kernel is a loop kernel."""
+"""``Custom`` with a loop kernel: its inputs, attributes and outputs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from ...call.operator import Kernel
 from ...core.errors import ArgumentValueError, InformationError, SchemaError
+from ...core.information.from_dictionaries import AttributeInfo, TensorInfo
 from ...core.information.information import Information
-from ...core.information.parts import AttributeInfo, TensorInfo
 from ...core.origin import place
 from ...core.schema import MISSING, Schema
 from ...kernels.base import KernelBase, LoopKernelBase

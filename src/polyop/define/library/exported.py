@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...binary import manifest
+from ...binary import export_manifest
 from ...binary.allowed import check_allowed
 from ...binary.file_kind import subject_of
 from ...call import registry
@@ -21,7 +21,7 @@ from ...core.parse import parse
 from ...core.schema import Schema
 from ...kernels.exported import ExportedKernel
 from ..operator import bound_operator, checked_schema, given_dims, infer_rule
-from . import names
+from . import namespace_owners
 from .exported_rules import ExportedGradient, ExportedInfer, is_gradient
 from .opened import OperatorLibrary
 
@@ -37,19 +37,19 @@ def load_exported(
     that are taken, ``ArgumentTypeError`` for a file that POLYOP_LIBRARY_PATHS does not allow.
     """
     check_allowed(path)
-    content = manifest.read(path)
+    content = export_manifest.read(path)
     assert content is not None, "the caller asked is_exported()"
     identity = (hashlib.sha256(path.read_bytes()).hexdigest(), tuple(sorted(renamed.items())))
     if identity in _loaded:
         return _loaded[identity]
     library = Rows(path, content, renamed, docs, origin)
-    owners = {space: names.Owner(str(path), None, identity) for space in library.namespaces()}
+    owners = {space: namespace_owners.Owner(str(path), None, identity) for space in library.namespaces()}
     for space, owner in owners.items():
         hint = f"load it under another name: namespaces={{{space!r}: ...}}"
-        names.check_free(renamed.get(space, space), owner, hint)
+        namespace_owners.check_free(renamed.get(space, space), owner, hint)
     opened = OperatorLibrary(path, library.operators())
     for space, owner in owners.items():
-        names.claim(renamed.get(space, space), dataclasses.replace(owner, library=opened))
+        namespace_owners.claim(renamed.get(space, space), dataclasses.replace(owner, library=opened))
     _loaded[identity] = opened
     return opened
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from ...call import registry
 from ...call.bound import BoundOperator
 from ...core import locks
-from ...core.devices import WITH_C_FUNCTIONS
 from ...core.dims.claims import Claims, check_keywords
 from ...core.errors import ArgumentTypeError, ArgumentValueError, SchemaError
 from ...core.origin import Origin, caller, module_frame, runs_again
 from ...core.parse import parse
+from ...core.spec import WITH_C_FUNCTIONS
 from ...kernels.triton.kernel import refuse_triton
 from ..operator import checked_schema, given_dims
-from . import names
-from .parts import Parts
+from . import namespace_owners
+from .registered import Parts
 from .torch_rules import batch_of, gradient_of
 
 if TYPE_CHECKING:
@@ -52,14 +52,16 @@ class Library:
         self.namespace = namespace
         self._parts: dict[str, Parts] = {}
         self._frame = module_frame()
-        owner = names.Owner(str(self._origin), self, self)
+        owner = namespace_owners.Owner(str(self._origin), self, self)
         with locks.define:
-            old = names.owner(namespace)
+            old = namespace_owners.owner(namespace)
             if old is not None and isinstance(old.library, Library) and self._replaces(old.library):
                 old.library._retire()  # noqa: SLF001 - of this class
             else:
-                names.check_free(namespace, owner, "choose another name, or register in that library")
-            names.claim(namespace, owner)
+                namespace_owners.check_free(
+                    namespace, owner, "choose another name, or register in that library"
+                )
+            namespace_owners.claim(namespace, owner)
 
     def define(
         self, schema: str, *, dims: str | None = None, **claims: Unpack[Claims]

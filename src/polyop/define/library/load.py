@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...binary.allowed import check_allowed
-from ...binary.manifest import is_exported
+from ...binary.export_manifest import is_exported
 from ...call import registry
 from ...core import locks
 from ...core.errors import ArgumentTypeError, ArgumentValueError, LibraryError, SchemaError
@@ -20,18 +20,16 @@ from ...core.origin import Origin, caller
 from ...core.parse import parse
 from ...core.schema import Schema
 from ...kernels.module.cxx_types import disagreement, spelled
-from ...kernels.module.library import ModuleFunction
+from ...kernels.module.function_table import ModuleFunction, ModuleSignature, kinds_of
 from ...kernels.module.registrations import KEYS, Row, link, open_rows
-from ...kernels.module.signature import ModuleSignature, kinds_of
 from ...kernels.source import is_source
 from ..module.dims import read_all
 from ..module.module import PlainFunction, connect, numpy_like
 from ..operator import _check_names as check_names
-from . import names
+from . import namespace_owners
 from .exported import load_exported, refuse_options
-from .opened import OperatorLibrary
+from .opened import OperatorLibrary, set_forward_mode
 from .operator import LibraryOperator
-from .rules import set_forward_mode
 from .torch_library import is_torch_library, load_torch_library
 
 
@@ -203,15 +201,17 @@ def _load(identity: tuple[str, ...], path: Path, renamed: dict[str, str]) -> Ope
     old = _loaded.get(identity)
     rows = checked_rows(open_rows(path), path, renamed)
     owners = {
-        renamed.get(row.name, row.name): names.Owner(f"{row.place} ({path})", None, identity)
+        renamed.get(row.name, row.name): namespace_owners.Owner(f"{row.place} ({path})", None, identity)
         for row in rows
         if row.kind == "library"
     }
     for namespace, owner in owners.items():
-        names.check_free(namespace, owner, f"load it under another name: namespaces={{{namespace!r}: ...}}")
+        namespace_owners.check_free(
+            namespace, owner, f"load it under another name: namespaces={{{namespace!r}: ...}}"
+        )
     if old is not None:
         _retire(old.library)
-        names.release(old.library)
+        namespace_owners.release(old.library)
     _check_names_free(rows, renamed)
     operators: dict[str, Any] = {}
     try:
@@ -221,11 +221,11 @@ def _load(identity: tuple[str, ...], path: Path, renamed: dict[str, str]) -> Ope
         raise
     opened = OperatorLibrary(path, operators)
     for namespace, owner in owners.items():
-        names.claim(namespace, dataclasses.replace(owner, library=opened))
+        namespace_owners.claim(namespace, dataclasses.replace(owner, library=opened))
     _loaded[identity] = _Loaded(digest, renamed, opened)
     connect()
     linked = [one.library for one in _loaded.values()]  # not those of polyop export, which have no table
-    files = [one.path for one in names.libraries() if one in linked and one is not opened]
+    files = [one.path for one in namespace_owners.libraries() if one in linked and one is not opened]
     link([*files, path])
     return opened
 

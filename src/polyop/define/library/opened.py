@@ -1,10 +1,17 @@
-"""``OperatorLibrary``: the operators of a library that was loaded."""
+"""``OperatorLibrary``: the operators of a library that was loaded, and the rules given to them."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from ...call.bound import BoundOperator
+from ...core.errors import ArgumentValueError
+from ...core.origin import Origin
+from ..operator import check_rule
+from .operator import LibraryOperator
 
 
 class OperatorLibrary:
@@ -56,3 +63,29 @@ class OperatorLibrary:
     def __repr__(self) -> str:
         """Return the file and the operators."""
         return f"<polyop library {self.path.name}: {', '.join(self._operators)}>"
+
+
+def by_name(
+    library: OperatorLibrary, keyword: str, rules: Mapping[str, Any], origin: Origin
+) -> list[tuple[BoundOperator, Any]]:
+    """Return each operator with its rule; raises ``ArgumentValueError`` for a name that is none of theirs."""
+    operators = {one.name: one for one in library if isinstance(one, BoundOperator)}
+    short = {name.rpartition("::")[2]: operator for name, operator in operators.items()}
+    unknown = [name for name in rules if name not in operators and name not in short]
+    if unknown:
+        subject = f"load_library: {library.path.name}: {keyword}"
+        hint = f"there are {', '.join(operators) or 'none'}"
+        raise ArgumentValueError(subject, "must name its operators", unknown[0], where=origin, hint=hint)
+    return [(operators.get(name) or short[name], rule) for name, rule in rules.items()]
+
+
+def set_forward_mode(library: OperatorLibrary, rules: Mapping[str, Any], origin: Origin) -> None:
+    """Give operators their forward-mode rules; raises before any of them is changed."""
+    found = by_name(library, "jvp", rules, origin)
+    for bound, rule in found:
+        check_rule("jvp", rule, bound.schema, origin)
+    for bound, rule in found:
+        if isinstance(bound, LibraryOperator):
+            bound.set_jvp(rule)
+        else:
+            bound.update(dataclasses.replace(bound.operator, jvp=rule))

@@ -15,9 +15,9 @@ from ...core.origin import Origin
 from ...core.schema import Schema
 from ...core.untraced import untraced
 from ...kernels.module.dispatched import EVERYWHERE, ON, DispatchedInfer, DispatchedKernel
-from ...kernels.module.library import ModuleFunction
+from ...kernels.module.function_table import ModuleFunction
 from ...kernels.module.registrations import Row
-from ...rules.module.gradient import SavingTangent, make_backward, make_saving
+from ...rules.module.pure_operators import SavingTangent, make_backward, make_saving
 from ...rules.module.recorded import Recorded
 from ...rules.module.second import saved_again
 from ..module.operator import ModuleOperator

@@ -22,9 +22,8 @@ from ...providers.aten import aten
 from ...providers.aten.registered import has_kernel, registers_in_torch, torch_operators
 from ...rules.dims import DimsBatch
 from ..module.dims import read_all
-from .opened import OperatorLibrary
-from .rules import by_name, set_forward_mode
-from .trial import try_elsewhere
+from .first_load import try_elsewhere
+from .opened import OperatorLibrary, by_name, set_forward_mode
 
 _loaded: dict[str, OperatorLibrary] = {}  # by the digest of the file: PyTorch loads a library once
 
@@ -81,7 +80,7 @@ def _set_infer(library: OperatorLibrary, infer: Mapping[str, Any], origin: Origi
 
 def _set_dims(library: OperatorLibrary, dims: Any, origin: Origin) -> None:
     """Give operators their dimensions, and ``vmap`` in one call by these, in PyTorch too."""
-    from ...providers.aten.vmapped import give_rule
+    from ...providers.aten.batch import give_rule
 
     operators = {name: one for one in library for name in (one.schema.name, one.schema.qualified_name)}
     schemas = {name: operator.schema for name, operator in operators.items()}
@@ -97,7 +96,7 @@ def _set_dims(library: OperatorLibrary, dims: Any, origin: Origin) -> None:
 
 
 def _open(path: Path, subject: str, origin: Origin) -> OperatorLibrary:
-    from ...providers.aten.vmapped import keep_together  # it imports PyTorch
+    from ...providers.aten.batch import keep_together  # it imports PyTorch
 
     names = [name for name, schema, _ in torch_operators(path) if schema is not None]
     if not names:

@@ -221,8 +221,7 @@ class CustomOpBuilder:
         """Return the operators of op_def; raises ``ArgumentValueError`` and ``FileNotFoundError``."""
         if not self.options.op_def and not self.options.op_doc:
             return ()
-        from ..op_def.op_doc import read_op_docs
-        from ..op_def.read import read_op_defs, with_docs
+        from ..op_def.read import read_op_defs, read_op_docs, with_docs
 
         operators = read_op_defs(self.options.op_def)
         return with_docs(operators, read_op_docs(self.options.op_doc, [one.name for one in operators]))

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from ...kernels.module.library import ModuleFunction
+from ...kernels.module.function_table import ModuleFunction
 from ..op_def.op_def import OperatorDef
 from .operator import ModuleOperator
 

@@ -12,8 +12,8 @@ import numpy as np
 from ...core.arguments import attribute, bind
 from ...core.errors import ArgumentValueError
 from ...core.origin import Origin
+from ...kernels.module.function_table import ModuleFunction, open_module
 from ...kernels.module.kernel import plain_call
-from ...kernels.module.library import ModuleFunction, open_module
 from ..op_def.op_def import OperatorDef
 from .dims import read_all
 from .graph import GraphOperator, UnknownFunctionError, apply, choose, divide

@@ -22,11 +22,11 @@ from ...core.schema import Return, Schema, alias_names
 from ...core.spec import are_numbers
 from ...core.tracebacks import quiet
 from ...core.untraced import untraced
+from ...kernels.module.function_table import ModuleFunction
 from ...kernels.module.infer import ModuleBesideDims, ModuleInfer, per_argument
 from ...kernels.module.kernel import Derived, ModuleKernel
-from ...kernels.module.library import ModuleFunction
 from ...rules.dims import with_dims_batch
-from ...rules.module.gradient import make_backward, make_saving
+from ...rules.module.pure_operators import make_backward, make_saving
 from ...rules.module.recorded import Recorded
 from ...rules.module.second import saved_again
 from .dims import Notation, with_marks

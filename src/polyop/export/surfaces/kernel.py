@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...binary.manifest import kernel_symbol
+from ...binary.export_manifest import kernel_symbol
 from ..operator import ExportedOperator
 from .functions import functions
 

@@ -13,7 +13,7 @@ from ...call.foreign import content_of, unflatten
 from ...call.host import find_host
 from ...call.operator import Operator
 from ...call.pickled import reference
-from ...sharding.local import local_call
+from ...sharding.local_call import local_call
 from ...sharding.ranges import Slice, output_offset
 from ...sharding.rule import AxisStrategy
 

@@ -11,9 +11,8 @@ from typing import Any
 from ...core.errors import HostError
 from ...sharding.placement import Shard
 from ...sharding.rule import ShardingRule
-from .layout import axis_names
+from .layout import axis_names, operand_name, sharding_error
 from .partition import on_mesh, rule_of
-from .sharding_errors import operand_name, sharding_error
 from .site import Site
 
 

@@ -16,7 +16,7 @@ from ...call.operator import Operator
 from ...call.rule import no_gradient
 from ...core.errors import GradientError, HostError
 from ...core.spec import Spec
-from . import beside, not_offered, planned, tensors
+from . import convert_arguments, not_offered, planned, tensors
 from .emit import refusal
 from .primitive import call
 from .site import Site, site_of
@@ -66,7 +66,7 @@ class JaxHost:
         """Return the site of a call, and its arguments with JAX's arrays as all tensors."""
         if jax.__version_info__ < OLDEST:
             raise HostError("JAX", f"must be {'.'.join(map(str, OLDEST))} or later", jax.__version__)
-        arguments = beside.converted(bound.operator, given)
+        arguments = convert_arguments.converted(bound.operator, given)
         if bound.operator.target is not None:
             _check_device(bound.operator, arguments)
         if bound.is_module:  # the specs tell which arguments its C++ function writes

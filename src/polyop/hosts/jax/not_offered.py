@@ -1,4 +1,4 @@
-"""What JAX has and polyop has no rule for: the errors name the operator, and the way out."""
+"""The errors for transforms of JAX that polyop has no rule for: they name the operator, and a way out."""
 
 from __future__ import annotations
 

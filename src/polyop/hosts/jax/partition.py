@@ -1,15 +1,23 @@
 """Operators on sharded arrays: XLA's partitioner asks here how a call is split over the devices of a mesh.
 
-For a plain custom call it would silently gather all operands on every device.
+For a plain custom call it would silently gather all operands on every device. Shardy, which propagates
+shardings, gets a call's sharding rule in its own notation:
+
+    dims="b i, i o -> b o", parallel="b", sum="i"     d0 d1, d1 r3 -> d0 r5
+                                                      reduction d1, replicated r3 r5
+
+Axes with one name are split alike. An axis that has to be whole has a name of its own. Shardy enforces
+neither reductions nor replication: the partitioner does.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from jax.experimental.custom_partitioning import custom_partitioning
@@ -24,14 +32,12 @@ from ...sharding.plan import plan
 from ...sharding.rule import AxisStrategy, ShardingRule, replicated
 from . import tensors
 from .emit import emit
-from .layout import Layout
+from .layout import Layout, sharding_error
 from .partly_manual import PartlyManual
 from .sharded_call import ShardedCall
-from .sharding_errors import sharding_error
-from .shardy import shardy_rule
 from .site import Site
 
-_PLACES = 16
+_MAX_PLACES = 16
 """On how many devices slices may have to know their place: a program has one call for each place."""
 
 
@@ -63,7 +69,7 @@ def _adds_narrow(strategy: AxisStrategy, written: Sequence[Spec], outputs: Seque
 
 def on_mesh(rule: ShardingRule, mesh: Any) -> ShardingRule:
     """Return the rule on a mesh: slices do not know their place where there are many devices."""
-    if mesh.size <= _PLACES:
+    if mesh.size <= _MAX_PLACES:
         return rule
     strategies = tuple(strategy for strategy in rule.strategies if not strategy.placed)
     return replace(rule, strategies=strategies)
@@ -225,3 +231,38 @@ def needs_devices(*primitives: Any) -> None:
     from jax._src import dispatch
 
     dispatch.prim_requires_devices_during_lowering.update(primitives)
+
+
+class ShardyRule(NamedTuple):
+    """The arguments of ``custom_partitioning``: the rule, and its factors of two kinds."""
+
+    sharding_rule: str
+    reduction_factors: tuple[str, ...]
+    need_replication_factors: tuple[str, ...]
+
+
+def shardy_rule(rule: ShardingRule) -> ShardyRule:
+    """Return a call's rule for Shardy.
+
+    >>> from polyop.core.dtypes import dtype
+    >>> from polyop.core.spec import Spec
+    >>> from polyop.sharding.rule import replicated, split
+    >>> strategies = replicated(1, 1), split("m", [0], [None], op="sum", size=4)
+    >>> shapes = [(Spec((4, 6), dtype("float32")),), (Spec((6,), dtype("float32")),)]
+    >>> shardy_rule(ShardingRule("ns::sum", *shapes, strategies))._asdict()
+    {'sharding_rule': 'd0 r1 -> r2', 'reduction_factors': ('d0',), 'need_replication_factors': ('r1', 'r2')}
+    """
+    fresh = (f"r{number}" for number in itertools.count())
+    rows = [[next(fresh) for _ in spec.shape] for spec in (*rule.inputs, *rule.outputs)]
+    reductions: list[str] = []
+    for number, strategy in enumerate(rule.splits):
+        for row, placement in zip(rows, (*strategy.inputs, *strategy.outputs), strict=True):
+            if isinstance(placement, Shard):
+                row[placement.dim] = f"d{number}"
+        if not any(isinstance(placement, Shard) for placement in strategy.outputs):
+            reductions.append(f"d{number}")
+    count = len(rule.inputs)
+    sides: tuple[Any, ...] = (rows[:count], rows[count:])
+    text = " -> ".join(", ".join(map(" ".join, side)) for side in sides)
+    whole = (name for name in itertools.chain(*rows) if name.startswith("r"))
+    return ShardyRule(text, tuple(reductions), tuple(whole))

@@ -19,14 +19,14 @@ from jax.interpreters import ad, batching, mlir
 
 from ...core.lru_cache import LruCache
 from ...core.tracebacks import quiet
-from . import debug, on_data, rules, tensors
+from . import rules, tensors, uncompiled
 from .emit import emit, keep_alive
 from .explicit import result_axes
 from .linearization import Linearization, linearize
 from .partition import is_split_by_xla, lower, need_one_device, need_shardy, needs_devices
 from .partly_manual import PartlyManual
 from .site import Site
-from .types import result_type, unified, zeros
+from .tensors import result_type, unified, zeros
 
 operator_p = Primitive("polyop")
 operator_p.multiple_results = True
@@ -41,7 +41,8 @@ _first: LruCache[str] = LruCache(1024)
 """The text of the first site of each form."""
 _uses: LruCache[int] = LruCache(1024)
 """How often calls at other sites ran on the data, by the text of the site."""
-_COMPILED_AFTER = 16
+_RUNS_BEFORE_COMPILATION = 16
+"""How many calls with the same numbers run on the data before a program that has them is compiled."""
 
 
 def call(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
@@ -67,13 +68,13 @@ def _run(*flat: Any, site: Site) -> Any:
     An operator that needs the data runs on it at once, and so does a call whose numbers keep changing.
     """
     program = _programs.get(site)
-    if (site.bound.runs_on_data or (program is None and _is_passing(site))) and on_data.is_near(flat):
+    if (site.bound.runs_on_data or (program is None and _is_passing(site))) and uncompiled.is_near(flat):
         program = functools.partial(_run_on_data, site)
     elif program is None:
         program = _programs.put(site, jax.jit(lambda *inputs: call(site, inputs)))
     config = jax.config
     if config.jax_disable_jit or config.jax_debug_nans or config.jax_debug_infs:
-        return debug.run(site, program, flat)
+        return uncompiled.run_and_check(site, program, flat)
     return program(*flat)
 
 
@@ -86,11 +87,11 @@ def _is_passing(site: Site) -> bool:
         return False
     if (_first.get(site.form) or _first.put(site.form, site.text)) == site.text:
         return False
-    return _uses.put(site.text, (_uses.get(site.text) or 0) + 1) <= _COMPILED_AFTER
+    return _uses.put(site.text, (_uses.get(site.text) or 0) + 1) <= _RUNS_BEFORE_COMPILATION
 
 
 def _run_on_data(site: Site, *flat: Any) -> list[Any]:
-    return on_data.run(site, flat)
+    return uncompiled.run_at_once(site, flat)
 
 
 def _types(*flat: Any, site: Site) -> list[Any]:

@@ -16,12 +16,12 @@ from ...call.operator import Operator
 from ...call.rule import apply_rule, check_gradient, list_gradients, no_gradient, saving_of
 from ...core.errors import GradientError
 from ...core.origin import of_function
-from ...rules.module.gradient import SavingTangent
+from ...rules.module.pure_operators import SavingTangent
 from ...rules.module.recorded import Recorded
 from . import tensors
 from .linearization import Placeholder
 from .site import Site, site_of
-from .types import zeros
+from .tensors import zeros
 
 Call = Callable[[Site, Sequence[Any]], tuple[Any, ...]]
 

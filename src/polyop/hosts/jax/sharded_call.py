@@ -12,16 +12,16 @@ import jax.numpy as jnp
 from jax import lax
 
 from ...call.prepare import normalise
-from ...sharding.local import local_call
+from ...sharding.local_call import local_call
 from ...sharding.placement import REPLICATE, Partial, Placements, Shard
 from ...sharding.plan import Plan
 from ...sharding.ranges import Slice
 from ...sharding.rule import AxisStrategy, ShardingRule
 from .emit import emit
 from .layout import Layout
-from .moves import Move, moved, moves
 from .site import Site, site_of
 from .split_dimension import SplitDimension, Take, cut, split_dims
+from .transitions import Move, moved, moves
 
 _COMBINE: dict[str, Callable[..., Any]] = {"sum": lax.psum, "max": lax.pmax, "min": lax.pmin}
 

@@ -1,4 +1,4 @@
-"""One dimension that is split over devices, in which a slice reads neighbours or has to know its place."""
+"""One dimension that is split over devices, whose slices read neighbours or need their offset."""
 
 from __future__ import annotations
 

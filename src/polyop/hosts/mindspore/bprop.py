@@ -29,7 +29,7 @@ from ...core.errors import GradientError, PolyopError
 from ...core.origin import of_function
 from ...core.parse import parse
 from ...core.spec import Spec
-from ...kernels.tensors import TensorKernel
+from ...kernels.python import TensorKernel
 from ...rules.module.recorded import Call, Recorded
 from .generated import calling_function, make_function
 from .gradient import no_rule

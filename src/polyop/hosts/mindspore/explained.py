@@ -1,4 +1,4 @@
-"""What ``polyop explain`` says of graphs: whether their gradient runs on NumPy arrays.
+"""Say for ``polyop explain`` whether gradients in graphs run on NumPy arrays.
 
 Before a graph was compiled, the rule is tried with float32 tensors of several numbers of dimensions.
 """

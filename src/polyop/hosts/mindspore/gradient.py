@@ -17,7 +17,7 @@ from ...call.rule import apply_rule, check_gradient, list_gradients, no_gradient
 from ...core.errors import GradientError
 from ...core.schema import Argument
 from ...rules.module.recorded import Recorded
-from . import recorded, tensors
+from . import module_gradient, tensors
 
 Run = Callable[[Any, tuple[Any, ...]], tuple[Any, ...]]
 Pull = Callable[[Sequence[Any]], tuple[Any, ...]]
@@ -99,7 +99,7 @@ def _is_recorded(bound: Any) -> bool:
 
 def _vjp(bound: Any, arguments: tuple[Any, ...], run: Run) -> tuple[tuple[Any, ...], Pull]:
     if _is_recorded(bound):
-        return recorded.vjp(bound, arguments, _check_written)
+        return module_gradient.vjp(bound, arguments, _check_written)
     outputs = run(bound, arguments)
     return outputs, _pull_rule(bound.operator, arguments, outputs)
 

@@ -1,4 +1,4 @@
-"""Whether MindSpore's compiler can read a gradient rule: found out by compiling the rule.
+"""Find out whether MindSpore's compiler can read a gradient rule, by compiling the rule alone.
 
 What the compiler reads is not written down anywhere, and depends on all that a rule calls. So the rule is
 compiled alone, for the tensors of the call, before a graph takes it. The compiler cannot be entered a second
@@ -31,9 +31,9 @@ _SETTINGS = {"MS_DEV_PRECOMPILE_ONLY": "1", "MS_DEV_SINGLE_EVAL": "1"}
 """For the copy: nothing runs after compilation, and no threads evaluate branches."""
 
 _UNEXPECTED = "Framework Unexpected Exception"
-_LONGEST = 30.0  # seconds for one rule; it takes a tenth of one
-_IDLE = 0.7  # seconds without any work after which the copy waits for a thread that it does not have
-_TICK = 0.02
+_RULE_SECONDS = 30.0  # seconds for one rule; it takes a tenth of one
+_IDLE_SECONDS = 0.7  # seconds without any work after which the copy waits for a thread that it does not have
+_POLL_SECONDS = 0.02
 _FINISHED = b"\0"
 _reasons: dict[str, tuple[Operator, str]] = {}
 _in_copy = False
@@ -121,10 +121,10 @@ def _nothing() -> None:
 
 def _received(receiver: int, process: int) -> str:
     """Return what the copy sends; "" if it ends without an answer, or waits."""
-    text, deadline = b"", time.monotonic() + _LONGEST
+    text, deadline = b"", time.monotonic() + _RULE_SECONDS
     worked, last_work = "", time.monotonic()
     while time.monotonic() < deadline:
-        if select.select([receiver], [], [], _TICK)[0]:
+        if select.select([receiver], [], [], _POLL_SECONDS)[0]:
             more = os.read(receiver, 4096)
             text += more
             if not more or text.endswith(_FINISHED):
@@ -132,7 +132,7 @@ def _received(receiver: int, process: int) -> str:
         work = _work(process)
         if work != worked or not work.startswith("S"):
             worked, last_work = work, time.monotonic()
-        elif time.monotonic() - last_work > _IDLE:
+        elif time.monotonic() - last_work > _IDLE_SECONDS:
             break
     return text.removesuffix(_FINISHED).decode(errors="replace") if text.endswith(_FINISHED) else ""
 

@@ -15,7 +15,7 @@ UNKNOWN_RANK = (-2,)
 _SIZES = (120, 240, 1, 315, 983_040)  # many divisors; 1 broadcasts; an odd one; one beyond what rules clip at
 _RANKS = (1, 2, 3, 4)
 _launches: dict[tuple[str, str], Any] = {}  # by the text of a call and the names of its dtypes
-_MOST = 2500  # questions, which take some 50 us each while a graph is compiled
+_MAX_QUESTIONS = 2500  # questions, which take some 50 us each while a graph is compiled
 
 
 def register(text: str, dtypes: str, launch: Any) -> None:
@@ -92,7 +92,7 @@ def _filled(shapes: Sequence[Shape]) -> tuple[Iterator[list[Shape]], bool]:
     """Return the shapes with each combination of numbers, and True; if too many, with one number for all."""
     sizes = dict.fromkeys([*_SIZES, *(size for shape in shapes for size in shape if size >= 0)])
     count = sum(size < 0 for shape in shapes for size in shape)
-    are_all = len(sizes) ** count <= _MOST
+    are_all = len(sizes) ** count <= _MAX_QUESTIONS
     numbers = itertools.product(sizes, repeat=count) if are_all else ((size,) * count for size in sizes)
     return (_with_numbers(shapes, iter(row)) for row in numbers), are_all
 

@@ -27,7 +27,7 @@ from ...call.foreign import flatten
 from ...call.rule import Rule
 from ...core.errors import FallbackWarning, PolyopError
 from ...core.spec import Spec
-from ...rules.samples import sample_shape
+from ...rules.batched_tensors import sample_shape
 from .generated import make_function
 from .launch import Launch
 from .symbols import Recording, Symbol, record

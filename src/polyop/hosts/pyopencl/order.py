@@ -1,4 +1,4 @@
-"""The place of a call among the commands of OpenCL's queues.
+"""Order a call among the commands of OpenCL's queues, by barriers and events.
 
 A call runs on one queue, behind all commands that were put into the queues of its arrays before, and behind
 the arrays' events. Commands that come later, in any of these queues, run after it. Nothing waits on the CPU.

@@ -18,7 +18,7 @@ from ...core.errors import HostError
 from ...core.lru_cache import LruCache
 from ...core.schema import Argument
 from ...kernels.c_function import ROW_OF_DTYPE
-from ...kernels.tensors import TensorKernel
+from ...kernels.python import TensorKernel
 from . import arrays, programs, strided
 from .order import ordered
 

@@ -1,4 +1,4 @@
-"""``vmap`` of an operator: its batch rule, else one call per sample, with a warning the first time."""
+"""``vmap``: the operator's batch rule, or one call per sample, with a warning that is given once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...core.errors import GradientError
 from ...core.untraced import untraced
 from ...rules.dims import DimsBatch
 from . import tensors
-from .layout import Layout
+from .autograd_arguments import Layout
 
 
 @untraced

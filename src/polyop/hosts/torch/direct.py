@@ -19,9 +19,8 @@ from ...call.uses import Uses
 from ...core.arguments import bind
 from ...core.untraced import untraced
 from ...rules.module.recorded import Recorded
-from .autograd import DIFFERENTIABLE, INHERITED
-from .layout import UNREAD, Layout
-from .recorded import make_direct
+from .autograd_arguments import DIFFERENTIABLE, INHERITED, UNREAD, Layout
+from .module_gradient import make_direct
 from .run import run
 
 

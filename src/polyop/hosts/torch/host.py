@@ -1,4 +1,4 @@
-"""The PyTorch host: what the files beside it do, under the names that every host has."""
+"""The PyTorch host: the protocol ``Host``, implemented with the files beside this one."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from ...core.untraced import exclude_with
 from ...rules.module.recorded import Recorded
 from ...sharding.of_call import is_splittable
 from . import direct, on_demand, register, tensors
-from .compile_cache import definitions
-from .compiling import adapt
-from .layout import Layout
+from .autograd_arguments import Layout
+from .compiling import adapt, definitions
 from .leaving import BusyError
 
 

@@ -1,4 +1,4 @@
-"""Registrations that leave ``torch.ops``, at the latest when no call of theirs is in PyTorch any more.
+"""Remove operators from ``torch.ops``, once no call of theirs is running in PyTorch any more.
 
 PyTorch frees an operator at once when its library is destroyed, also while its dispatcher is in a call.
 That is a call in this thread, as the first call of a module's function shows that it writes in place, or
@@ -143,7 +143,7 @@ def overload_until_left(name: str, bound: Any) -> Any:
     not, if this thread holds ``locks.define``, which they may need, or if the registration is that of another
     operator and has a call of this thread.
     """
-    end = time.monotonic() + locks.LIMIT
+    end = time.monotonic() + locks.FORK_SECONDS
     while True:
         with locks.define:
             old = _leaving.get(name)

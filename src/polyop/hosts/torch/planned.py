@@ -18,8 +18,7 @@ from ...core.arguments import bind
 from ...core.schema import Schema
 from ...core.untraced import untraced
 from ...rules.loops.vjp import LoopVJP, Step
-from .autograd import INHERITED
-from .layout import SAVED, Layout
+from .autograd_arguments import INHERITED, SAVED, Layout
 from .run import run
 from .tensors import as_outputs, is_distributed
 

@@ -1,4 +1,4 @@
-"""An operator as ``torch.ops.<namespace>.<name>``: schema, kernels, fake kernel, dispatch keys.
+"""An operator as ``torch.ops.<namespace>.<name>``: schema, kernels, fake kernel, dispatch keys, flop counter.
 
 One composition serves every transform (reverse, forward and nested modes, vmap, compile,
 export): an ``autograd.Function`` with ``setup_context``, ``backward``, ``jvp`` and ``vmap``,
@@ -18,7 +18,7 @@ import torch.autograd.forward_ad
 import torch.fx
 
 from ...call.bound import BoundOperator
-from ...call.host import map_tensors, spec_of
+from ...call.host import map_tensors, spec_of, specs
 from ...call.operator import Operator
 from ...call.padded import refuse_data_sizes
 from ...call.prepare import normalise
@@ -30,11 +30,10 @@ from ...core.schema import Schema
 from ...core.sizes import DataSize
 from ...core.spec import Spec
 from ...core.untraced import untraced
-from ...kernels.base import KernelBase
-from . import batch, function, nested, recorded, tensors
-from .compile_cache import definitions
+from ...kernels.base import KernelBase, LoopKernelBase, flatten
+from . import autograd_function, batch, module_gradient, nested, tensors
+from .compiling import definitions
 from .distributed.offer import offer
-from .flops import count_flops, forget
 from .leaving import CALLERS, BusyError, Registration, destroy, is_free, leave, overload_until_left
 from .run import run
 
@@ -109,7 +108,7 @@ def unregister(bound: BoundOperator) -> None:
             forget(overload.overloadpacket)
         bound.__dict__.pop("dtensor_overload", None)
         bound.__dict__.pop("dtensor_gradient", None)
-        bound.divided = None
+        bound.dtensor_call = None
         library = bound.__dict__.pop("torch_library", None)
         if library is not None:
             leave(bound.name, Registration(bound, overload, library))
@@ -147,7 +146,7 @@ def _implement(bound: BoundOperator, library: Any, overload: Any) -> None:
         _implement_mutation(bound, library, overload, name)
         batch.register_rule(bound, overload, library, name)
     else:
-        make = recorded.make_traced if recorded.recorded(bound) else function.make
+        make = module_gradient.make_traced if module_gradient.recorded(bound) else autograd_function.make
         apply, front = make(bound, overload)
         library.impl(name, apply, "Autograd")
         library.impl(name, front, _FRONT)
@@ -258,11 +257,17 @@ def _implement_mutation(bound: BoundOperator, library: Any, overload: Any, name:
         distributed: list[bool] = []
         tensors.map_arguments(lambda t: distributed.append(tensors.is_distributed(t)), arguments)
         traced = any(map(tensors.is_traced, differentiable))
-        if differentiable and recorded.recorded(bound) and not traced and not any(distributed):
+        if differentiable and module_gradient.recorded(bound) and not traced and not any(distributed):
             result = bound.differentiate(*arguments)
             return _fresh(schema, result)
         if differentiable:
-            where = "" if not recorded.recorded(bound) else " for DTensors" if any(distributed) else _TRACED
+            where = (
+                ""
+                if not module_gradient.recorded(bound)
+                else " for DTensors"
+                if any(distributed)
+                else _TRACED
+            )
             rule = f"writes an argument in place, and such an operator has no gradient{where}"
             hint = "return a new tensor instead, or call it under torch.no_grad()"
             raise GradientError(bound.name, rule, where=bound.operator.origin, hint=hint)
@@ -281,3 +286,44 @@ def _implement_mutation(bound: BoundOperator, library: Any, overload: Any, name:
 
     library.impl(name, autograd, "Autograd")
     library.impl(name, bump_versions, "ADInplaceOrView", with_keyset=True)
+
+
+def count_flops(bound: BoundOperator, packet: Any) -> None:
+    """Give PyTorch's counter the formula of an operator, if its first kernel is a loop kernel.
+
+    A counter that is active already gets it too: it has copied the formulas when it was made.
+    """
+    kernel: Any = next(iter(bound.operator.kernels), None)
+    if not isinstance(kernel, LoopKernelBase):
+        return
+    from torch.utils import flop_counter
+    from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
+
+    def formula(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
+        del out_val
+        return flops(bound, kernel, bind(bound.schema, args, kwargs))
+
+    flop_counter.flop_registry[packet] = formula
+    for mode in _get_current_dispatch_mode_stack():
+        counter = getattr(mode, "counter", None)
+        if isinstance(counter, flop_counter.FlopCounterMode):
+            counter.flop_registry[packet] = formula
+
+
+def flops(bound: BoundOperator, kernel: Any, arguments: tuple[Any, ...]) -> int:
+    """Return the operations of one call; 0 where only data tell how many iterations a loop has."""
+    from ...loops.analysis.work import work_of_loops
+
+    values = normalise(bound.operator, specs(tensors, bound.operator, arguments))
+    schema = bound.schema
+    inputs = tuple(values[i] for i in schema.tensor_positions)
+    attributes = {argument.name: values[i] for i, argument in schema.attributes()}
+    work = work_of_loops(kernel.for_all_sizes(inputs, attributes), list(flatten(inputs)), attributes)
+    return 0 if work.flops is None else round(work.flops)
+
+
+def forget(packet: Any) -> None:
+    """Remove the formula of an operator that is taken out of ``torch.ops``."""
+    from torch.utils import flop_counter
+
+    flop_counter.flop_registry.pop(packet, None)

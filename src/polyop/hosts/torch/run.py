@@ -15,8 +15,7 @@ from ...core.errors import ArgumentTypeError, HostError
 from ...core.schema import Argument
 from ...core.spec import Spec
 from ...core.untraced import untraced
-from ...kernels.python import PythonKernel
-from ...kernels.tensors import TensorKernel
+from ...kernels.python import PythonKernel, TensorKernel
 from ...kernels.triton.kernel import TritonKernel
 from . import tensors
 

@@ -1,4 +1,4 @@
-"""Which transforms of ``torch.func`` are being done, by the names of PyTorch's enumeration."""
+"""Tell which transforms of ``torch.func`` are active, by the names of PyTorch's enumeration."""
 
 from __future__ import annotations
 

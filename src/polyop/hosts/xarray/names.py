@@ -1,4 +1,4 @@
-"""Which dimension of an array each dimension of ``dims=`` is.
+"""Match the dimensions of ``dims=`` to the dimensions of xarray's arrays.
 
 dims="... n, n -> ... n"    x (level, time), weight (level)
 
@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...call.operator import Operator
-from ...core.dims.entry import Entry
-from ...core.dims.expression import Name, names_in
+from ...core.dims.entry import Entry, Name, names_in
 from ...core.errors import ArgumentValueError
 
 Names = tuple[Any, ...]

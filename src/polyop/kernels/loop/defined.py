@@ -1,4 +1,4 @@
-"""Loop kernels have the values of their definition; a call after one has changed gives a warning."""
+"""Warn when a value that a loop kernel read from outside at its definition has changed since."""
 
 from __future__ import annotations
 

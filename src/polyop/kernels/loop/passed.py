@@ -1,4 +1,4 @@
-"""Which numbers among the attributes of a loop kernel decide nothing but what its loops compute."""
+"""Find the number attributes that compiled loops get as arguments, and on which nothing else depends."""
 
 from __future__ import annotations
 

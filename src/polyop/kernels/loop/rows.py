@@ -1,4 +1,4 @@
-"""Launches of loop kernels that read strided tensors in place, without a dense copy of them.
+"""Launch loop kernels on tensors with strided rows, without making dense copies.
 
 A tensor is *in rows* if its last dimension is contiguous and the others have strides of their own, as a slice
 of columns has. The native core (csrc/rows.h) finds such tensors among those of a call, if they are large.

@@ -14,7 +14,7 @@ from ...core.errors import ArgumentTypeError, InferError, KernelError
 from ...core.schema import Argument, Schema
 from ...core.spec import Spec
 from ..base import KernelBase, flatten
-from .signature import LIST, NESTED, TENSOR, ModuleSignature
+from .function_table import LIST, NESTED, TENSOR, ModuleSignature
 
 ROWS = {row.name: number for number, row in enumerate(DTYPES)}
 DEVICES = {"cpu": 1, "cuda": 2}  # DLPack's numbers

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ... import _core
 from ...binary.open import opened
-from .library import read_table
+from .function_table import read_table
 
 ENTRY, LINK = "polyop_library", "polyop_library_link"
 

@@ -21,8 +21,7 @@ from ...core.schema import Schema
 from ...core.spec import Spec
 from .. import described
 from ..base import Accepts
-from ..gridded import GriddedKernel
-from ..parameters import Call, Owner, bind
+from ..gridded import Call, GriddedKernel, Owner, bind
 from . import signature
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ..declared import definitions
+from ..c_parameters import definitions
 
 _NUMBERS = {
     "char": "int8",

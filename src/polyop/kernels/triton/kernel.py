@@ -17,8 +17,7 @@ from ...core.schema import Schema
 from ...core.spec import Spec
 from .. import described
 from ..base import Accepts, flatten
-from ..gridded import GriddedKernel
-from ..parameters import Owner, bind
+from ..gridded import GriddedKernel, Owner, bind
 from ..python import PythonKernel, empty
 from . import interpreter
 

@@ -15,7 +15,7 @@ from ..ir.operate import operate
 from ..ir.rewriter import rewrite
 from .sizes import MAX_BYTES, MAX_PROVED
 
-WHOLE = "int64"
+INDEX_DTYPE = "int64"
 """The dtype of indices and bounds. Narrower integers wrap, which no affine form does."""
 Linear = dict[str, int]
 """Coefficients by name; the constant is under ""."""
@@ -106,7 +106,7 @@ def _with_leaves(expr: Expr, leaves: dict[str, Expr], fixed: Collection[str]) ->
     """Return an expression with a variable for each nonlinear expression of sizes; fill ``leaves``."""
     if isinstance(expr, (Var, Size)):
         leaves[name_of(expr)] = expr
-    if not isinstance(expr, Op) or expr.type.dtype != WHOLE:
+    if not isinstance(expr, Op) or expr.type.dtype != INDEX_DTYPE:
         return expr
     # what is not linear is one of the operands of a sum, or of a multiple
     is_multiple = expr.name == "*" and any(isinstance(a, Const) for a in expr.args)
@@ -122,7 +122,7 @@ def _is_fixed(expr: Expr, fixed: Collection[str]) -> bool:
 
 
 def _linear(expr: Expr) -> Linear | None:
-    if expr.type.dtype != WHOLE and not isinstance(expr, Const):
+    if expr.type.dtype != INDEX_DTYPE and not isinstance(expr, Const):
         return None
     match expr:
         case Const(value=bool()):
@@ -133,7 +133,7 @@ def _linear(expr: Expr) -> Linear | None:
             return {name_of(expr): 1}
         case Op(name="neg", args=(a,)):
             return _scaled(_linear(a), -1)
-        case Op(name="cast", args=(a,)) if a.type.dtype == WHOLE:
+        case Op(name="cast", args=(a,)) if a.type.dtype == INDEX_DTYPE:
             return _linear(a)
         case Op(name="+", args=(a, b)):
             return _sum(_linear(a), _linear(b))
@@ -174,7 +174,7 @@ def _text(expr: Expr, known: frozenset[str]) -> str | None:
             if form
             else "0"
         )
-    if expr.type.dtype != WHOLE:
+    if expr.type.dtype != INDEX_DTYPE:
         return None
     match expr:
         case Op(name="neg", args=(a,)):
@@ -190,7 +190,7 @@ def _text(expr: Expr, known: frozenset[str]) -> str | None:
             inner = _text(a, known)
             forms = {"//": f"floor(({inner})/{c})", "%": f"(({inner}) mod {c})"}
             return inner and forms.get(op, f"floor(({inner}+{c - 1})/{c})")
-        case Op(name="cast", args=(a,)) if a.type.dtype == WHOLE:
+        case Op(name="cast", args=(a,)) if a.type.dtype == INDEX_DTYPE:
             return _text(a, known)
         case Op(name="min" | "max" as clamp, args=(a, b)):
             left, right = _text(a, known), _text(b, known)

@@ -22,7 +22,7 @@ from .conditions import condition_of
 from .polyhedra import Access, Leaf, Model
 from .session import IslSession
 
-SIMPLE = 4
+MAX_PIECES = 4
 """Most pieces of a set of sizes whose complement is assumed: the complement has many times as many."""
 
 
@@ -222,7 +222,7 @@ def _decide(model: Model, leaf: Leaf, access: Access, axis: int, bounds: Bounds,
         bounds.dynamic.setdefault(key(node), set()).add(axis)
         return
     is_constant = (affine.linear(node.index[axis]) or {"?": 0}).keys() == {""}
-    if is_constant and gather and failing.n_basic_set() <= SIMPLE:
+    if is_constant and gather and failing.n_basic_set() <= MAX_PIECES:
         valid = failing.gist(model.parameter_set([])).complement()
         if not any(valid.is_equal(sizes) for sizes in bounds.sizes):
             bounds.sizes.append(valid)

@@ -77,8 +77,8 @@ def slow_chain(body: Sequence[Stmt]) -> int:
     return deepest
 
 
-MANY = 2**20
-"""The cost of a ``while`` is that of so many iterations: enough for several threads around it."""
+WHILE_ITERATIONS = 2**20
+"""How many iterations of a ``while`` its cost counts: enough for several threads around it."""
 Ranges = Mapping[str, tuple[Expr, Expr]]
 """The range (from, below) of each loop around, by variable."""
 
@@ -99,7 +99,7 @@ def total(body: Sequence[Stmt], ranges: Ranges, written: frozenset[str] = frozen
     ranges = {s.name: (none, none) for s in statements(tuple(body)) if isinstance(s, Assign)} | dict(ranges)
     for node in body:
         if isinstance(node, For):
-            end = Const(MANY, INT) if isinstance(node.hi, OpenEnd) else node.hi
+            end = Const(WHILE_ITERATIONS, INT) if isinstance(node.hi, OpenEnd) else node.hi
             lo, hi = (middle(rewrite(e, known), ranges) for e in (node.lo, end))
             trips = Op("cast", (Op("-", (hi, lo), INT),), FLOAT)
             inner = total(node.body, {**ranges, node.var: (lo, hi)}, written)

@@ -1,4 +1,4 @@
-"""Whether two expressions say the same."""
+"""Compare two expressions, whatever lines they come from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bounds of a nest's loops in another order, where they are affine in one another.
+"""Reorder the loops of a nest: compute their bounds, where these are affine in one another.
 
     for i in range(n):                     for k in range(n):
         for j in range(i, n):         ->       for j in range(k, n):
@@ -20,7 +20,7 @@ from ..ir.grammar import INT, Const, Expr, For, Var
 from . import affine
 from .affine import Linear
 
-MOST = 40
+MAX_INEQUALITIES = 40
 """The most inequalities of a nest: elimination can square their number."""
 
 
@@ -45,7 +45,7 @@ def reordered(order: Sequence[For]) -> Nest | None:
     for loop in reversed(order):
         own = [fact for fact in known if fact.get(loop.var, 0)]
         low, high = ([f for f in own if f[loop.var] == sign] for sign in (1, -1))
-        if len(low) + len(high) < len(own) or not low or not high or len(known) > MOST:
+        if len(low) + len(high) < len(own) or not low or not high or len(known) > MAX_INEQUALITIES:
             return None
         rest = [fact for fact in known if fact not in own]
         pairs = [_sum(one, other) for one, other in itertools.product(low, high)]

@@ -1,4 +1,4 @@
-"""Bounds of loops in terms of sizes alone."""
+"""Bound the variables of loops by expressions of sizes alone."""
 
 from __future__ import annotations
 

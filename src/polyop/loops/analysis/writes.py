@@ -1,4 +1,4 @@
-"""What the form of a store tells of its writes, without a proof."""
+"""Recognise, by its form and without a proof, a store that writes each element at most once."""
 
 from __future__ import annotations
 

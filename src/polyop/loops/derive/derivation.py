@@ -1,4 +1,4 @@
-"""What the passes of a derivation hand to one another: a program, with what is known about the derivation."""
+"""The value that the passes of a derivation take and return: a program, and facts of the derivation."""
 
 from __future__ import annotations
 

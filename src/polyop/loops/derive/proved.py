@@ -1,4 +1,4 @@
-"""Derive within a quota of isl's operations; beyond it, derive again without any proof about indices."""
+"""Run a derivation within isl's quota; if that is used up, run it again without proofs about indices."""
 
 from __future__ import annotations
 

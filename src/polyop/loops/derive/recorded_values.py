@@ -1,4 +1,4 @@
-"""Where each value that a derivative reads comes from.
+"""Decide where each value that a derivative reads comes from: a tensor, a tape, or a recomputation.
 
 input        a tensor that the kernel only reads
 final        an output that nothing overwrites after the read: the forward's result has it

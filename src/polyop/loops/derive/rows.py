@@ -1,4 +1,4 @@
-"""A kernel that reads tensors in rows where they lie: a slice of columns, heads that are transposed.
+"""The loop kernel for tensors with strided rows: a slice of columns, heads that are transposed.
 
     x = whole[:, 5:9]              x.shape[0]    ->   x.shape[0]
     for i in range(x.shape[0]):    x.shape[1]    ->   x_size_1, an attribute

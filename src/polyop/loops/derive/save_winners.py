@@ -1,4 +1,4 @@
-"""Remember which element a maximum over a loop took, so that the gradient goes there without a search.
+"""Save which element a maximum over a loop took, so that its gradient goes there without a search.
 
     top = x[i, 0]                          top_found = x[i, 0]
     for j in range(1, n):                  for j in range(1, n):

@@ -1,4 +1,4 @@
-"""The scope of a buffer: the loops whose iterations each have it for themselves."""
+"""The scope of a buffer: the loops whose iterations each have a private copy of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a value depends on the shifts of exponentials: the algebra of degrees.
+"""How a value changes with what exponents are shifted by, as in a softmax: the algebra of degrees.
 
 A *shift* ``t`` is a number that is subtracted before an exponential, as the maximum in a softmax. With an
 ``A`` that depends on no shift:

@@ -4,7 +4,7 @@
 
     dimension.py     axes of tensors and loops that run along one dimension
     sites.py         each statement with the coordinate at which it runs along a dimension
-    values.py        where an index or a size is used as a value
+    index_values.py  where an index or a size is used as a value
     partial.py       results of slices that are combined: sums, maxima and minima
     halo.py          how many neighbours a slice reads
     invariance.py    the proof that a slice runs the same instances as the whole

@@ -17,14 +17,13 @@ from ..passes.remove_empty_loops import remove_empty_loops
 from ..passes.strip_gradient_marks import strip_gradient_marks
 from ..program import Program
 from ..runner import Pass, run_passes
-from .dimension import Axis, Dimension, find_dimensions, with_known_sizes, with_one_size_each
+from .dimension import Axis, Dimension, NotSliced, find_dimensions, with_known_sizes, with_one_size_each
 from .dimension_sets import DimensionSets
 from .halo import ZERO, Radius, added, find_radii, widest
+from .index_values import Condition, ValueCheck
 from .invariance import Invariance
 from .partial import Partial, find_partial
-from .reason import NotSliced
 from .sites import Site, find_sites
-from .values import Condition, ValueCheck
 
 PASSES: tuple[Pass[Program], ...] = (
     Pass(strip_gradient_marks, "Only derivatives read the marks of gradients.", needed=True),
@@ -35,7 +34,7 @@ PASSES: tuple[Pass[Program], ...] = (
 PRIVATE: tuple[Pass[Program], ...] = (
     Pass(array_privatisation, "A temporary of one iteration belongs to it.", needed=True),
 )
-MORE = 2
+MAX_WIDENED = 2
 """How much wider a halo may be than what is read: conditions at borders may look further than indices.
 
 Gradients of stencils need 1; one try more costs one more proof.
@@ -242,7 +241,7 @@ def _tries(halo: Radius) -> list[Radius]:
     """Return the halos to prove, the narrowest first."""
     if halo.is_zero:
         return [halo]
-    more = ((0, 0), (1, 0), (0, 1), (1, 1), (MORE, MORE))
+    more = ((0, 0), (1, 0), (0, 1), (1, 1), (MAX_WIDENED, MAX_WIDENED))
     return [Radius(_wider(halo.before, one), _wider(halo.after, other)) for one, other in more]
 
 

@@ -1,4 +1,4 @@
-"""How many neighbours a slice reads before and after it.
+"""Find how many neighbours a slice reads before and after it.
 
     t[i] = x[i - 1] + x[i + 1]      t: 1 on each side of x
     y[i] = t[i] + t[i + 1]          y: t with 0 before and 1 after, so x with 1 before and 2 after
@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from ..analysis.affine import Linear
 from ..analysis.polyhedra import Access
+from .dimension import NotSliced
 from .dimension_sets import DimensionSets
-from .reason import NotSliced
 from .sites import Site, shown
 
 

@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..analysis.polyhedra import Access
+from .dimension import NotSliced
 from .dimension_sets import DimensionSets, isl_text
 from .halo import ZERO, Radius
-from .reason import NotSliced
+from .index_values import Condition
 from .sites import Site, shown
-from .values import Condition
 
 
 class Invariance:

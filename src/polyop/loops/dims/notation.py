@@ -1,4 +1,4 @@
-"""What is proved of a kernel's dimensions, in index notation and as lines for an author.
+"""Write what is proved of a kernel's dimensions, in index notation and as lines for an author.
 
 for i in ...:                     dims="i k, k j -> i j"
     for j in ...:                 parallel="i j"
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...core.dims.expression import Binary, Expression, Name, Number
+from ...core.dims.entry import Binary, Expression, Name, Number
 from ..analysis.affine import Linear, simplified
 from ..ir.grammar import Const, Expr, Kernel, Op, Size, Var
 from .derive import Slicing

@@ -16,8 +16,7 @@ from ..analysis.polyhedra import Model
 from ..ir.grammar import Const, Expr, Load, Op, Store, Var, walk
 from ..ir.printing import expression
 from ..ir.uses import loads_of
-from .dimension import author_name
-from .reason import NotSliced
+from .dimension import NotSliced, author_name
 from .sites import Site
 
 REDUCTIONS = {"+": "sum", "max": "max", "min": "min"}

@@ -1,4 +1,4 @@
-"""The kernel of a slice that knows where it is in the whole.
+"""The kernel of a slice that gets the slice's offset in the whole as attributes.
 
     y[i] = x[i] * i        for i in max(0, begin) .. min(n, end):
                      ->        y[i - start] = x[i - start] * i

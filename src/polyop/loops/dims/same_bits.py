@@ -1,4 +1,4 @@
-"""Whether a row has the same bits alone and in a batch of any size, on any number of threads.
+"""Prove that a row has the same bits alone and in a batch of any size, on any number of threads.
 
     for i in range(n):                     i is parallel, and one thread computes the sum of a row:
         s = 0.0                            each row has the same operations in the same order

@@ -16,8 +16,7 @@ from ..analysis import affine
 from ..analysis.polyhedra import Access, Leaf, Model
 from ..ir.grammar import Load, Store
 from ..ir.printing import expression
-from .dimension import Dimension
-from .reason import NotSliced
+from .dimension import Dimension, NotSliced
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,10 +14,10 @@ from ..ir.note import Note
 from ..program import Program
 from ..schedule.chosen import chosen
 from ..targets.table import TARGETS
+from .c.indexed_rows import rows_checked_once
 from .c.program import CFile, print_program
-from .c.rows import rows_checked_once
 from .common.writer import recorded_printers
-from .names import undeclared
+from .verify_names import undeclared
 
 if TYPE_CHECKING:
     from .device.program import DeviceText

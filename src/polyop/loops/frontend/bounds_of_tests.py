@@ -1,4 +1,4 @@
-"""In which iteration a test of counters ends its loop.
+"""Compute in which iteration a test of counters ends its loop.
 
     k = a                           the difference n - k falls by c in each iteration,
     while k < n: ...; k += c        so the test fails first in iteration ceil((n - a) / c)
@@ -18,10 +18,8 @@ from ..ir.types import kind
 from ..ir.uses import loads_of
 from .inductions import Iteration, Test
 
-FAR = 2**62
-"""A bound beyond it is as good as this one: a loop that starts within NEAR does not get there in its life."""
-NEAR = 2**60
-MAX_STEP = 2**10
+FAR, NEAR, MAX_STEP = 2**62, 2**60, 2**10
+"""A bound beyond FAR becomes FAR: a loop from within NEAR, in steps up to MAX_STEP, never gets there."""
 LEAST, MOST = interval_of_type(INT)
 ZERO, ONE = Const(0, INT), Const(1, INT)
 SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}

@@ -1,4 +1,4 @@
-"""Parameters that are decided when a kernel is compiled: optional tensors, and strings.
+"""Parameters whose values are decided when a kernel is compiled: optional tensors, and strings.
 
     def f(x, b: "Tensor | None" = None, mode: str = "mean"):
         ...

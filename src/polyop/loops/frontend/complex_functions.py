@@ -1,4 +1,4 @@
-"""What operators of complex numbers are in real ones, as a table of functions of pairs.
+"""The operators of complex numbers as functions of pairs of real numbers, in a table.
 
 The constants 0 and 1 are left out: ``1j * x`` is a pair without an operation. So a product with a real number
 is two products, as in C; NumPy converts it to a complex number first: they differ in infinities and NaN.

@@ -1,4 +1,4 @@
-"""Functions that operators express: a table.
+"""The functions of the language that are composed of other operators, as a table.
 
 A row needs no C and no derivative of its own. Types are those of NumPy's function, or of the one of ``math``.
 """

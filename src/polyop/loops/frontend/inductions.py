@@ -1,4 +1,4 @@
-"""What each iteration of a ``while`` does: the scalars that it adds to, and the tests that may end it.
+"""Find what each iteration of a ``while`` changes: the scalars it adds to, and the tests that may end it.
 
     while True:
         k += 1                      k is a counter: every iteration adds 1 to it, once

@@ -21,7 +21,7 @@ from ..ir.operators import OPERATORS
 from ..ir.types import BYTE_FLOATS
 from . import composed, meanings
 from .dtype_limits import finfo, iinfo
-from .random_numbers import MOST, random, random_normal
+from .random_numbers import MAX_COUNTER_WORDS, random, random_normal
 
 NUMBERS = tuple(row.name for row in dtypes.DTYPES if row.c and row.name not in BYTE_FLOATS)
 """The dtypes that real numbers of a loop kernel can have."""
@@ -158,8 +158,8 @@ _ROWS = (
     Word("any", "reduction", 1, 1, np.any, reduces="+"),
     Word("all", "reduction", 1, 1, np.all, reduces="*"),
     Word("dot", "reduction", 2, 2, lambda x, y: np.sum(x * y), reduces="+"),
-    Word("random", "random", 2, 1 + MOST, random),  # (key, counter, ...), and dtype= by keyword
-    Word("random_normal", "random", 2, 1 + MOST, random_normal),
+    Word("random", "random", 2, 1 + MAX_COUNTER_WORDS, random),  # (key, counter, ...), and dtype= by keyword
+    Word("random_normal", "random", 2, 1 + MAX_COUNTER_WORDS, random_normal),
 )
 
 WORDS: dict[str, Word] = {row.name: row for row in _ROWS}

@@ -1,4 +1,4 @@
-"""What words compute in the plain function, where NumPy's function alone does not say it."""
+"""What the language's functions compute in plain Python, where NumPy's function alone is not enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel reads from outside: numbers, arrays and functions of its module or of the function around it.
+"""Resolve what a kernel reads from outside: numbers, arrays and functions of its module or of its closure.
 
 A kernel is compiled when it is called, for one set of dtypes after another. All of them have the values that
 the names had when the kernel was defined, which is its first use: otherwise one program would mix two times,

@@ -15,7 +15,7 @@ from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Kernel, Size, Stmt, Type, Var
 from ..ir.held import holding
 from ..ir.types import fits
 from .access import number
-from .checks import check_syntax
+from .check_statements import check_syntax
 from .choices import Choices, read_choices
 from .complex_pairs import as_pairs
 from .counted_whiles import with_counted_whiles

@@ -28,7 +28,7 @@ BITS = {"float32": 24, "float64": 53}
 """How many random bits a number of each dtype has: as many as it can hold."""
 KEYS = ("uint32", "int32", "uint64", "int64")
 """The dtypes of a key; of a wider one the low half of each item counts."""
-MOST = 4
+MAX_COUNTER_WORDS = 4
 """The most integers of a counter."""
 _WORD, _INT32 = Type("uint64"), Type("int32")
 

@@ -1,4 +1,4 @@
-"""How many dimensions tensors have, by their uses: ``x[i, j]`` as a number says that x has two.
+"""Infer how many dimensions tensors have from their uses: ``x[i, j]`` as a number says that x has two.
 
     if x[i, j] > 0:             certain: a condition, an index, a bound and the like are numbers
     y[i, j] = 2 * x[i, j]       so it is where y has two dimensions for certain; else both may be rows

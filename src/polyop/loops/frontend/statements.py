@@ -29,8 +29,8 @@ from ..ir.reductions import reduction
 from ..ir.types import Refusal, cast, converted
 from ..ir.uses import variables_of
 from .access import count
+from .desugar.constant_arrays import Numbers
 from .desugar.nodes import Undefined
-from .desugar.tables import Numbers
 from .language import BUFFERS
 from .loop_heads import size_text
 from .powers import conditions, without_checks

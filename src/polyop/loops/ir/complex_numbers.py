@@ -11,7 +11,7 @@ from __future__ import annotations
 from .grammar import BOOL, INT, PARTS, Const, Expr, Op, Type
 from .types import Refusal, cast, common
 
-MOST = 64
+MAX_POWER = 64
 """The largest power that is a chain of products."""
 RESULTS = {
     **dict.fromkeys(("+", "-", "*", "/", "neg", "conj", "stop_gradient"), "same"),
@@ -52,7 +52,9 @@ def _no_power(exponent: Expr) -> Refusal:
     if isinstance(exponent, Const):
         seen = str(exponent.value)
         roots = {"0.5": "sqrt(z)", "-0.5": "1 / sqrt(z)"}
-        is_whole = exponent.type.dtype not in PARTS and seen.endswith(".0") and abs(exponent.value) <= MOST
+        is_whole = (
+            exponent.type.dtype not in PARTS and seen.endswith(".0") and abs(exponent.value) <= MAX_POWER
+        )
         hint = (
             f"write z ** {int(exponent.value)}"
             if is_whole
@@ -60,14 +62,15 @@ def _no_power(exponent: Expr) -> Refusal:
             if seen in roots
             else hint
         )
-    rule = f"a power of a complex number is compiled only if the exponent is a constant int of at most {MOST}"
+    exponents = f"a constant int of at most {MAX_POWER}"
+    rule = f"a power of a complex number is compiled only if the exponent is {exponents}"
     return Refusal(rule, seen, hint)
 
 
 def _is_small_power(arguments: tuple[Expr, ...]) -> bool:
     base, exponent = arguments
     whole = isinstance(exponent, Const) and exponent.type == INT and base.type.dtype in PARTS
-    return whole and isinstance(exponent, Const) and abs(exponent.value) <= MOST
+    return whole and isinstance(exponent, Const) and abs(exponent.value) <= MAX_POWER
 
 
 def part_of(of: Type) -> Type:

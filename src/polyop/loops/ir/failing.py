@@ -1,4 +1,4 @@
-"""Accesses that fail: how a kernel raises an error that is not of an index.
+"""Accesses that fail on purpose: how a kernel raises an error that is not about an index.
 
 An index of :data:`RULES` is inside of no tensor. So every pass and target reports such an access with its
 line, as it reports any index that is outside; the message is the rule. Where sizes decide whether the access
@@ -28,6 +28,7 @@ from .rewriter import map_body
 from .types import BYTE_FLOATS, cast
 
 _FIRST = 2**60
+"""The index of the first rule: no tensor has so many elements along a dimension."""
 NEGATIVE_POWER, OTHER_SIZE, EMPTY_ROW, OTHER_NUMBER = range(_FIRST, _FIRST + 4)
 RULES = {
     NEGATIVE_POWER: "an integer to a negative power is no integer",

@@ -1,4 +1,4 @@
-"""The type of one of several values, where Python keeps the value as it is.
+"""The type of an expression that takes the value of one of several, such as ``x if c else y``.
 
 That is an arm of ``a if c else b``, of ``and`` and ``or``, an assignment of a scalar, an item of a table, the
 greatest or least of integers. The type holds each of the values: a number that only a call knows, a loop

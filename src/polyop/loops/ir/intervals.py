@@ -1,4 +1,4 @@
-"""The integers that an expression may be, whatever the call: intervals.
+"""Interval analysis: the integers that an expression may be, whatever the call.
 
 >>> from .grammar import INT
 >>> interval(Op("-", (Size("x", 0), Const(1, INT)), INT), {})

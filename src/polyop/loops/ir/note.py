@@ -1,4 +1,4 @@
-"""What a pass tells the author of a line."""
+"""A note: what a pass tells the author of a line."""
 
 from __future__ import annotations
 

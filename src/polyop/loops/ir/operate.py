@@ -53,7 +53,7 @@ _FOLDED: dict[str, Callable[..., int]] = {
     ">>": operator.rshift,
     "neg": operator.neg,
 }
-WIDEST = 2**128
+MAX_FOLDED = 2**128
 """Limit of constant folding: a power of powers would fill the memory."""
 
 
@@ -61,12 +61,12 @@ def _has_result(name: str, numbers: list[int]) -> bool:
     """Whether Python computes the operator of these integers, and of a size that is worth it."""
     if name in ("//", "%"):
         return numbers[1] != 0
-    return name not in ("<<", ">>") or 0 <= numbers[1] < WIDEST.bit_length()
+    return name not in ("<<", ">>") or 0 <= numbers[1] < MAX_FOLDED.bit_length()
 
 
 def exact(value: int) -> Const:
     """Return a folded integer. An intermediate result may exceed 64 bits, as in Python."""
-    if abs(value) >= WIDEST:
+    if abs(value) >= MAX_FOLDED:
         raise Refusal("an integer must fit into 64 bits", hint="write a float, such as 2.0**64")
     return Const(value, INT)
 
@@ -222,7 +222,7 @@ def power(base: Expr, exponent: Expr) -> Expr:
         number, times = int(base.value), int(exponent.value)
         if abs(number) < 2:
             times = min(times, 2 + times % 2)  # a power of 0, 1 or -1
-        return exact(number**times if times < WIDEST.bit_length() else WIDEST)
+        return exact(number**times if times < MAX_FOLDED.bit_length() else MAX_FOLDED)
     return operate("pow", base, exponent)
 
 

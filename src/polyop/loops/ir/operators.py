@@ -23,6 +23,7 @@ from .grammar import call
 from .philox import high_words, low_words
 
 SMALL, SLOW, SLOWER = 0.5, 8.0, 24.0
+"""Costs of an addition, of a function such as ``exp``, and of one that takes several of these."""
 
 
 def _lazy(*_values: Any) -> Any:

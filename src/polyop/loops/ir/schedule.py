@@ -44,13 +44,14 @@ class StepKind:
     rule: str
 
 
-MANY = 99
+MAX_LOOPS = 99
+"""The most loops that a step names."""
 STEPS: Mapping[str, StepKind] = {
     row.word: row
     for row in (
         StepKind("tile", (1, 1), True, True, "the loop does not end early"),
-        StepKind("interchange", (2, MANY), False, True, "no pair of accesses changes its order"),
-        StepKind("fuse", (2, MANY), False, True, "no pair of accesses changes its order"),
+        StepKind("interchange", (2, MAX_LOOPS), False, True, "no pair of accesses changes its order"),
+        StepKind("fuse", (2, MAX_LOOPS), False, True, "no pair of accesses changes its order"),
         StepKind("unroll", (1, 1), True, True, "the loop does not end early"),
         StepKind("parallel", (1, 1), False, False, "no two iterations conflict, or threads can share them"),
         StepKind("vectorize", (1, 1), False, False, "no two iterations conflict, or they add to a scalar"),

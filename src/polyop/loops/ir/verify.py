@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from .exits import misplaced
 from .grammar import (
     REDUCTIONS,
     Assign,
@@ -22,6 +21,7 @@ from .grammar import (
     walk,
 )
 from .operators import OPERATORS
+from .stops import misplaced
 from .types import kind
 from .uses import tensors_of
 
@@ -31,7 +31,7 @@ def violations(kernel: Kernel, *, unique_loops: bool = True) -> list[str]:
 
     A variable is bound before it is read, and each loop variable once. An operator's arguments have its own
     type. A stored value has the dtype of its buffer. There is an integer index for each dimension. Conditions
-    are bool. A ``while`` ends by its own exits (exits.py). Without ``unique_loops`` two loops that are not
+    are bool. A ``while`` ends by its own exits (stops.py). Without ``unique_loops`` two loops that are not
     nested may have the same name.
     """
     faults = [

@@ -1,26 +1,30 @@
 """Build the library of a kernel that is not in the build cache: run the passes, print, compile.
 
-If any of these fails, the kernel is built in the author's order: :func:`with_fallback`.
+If any of these fails, the kernel is built in the author's order: :func:`with_fallback`. The text of a device
+becomes a constant of the host's library, with polyop's headers in it: a driver compiles it on the machine
+where it runs, which may have none of them.
 """
 
 from __future__ import annotations
 
+import functools
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ...build.paths import include_dir
 from ...core.errors import BuildError, CacheError, ScheduleError
 from ...core.log import listener
 from .. import debug
-from ..emit.c.choose import choosing
+from ..emit.c.program import choosing
 from ..emit.printer import c_file, device_text, source
 from ..pipeline import WITHOUT_COPIES, original, schedule
 from ..program import Program
 from ..targets import isa
 from ..targets.table import TARGETS
-from .embedded import embedded
 from .options import exported, flags_of, language_of
 
 if TYPE_CHECKING:
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
     from .options import Options
 
 Made = TypeVar("Made")
+PRELUDE = "polyop/loops/opencl_device.h"
+_INCLUDE = re.compile(r'#include "(?:\.\./)?([\w/]+\.h)"')
 
 
 def with_fallback(
@@ -134,10 +140,10 @@ def make(kernel: Kernel, options: Options, request: Any) -> str:
     """Build the library of a kernel and return its path in the build cache. Raises ``BuildError``."""
     from ...build import compilers
     from ...build.cache import Cache
+    from ...build.commands import make_plan
     from ...build.make import make_library
     from ...build.objects import CompileFailed
     from ...build.options import BuildOptions
-    from ...build.plan import make_plan
     from ...build.run import failed
     from ...build.sources import gather, store_code
 
@@ -172,3 +178,27 @@ def make(kernel: Kernel, options: Options, request: Any) -> str:
 def _shown(kernel: Kernel) -> str:
     tensors = (f"{one.outer_dtype}[{len(one.outer_shape)}d]" for one in kernel.buffers.values())
     return f"{kernel.name} ({', '.join(tensors)})"
+
+
+def embedded(device: str, function: str) -> str:
+    """Return C++ that defines the constant ``<function>_device``: the headers and the text of a device."""
+    name = f"const char {function}_device[]"
+    text = f'R"polyop({prelude()}{device})polyop"'
+    return f'extern "C" {{\nextern {name};\n{name} = {text};\n}}\n'
+
+
+@functools.cache
+def prelude() -> str:
+    """Return the text of the headers that kernels of an OpenCL device use, each once."""
+    return _text(include_dir() / PRELUDE, set())
+
+
+def _text(path: Path, seen: set[Path]) -> str:
+    if path in seen:
+        return ""
+    seen.add(path)
+    lines: list[str] = []
+    for line in path.read_text().splitlines():
+        match = _INCLUDE.fullmatch(line)
+        lines.append(_text((path.parent / line.split('"')[1]).resolve(), seen) if match else line)
+    return "\n".join(lines) + "\n"

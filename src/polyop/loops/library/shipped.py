@@ -5,7 +5,7 @@
     myops/__polyop__/softmax-5b1edd949132.so    the library of one typed kernel
 
 A typed kernel is found by its digest. If the function is edited, or a number that it reads changes, the
-digest changes as well, and the library is not used.
+digest changes as well, and the library is not used. The index may be damaged: it is checked.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from typing import Any, NamedTuple
 
 from ...binary import verified
 from ...binary.allowed import check_allowed
-from ...core.abi import ABI_VERSION
 from ...core.errors import ArgumentTypeError
+from ...core.versions import ABI_VERSION
 from ..ir.grammar import Kernel
 from ..ir.schedule import NOTHING, Schedule
 from ..targets import isa
-from . import shipped_index
 
 FOLDER = "__polyop__"
 FORMAT = 1
@@ -108,7 +107,7 @@ def find(
         return Search()  # a notebook cell
     path = index_file(kernel.file)
     try:
-        index = shipped_index.read(path)
+        index = read_index(path)
         rows = [row for row in index["kernels"] if row["function"] == kernel.name]
         if not rows and not _has_function(kernel, index):
             return Search()
@@ -126,7 +125,7 @@ def lists(kernel: Kernel) -> bool:
     if not os.path.isabs(kernel.file):  # noqa: PTH117 - pathlib is slow to import
         return False
     try:
-        index = shipped_index.read(index_file(kernel.file))
+        index = read_index(index_file(kernel.file))
     except (OSError, ValueError):
         return False
     return any(row["function"] == kernel.name for row in index["kernels"])
@@ -192,3 +191,35 @@ def _matching(
     if not verified.verify(resolved, None, row["sha256"]):
         return Search(why=f"{path} is missing or damaged: install its package again")
     return Search(path, row)
+
+
+def read_index(path: str) -> dict[str, Any]:
+    """Return the index in a file. Raises ``OSError``, and ``ValueError`` for any field that is wrong."""
+    from ...build import records
+
+    index, _ = records.read(path)
+    for name in ("format", "meaning", "abi"):
+        records.int64(records.field(index, name))
+    for name in ("machine", "source"):
+        records.text(records.field(index, name))
+    for row in records.rows(records.field(index, "kernels")):
+        for name in ("function", "signature", "digest", "symbol", "passes"):
+            records.text(records.field(row, name))
+        records.base_name(records.field(row, "library"))
+        records.hexadecimal(records.field(row, "sha256"), 64)
+        _check_notes(records.field(row, "told"))
+    checked: dict[str, Any] = index
+    return checked
+
+
+def _check_notes(table: Any) -> None:
+    """Raise ``ValueError`` unless this is a table of notes, (line, text), by instruction set."""
+    from ...build import records
+
+    if not isinstance(table, dict) or not table:
+        raise ValueError("the notes are not a table by instruction set")
+    for notes in table.values():
+        for note in records.rows(notes):
+            line, text = (*records.rows(note), None, None)[:2]
+            records.int64(line)
+            records.text(text)

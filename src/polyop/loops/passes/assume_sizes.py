@@ -1,4 +1,4 @@
-"""Take for granted what the author's text demands of the sizes.
+"""Assume in later proofs the conditions on sizes that every call is checked for.
 
     y[i] = x[i + 1] for i in range(n)    x has at least n + 1 elements, or the call is an error
 

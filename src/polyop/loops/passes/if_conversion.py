@@ -1,4 +1,4 @@
-"""What both arms of a condition store last is stored once, behind the condition: if-conversion.
+"""If-conversion: what both arms of a condition store last is stored once, behind the condition.
 
     if x[i] > 0:                   y[i] = x[i] if x[i] > 0 else 0.0
         y[i] = x[i]          ->

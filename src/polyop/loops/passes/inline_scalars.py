@@ -1,4 +1,4 @@
-"""Write out a scalar that one statement reads.
+"""Inline a scalar into the one statement that reads it.
 
     s = x[i - 1] + x[i + 1]        y[i] = c[i] * (x[i - 1] + x[i + 1])
     y[i] = c[i] * s           ->

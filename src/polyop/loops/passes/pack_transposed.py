@@ -1,4 +1,4 @@
-"""Transposed copies: a contraction whose lanes would run along a short window takes other lanes.
+"""Copy a tensor transposed, so that vector lanes do not run along a short window.
 
     for c in range(n):              for i in range(m):
         for p in range(3):              for o in range(k):

@@ -1,4 +1,4 @@
-"""Write out the integers that scalars hold where they are used, and leave out divisions that do nothing.
+"""Propagate integer scalars into the expressions that use them, and remove divisions that do nothing.
 
     p = t + q - 1              y[t] += x[t + q - 1]
     y[t] += x[p]        ->

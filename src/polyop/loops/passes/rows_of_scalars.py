@@ -1,4 +1,4 @@
-"""Rows of scalars: a scalar that a loop computes for sums inside it gets a place for each iteration.
+"""Scalar expansion: a scalar that a loop computes for sums inside it becomes an element of a buffer.
 
     for j in range(n):                         for j in range(n):
         t = g[j] / c                               t = g[j] / c

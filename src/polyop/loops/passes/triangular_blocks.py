@@ -1,4 +1,4 @@
-"""Divide a triangle into blocks, in each of which a sum has one range but at the edges.
+"""Divide a triangular nest into blocks in which the bounds of a sum are constant, except at the edges.
 
     for j in range(n):                         for j_outer in range(ceil_div(n, 32)):
         total = 0.0                                for j in range(32 * j_outer, min(32 * j_outer + 32, n)):

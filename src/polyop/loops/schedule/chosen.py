@@ -1,4 +1,4 @@
-"""The schedule that a program has got, as the author could write it: given back, it yields the same program.
+"""The schedule of a compiled program, as its author could write it; applied again, it gives the same.
 
 What no step says the compiler does again by itself: it inlines and distributes loops before the steps, and
 packs, splits borders, and makes register tiles and bands after them.

@@ -7,13 +7,12 @@ from typing import Any
 from ..cell import Cell
 from ..nearest import OF_NN, missing
 from .activation import ACTIVATIONS
-from .container import CellList, SequentialCell
+from .container import CellList, SequentialCell, TrainOneStepCell, WithLossCell
 from .layers import Conv2d, Dense, Dropout, Embedding, Flatten
 from .loss import BCELoss, CrossEntropyLoss, L1Loss, MSELoss, SoftmaxCrossEntropyWithLogits
 from .norm import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm
 from .optim import SGD, Adam, Momentum, Optimizer
 from .pooling import AvgPool2d, MaxPool2d
-from .training import TrainOneStepCell, WithLossCell
 
 __all__ = [  # noqa: PLE0604 - with the names of a table
     "SGD", "Adam", "AvgPool2d", "BCELoss", "BatchNorm1d", "BatchNorm2d",

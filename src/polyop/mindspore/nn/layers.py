@@ -14,7 +14,7 @@ from ..common.initializer import initializer
 from ..interpose import wrap
 from ..parameter import Parameter
 from .activation import activation as activation_of
-from .windows import check_pad_mode, margins, per_dimension
+from .pooling import check_pad_mode, margins, per_dimension
 
 
 def _bias(init: Any, size: int, fan_in: int, dtype: Any) -> Any:

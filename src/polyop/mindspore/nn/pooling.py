@@ -1,7 +1,9 @@
-"""Pooling layers: MindSpore's constructors around PyTorch's functions."""
+"""Pooling layers, and the windows of pooling and of convolutions: sizes per dimension, ``pad_mode``."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from torch.nn import functional
@@ -9,7 +11,6 @@ from torch.nn import functional
 from ...core.errors import ArgumentValueError
 from ..cell import Cell
 from ..interpose import wrap
-from .windows import check_pad_mode, margins, per_dimension
 
 
 class _Pool(Cell):
@@ -49,3 +50,29 @@ class AvgPool2d(_Pool):
                 self._padded(x.detach() * 0 + 1, 0.0), self.kernel_size, self.stride
             )
         return wrap(mean)
+
+
+PAD_MODES = ("same", "valid", "pad")
+
+
+def check_pad_mode(subject: str, pad_mode: str) -> str:
+    """Return ``pad_mode``; raises ``ArgumentValueError`` for an unknown one."""
+    if pad_mode not in PAD_MODES:
+        raise ArgumentValueError(subject, f"pad_mode must be one of {', '.join(PAD_MODES)}", repr(pad_mode))
+    return pad_mode
+
+
+def per_dimension(value: Any) -> tuple[int, ...]:
+    """Return one size for each of two dimensions."""
+    return (value, value) if isinstance(value, int) else tuple(value)
+
+
+def margins(
+    sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int] | None = None
+) -> tuple[int, ...]:
+    """Return the entries to add before and after each dimension for "same", the last dimension first."""
+    added: tuple[int, ...] = ()
+    for n, k, s, d in zip(sizes, kernel, stride, dilation or (1,) * len(kernel), strict=True):
+        missing = max((math.ceil(n / s) - 1) * s + (k - 1) * d + 1 - n, 0)
+        added = (missing // 2, missing - missing // 2, *added)
+    return added

@@ -16,7 +16,7 @@ from .custom import Custom
 from .primitives import FUNCTIONS, PRIMITIVES, Primitive
 
 if TYPE_CHECKING:
-    from .builder import CustomOpBuilder
+    from .custom import CustomOpBuilder
 
 _NAMES: dict[str, Any] = {**FUNCTIONS, **PRIMITIVES}
 
@@ -32,7 +32,7 @@ __all__ = [  # noqa: PLE0604 - with the names of tables
 
 def __getattr__(name: str) -> Any:
     if name == "CustomOpBuilder":  # late, because it imports the code that builds C++
-        from .builder import CustomOpBuilder
+        from .custom import CustomOpBuilder
 
         return CustomOpBuilder
     if name in _NAMES:

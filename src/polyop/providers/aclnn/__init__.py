@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 from .by_name import check, launch_named
-from .library import register_library
 from .registry import core_loops, forget, loops, names, prototype, register
 from .rehearsal import ascend
 from .run import evaluate, launch
+from .two_phase import register_library
 
 __all__ = [
     "ascend",

@@ -79,7 +79,7 @@ def search(word: str) -> list[str]:
     if not isinstance(word, str):
         raise ArgumentTypeError("aten.search", "takes a word", repr(word))
     _need_torch("the list of PyTorch's operators")
-    from .names import names_with
+    from .overloads import names_with
 
     return names_with(word)
 
@@ -95,7 +95,7 @@ def listing(word: str = "") -> list[tuple[str, str]]:
     Raises ``HostError`` without PyTorch.
     """
     _need_torch("the list of PyTorch's operators")
-    from .names import matching
+    from .overloads import matching
 
     return matching(word)
 
@@ -109,7 +109,7 @@ def spelled(name: str) -> str | None:
     Raises ``HostError`` without PyTorch.
     """
     _need_torch("the list of PyTorch's operators")
-    from .names import by_letters, letters
+    from .overloads import by_letters, letters
 
     return by_letters().get(letters(name))
 

@@ -19,7 +19,7 @@ from ...core.dtypes import dtype
 from ...core.errors import InferError, UnsupportedError
 from ...core.infer import InferRule
 from ...core.origin import caller
-from ...rules.samples import map_pairs, pairs, samples_first
+from ...rules.batched_tensors import map_pairs, pairs, samples_first
 from .batch import Dims, batched
 from .function import TorchFunction, flat_flags, flatten_tensors, unflatten_tensors
 from .gradient import NEEDS_KEY, check_draws, differentiated

@@ -24,7 +24,7 @@ from ...core.arguments import bind
 from ...core.errors import GradientError
 from ...core.origin import of_function
 from ...core.untraced import untraced
-from ...hosts.torch.layout import Layout
+from ...hosts.torch.autograd_arguments import Layout
 from ...hosts.torch.tensors import as_outputs, for_torch
 from ...hosts.torch.transforms import depth
 from .registered import has_kernel

@@ -16,7 +16,7 @@ from ...core.schema import MISSING, Argument, Return, Schema, Type
 from ...core.spec import Spec
 from .function import TENSOR, TENSORS, TorchFunction
 from .infer import FromMeta
-from .names import derived_namespace
+from .overloads import derived_namespace
 
 _TRAINING: Mapping[str, str] = {  # writes its statistics if this argument is true; PyTorch's schema hides it
     "batch_norm": "training",

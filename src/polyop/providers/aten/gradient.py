@@ -15,7 +15,7 @@ from ...core.errors import ArgumentValueError, GradientError, KernelError
 from ...core.schema import MISSING, Argument, Return, Schema, Type
 from .forward_mode import is_differentiable
 from .function import TorchFunction, flat_flags, flatten_tensors, to_torch
-from .names import derived_namespace
+from .overloads import derived_namespace
 
 NEEDS_KEY = "pass generator= a key, as jax.random.key(0)"
 

@@ -24,7 +24,7 @@ from ...core.schema import Argument, Schema, Type
 from ...core.spec import Spec
 from .function import TorchFunction
 from .infer import FromMeta
-from .names import derived_namespace
+from .overloads import derived_namespace
 from .torch_operator import TorchOperator
 
 _state = locks.shared("seeding of PyTorch", locks.Level.RUN)

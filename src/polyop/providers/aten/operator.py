@@ -26,8 +26,7 @@ from .function import TorchFunction
 from .functional import Functionals, WithWritten, not_returned, written
 from .infer import FromMeta
 from .keyed import Keyed, check_host, is_key, key_data
-from .names import overload_of, qualified
-from .overloads import numbers_for_tensors, scalar_overload
+from .overloads import numbers_for_tensors, overload_of, qualified, scalar_overload
 from .padded import Padded
 from .schema import signature
 from .torch_operator import TorchOperator, has_tensors

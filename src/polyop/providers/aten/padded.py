@@ -19,7 +19,7 @@ from ...core.spec import Spec
 from ...hosts.torch import tensors
 from .function import TorchFunction, to_torch
 from .infer import empty_tensor
-from .names import derived_namespace
+from .overloads import derived_namespace
 from .torch_operator import TorchOperator
 
 

@@ -1,4 +1,4 @@
-"""Results of PyTorch's operators that are no tensors, and lists beside other results."""
+"""Regroup the results of PyTorch's operators that are no tensors, or lists beside other results."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from ...core.origin import caller
 from ...core.schema import Schema
 from ...core.tracebacks import quiet
 from ...core.untraced import untraced
+from .batch import in_vmap
 from .derived import Backward, Batched, OnDataOperator, derived_operator
 from .forward_mode import in_forward_mode
 from .function import SPECIAL, TorchFunction, special, to_torch, unflatten_tensors
@@ -29,7 +30,6 @@ from .gradient import check_draws, record
 from .kernel import AtenKernel, keep_results
 from .overloads import as_array, constant, numbers_for_tensors
 from .results import python_values, regroup, values_of
-from .vmapped import in_vmap
 
 
 class TorchOperator(OnDataOperator):

@@ -1,4 +1,4 @@
-"""What ``torch.compile`` learns of projects for Ascend: their functions, and their backends.
+"""Tell ``torch.compile`` the functions of a project for Ascend, and the names of Ascend's backends.
 
 PyTorch's compiler cannot look into a function of C++. It is told to put these into the graph: tracing runs
 them on tensors without data, and finds the operators that they call, with their gradients.

@@ -1,4 +1,4 @@
-"""``<name>__placed``: the operator for a slice of the tensors that is told its offset in the whole."""
+"""``<name>__placed``: the operator that computes one slice, given the slice's offset in the whole."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from ..case import Array, BrokenRuleError, Case, NotRunError
 from ..compare import same_bits
 from .join import Piece, UntriedError, pieces
 from .outcome import claimed
-from .parts import Dimension, cut, resized, result_entries, sizes_of
 from .rule import DimsRule, rule_of
+from .slices import Dimension, cut, resized, result_entries, sizes_of
 from .trial import results_of
 
 ROWS = (37, 517, 5_013, 40_037)

@@ -19,7 +19,7 @@ from ..case import Array, Case
 from ..difference import random_cotangents
 from ..frameworks import numpy as framework
 from .join import MisfitError, Piece, UntriedError, pieces
-from .parts import argument_of, entries, result_entries
+from .slices import argument_of, entries, result_entries
 from .trial import Trial, agree, attempted, results_of, shown
 
 KEYWORDS = ("parallel", "sum", "halo")

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from ...core.dims.claims import REDUCTIONS
 from ...core.dims.dims import Dims
-from ...core.dims.expression import Number
+from ...core.dims.entry import Number
 from ...core.errors import InferError
 from ..case import Case, NotRunError
 from ..crash import signal_of
 from ..report import FAILED, NOT_RUN, PASSED
 from .join import SliceRefusedError, UntriedError
-from .parts import ELLIPSIS, result_entries
+from .slices import ELLIPSIS, result_entries
 from .smallest import smallest, trials
 from .trial import Trial
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ...core.dims.dims import Dims
 from ...core.errors import InferError, PolyopError, SchemaError
 from ..case import Case, NotRunError, first_line
-from .parts import sizes_of
+from .slices import sizes_of
 
 
 class DimsRule(NamedTuple):

@@ -13,7 +13,7 @@ from ...kernels.base import LoopKernelBase
 from ...kernels.python import PythonKernel
 from ..case import BrokenRuleError, Case, NotRunError
 from ..infer import compare_specs
-from .parts import Dimension, resized, sizes_of
+from .slices import Dimension, resized, sizes_of
 from .smallest import limited, resizable
 
 SIZES = (1, 2, 3, 4)

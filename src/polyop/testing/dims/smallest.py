@@ -15,7 +15,7 @@ from ...core.dtypes import dtype
 from ...core.errors import InferError
 from ..case import Array, Case
 from .join import UntriedError
-from .parts import ELLIPSIS, Dimension, resized, sizes_of
+from .slices import ELLIPSIS, Dimension, resized, sizes_of
 from .trial import Trial
 
 SIZES = (2, 3, 4, 5)

@@ -28,7 +28,7 @@ from .join import (
     side_by_side,
     without_halo,
 )
-from .parts import Dimension, cut, result_entries, sizes_of
+from .slices import Dimension, cut, result_entries, sizes_of
 
 Result = TypeVar("Result")
 MAX_TEXT = 240

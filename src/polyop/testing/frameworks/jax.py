@@ -12,7 +12,7 @@ import numpy as np
 from ...call.bound import BoundOperator
 from ...hosts.jax.tensors import conjugated, is_smooth
 from ..case import Array, Case, as_list
-from .base import DemoRow, quiet_fallbacks, stacked
+from .framework import DemoRow, quiet_fallbacks, stacked
 
 
 def call(case: Case, tensors: Sequence[Any]) -> list[Any]:

@@ -13,7 +13,7 @@ from ...hosts.mindspore import tensors
 from ...hosts.mindspore.generated import make_function
 from ..case import Array, Case, NotRunError, as_list
 from ..difference import is_floating
-from .base import DemoRow, quiet_fallbacks, stacked
+from .framework import DemoRow, quiet_fallbacks, stacked
 
 
 def run(case: Case) -> list[Array]:

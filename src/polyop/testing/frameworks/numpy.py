@@ -9,7 +9,7 @@ import numpy as np
 
 from ...call.bound import BoundOperator
 from ..case import Array, Case, NotRunError
-from .base import DemoRow
+from .framework import DemoRow
 
 
 def run(case: Case) -> list[Array]:

@@ -11,7 +11,7 @@ import paddle
 from ...call.bound import BoundOperator
 from ...hosts.paddle import tensors
 from ..case import Array, BrokenRuleError, Case, NotRunError
-from .base import DemoRow
+from .framework import DemoRow
 
 
 def run(case: Case) -> list[Array]:

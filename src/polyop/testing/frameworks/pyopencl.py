@@ -13,7 +13,7 @@ import pyopencl.array as cl_array
 from ...call.bound import BoundOperator
 from ...hosts.pyopencl.arrays import TAKEN
 from ..case import Array, Case, NotRunError
-from .base import DemoRow
+from .framework import DemoRow
 from .numpy import pulled
 
 _NO_COMPILER, _NO_VMAP = "PyOpenCL has no compiler of programs", "PyOpenCL has no vmap"

@@ -12,7 +12,7 @@ import torch
 from ...call.bound import BoundOperator
 from ..case import Array, Case
 from . import torch_gradient
-from .base import DemoRow, quiet_fallbacks, stacked
+from .framework import DemoRow, quiet_fallbacks, stacked
 from .torch_tensors import arguments, to_arrays, to_torch
 
 

@@ -12,7 +12,7 @@ from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, Stateles
 from ...core.spec import Spec
 from ..case import BrokenRuleError, Case, NotRunError, as_list
 from . import torch_tensors
-from .base import lacking
+from .framework import lacking
 
 
 def opcheck(case: Case) -> str | None:

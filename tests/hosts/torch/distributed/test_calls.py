@@ -14,7 +14,7 @@ import polyop
 import programs
 from polyop.call.explain import explain
 from polyop.core.errors import ArgumentTypeError, HostError
-from polyop.hosts.torch.distributed.checks import _gathered
+from polyop.hosts.torch.distributed.refusals import _gathered
 from twelve_operators import twelve_operators
 
 PROCESSES = pathlib.Path(__file__).parents[3] / "sources" / "dtensor_processes.py"

@@ -1,4 +1,4 @@
-"""The rule by which ``torch.ops`` runs an operator on DTensors. It is below autograd: gradients come here."""
+"""The rule by which ``torch.ops`` runs an operator on DTensors, below autograd: gradients use it too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ....sharding.rule import AxisStrategy
 from .. import tensors
 from .division import Division, divide
 
-_LIMIT = 1024  # calls of different shapes that an operator remembers
+_MAX_SHAPES = 1024  # calls of different shapes that an operator remembers
 
 
 class Divisions:
@@ -38,7 +38,7 @@ class Divisions:
         if division is None:
             division = divide(self.bound, self.overload, arguments, self.usable)
             if key is not None:
-                if len(self.known) >= _LIMIT:
+                if len(self.known) >= _MAX_SHAPES:
                     self.known.clear()
                 self.known[key] = division
         return division

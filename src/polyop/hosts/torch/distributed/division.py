@@ -1,4 +1,4 @@
-"""How one call is run on this device: what is redistributed, exchanged, computed, cut and wrapped."""
+"""Run one call on this device: redistribute, exchange edges, compute, cut, and wrap the results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ....sharding.of_call import sharding_rule
 from ....sharding.placement import REPLICATE, Placements
 from ....sharding.rule import AxisStrategy, ShardingRule
 from .. import tensors
-from . import checks, layouts
+from . import layouts, refusals
 from . import symbolic as symbolic_sizes
 from .halo import Exchange, exchanges
 from .local import LocalCall, run_local
@@ -83,16 +83,16 @@ def divide(
 ) -> Division:
     """Return how a call is run, by strategies that are ``usable``; raises ``HostError`` if it cannot be."""
     operator, schema = bound.operator, bound.schema
-    mesh = checks.mesh_of(operator, arguments)
+    mesh = refusals.mesh_of(operator, arguments)
     shape = tuple(mesh.shape)
     inputs = list(flatten(schema, arguments))
-    checks.need_claims(operator, arguments)
+    refusals.need_claims(operator, arguments)
     normal = normalise(operator, specs(tensors, operator, arguments))
     fresh = operator.infer(normal)
     global_inputs = list(flatten(schema, normal))
     symbolic = symbolic_sizes.is_symbolic(global_inputs)
     rule = sharding_rule(operator, symbolic_sizes.with_numbers(operator, normal) if symbolic else normal)
-    checks.warn_of_gathering(operator, rule, inputs)
+    refusals.warn_of_gathering(operator, rule, inputs)
     if symbolic:
         rule = symbolic_sizes.for_all_sizes(operator, rule)
     written = tuple(_written_inputs(schema, arguments))
@@ -100,10 +100,10 @@ def divide(
     if usable is not None:
         rule = dataclasses.replace(rule, strategies=tuple(filter(usable, rule.strategies)))
     writable = _writable(rule, written)
-    chosen = checks.plan_of(operator, writable, shape, placements, written)
+    chosen = refusals.plan_of(operator, writable, shape, placements, written)
     moves = tuple(_move(x, mesh, needed) for x, needed in zip(inputs, chosen.inputs, strict=True))
     if any(moves[k] for k in written):  # slices in another order, as of FSDP over tensor parallel
-        raise checks.moved(operator, writable, (inputs[k].placements for k in written))
+        raise refusals.moved(operator, writable, (inputs[k].placements for k in written))
     if symbolic:
         symbolic_sizes.add_conditions(chosen, shape, global_inputs, operator)
     results = tuple(

@@ -1,4 +1,4 @@
-"""What one device computes: the operator on its slices, cut to what belongs to it."""
+"""Compute on one device: run the operator on its slices, and cut the results to what belongs to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ....call.bound import BoundOperator
 from ....core.locks import cached_property
 from ....core.schema import Schema
 from ....core.spec import Spec
-from ....sharding.local import local_call
+from ....sharding.local_call import local_call
 from ....sharding.placement import Partial, Placements, Shard
 from ....sharding.plan import Plan
 from ....sharding.ranges import Slice, output_offset, slices

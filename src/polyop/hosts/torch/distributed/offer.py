@@ -45,7 +45,7 @@ def _offer(bound: BoundOperator) -> None:
         torch.library.register_torch_dispatch(overload.name(), tensor, rule, lib=library)
         bound.__dict__["dtensor_overload"] = overload
         if not bound.schema.mutates and bound.operator.autocast is None:
-            bound.divided = direct_of(bound, divisions)
+            bound.dtensor_call = direct_of(bound, divisions)
         if isinstance(bound.operator.gradient, Recorded) and not bound.schema.mutates:
             bound.__dict__["dtensor_gradient"] = local_gradient.call_of(bound, overload)
 

@@ -34,7 +34,7 @@ from ...ir.grammar import (
 )
 from ...ir.plan import Plan
 from ...ir.uses import assigned_by, variables_of
-from ..common.ctypes import identifier
+from ..common.c_text import identifier
 from ..common.expressions import Expressions, Scope
 from .optimisations import is_on
 

@@ -1,4 +1,4 @@
-"""The dots of a tile: sums of products of narrow integers, which include/polyop/loops/dot.h adds.
+"""Print the dot products of a tile: sums of products of narrow integers, by include/polyop/loops/dot.h.
 
     for k: total += a * b    ->    rows and columns are packed, in words of several terms each; a function
                                    adds the products of a tile; total += its sum
@@ -15,10 +15,9 @@ from ...analysis.strides import STRIDED, UNIFORM, UNIT, stride
 from ...ir.grammar import Assign, Expr, For, If, Load, Op, Stmt, Type, Var
 from ...ir.plan import Dot
 from ...ir.uses import loads_of
+from ..common.c_text import NARROW, SIZES, Value, computed, identifier, memory
 from ..common.copies import lanes_for, width_of
-from ..common.ctypes import NARROW, SIZES, computed, identifier, memory
 from ..common.expressions import Scope
-from ..common.values import Value
 from .loops import Loops
 
 OPPOSITE = {"i8": "u8", "u8": "i8", "i16": "i16", "bf16": "bf16"}
@@ -27,7 +26,7 @@ WORD = 4
 """Bytes of a word, which has the terms of one group."""
 AHEAD = 32
 """Steps of a sum: one row of 4096 terms took two thirds of the time; twice as many were no faster."""
-THIN = 4
+MIN_ROWS = 4
 """With fewer rows, columns are not transposed: that takes as long as the sums of so many."""
 SLACK = 64
 """Bytes behind a panel: a whole vector may be read from its last column."""
@@ -102,7 +101,7 @@ class Dots:
         i = identifier(self.row.var)
         for name, dot in self.names.items():
             if not self._along_lanes(dot):
-                self.out.line(f"const int {name}_check = {i}_end - {i}_lo < {THIN};")
+                self.out.line(f"const int {name}_check = {i}_end - {i}_lo < {MIN_ROWS};")
             with self.out.block(f"for (int64_t {i} = {i}_lo; {i} < {i}_end; ++{i})"):
                 to = f"{name}_rows + ({i} - {i}_lo) * ({name}_steps + 1)"
                 self.out.line(f"i32* const {name} = {to};")

@@ -14,11 +14,11 @@ from collections.abc import Set as AbstractSet
 
 from ...analysis import affine
 from ...ir.grammar import INT, Const, Expr, For, If, Op, Size, Stmt, Store, children, statements, walk
-from ..common.ctypes import identifier
+from ..common.c_text import identifier
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
 from .coalesce import Rows
-from .rows import always
+from .indexed_rows import always
 
 SHORT = 1024
 """A loop of fewer iterations, those of inner loops included, is not counted."""

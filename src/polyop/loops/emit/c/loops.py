@@ -12,24 +12,23 @@ from ...ir.grammar import Assign, For, Kernel, Op, Stmt, Store, statements, walk
 from ...ir.plan import Plan
 from ...ir.stops import stop_flags
 from ...ir.uses import variables_of
+from ..common.c_text import SIZES, computed, identifier, identity, identity_of_masks, memory
 from ..common.copies import LANE, Copies, Copy, differing, lanes_for, width_of
-from ..common.ctypes import SIZES, computed, identifier, identity, identity_of_masks, memory
-from ..common.ends import end_of
 from ..common.expressions import Expressions, Scope
 from ..common.quotients import unchanging
-from ..common.statements import Statements, combined
+from ..common.statements import Statements, combined, end_of
 from . import coalesce, prefetch, register_transpose
+from .indexed_rows import Around, Element, Later, check_once, later, rows
 from .interruption import Stops, is_innermost
 from .optimisations import is_on
 from .register_reuse import Sliding, slides
-from .rows import Around, Element, Later, check_once, later, rows
 from .streaming_stores import declare, streaming_candidates
 
 UNITS = 4
 """Vectors at once where a single one would wait for the previous result."""
 CHAIN = 3
 """From this many dependent slow operators on, two vectors at once are faster."""
-LIGHT = 12
+MAX_OPERATORS = 12
 """Most operators of a body that is unrolled for several vectors; vectors share addresses and bounds."""
 
 
@@ -313,7 +312,7 @@ class Loops:
             return 2
         if not (reduces or inner) or heavy:
             return 1
-        return UNITS if size <= LIGHT else 1
+        return UNITS if size <= MAX_OPERATORS else 1
 
     def _copies(self, vector: _Vector, number: int, count: str | None) -> None:
         """Print the body for ``number`` vectors, or for the first ``count`` lanes of one."""

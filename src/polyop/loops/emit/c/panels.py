@@ -1,4 +1,4 @@
-"""Panels: what all rows of a tile share is packed, in the order in which the tile reads it."""
+"""Panels: pack the operand that all rows of a tile share, in the order in which the tile reads it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ...analysis.strides import UNIT, depends, stride
 from ...ir.grammar import Expr, For, If, Load, Stmt, statements
 from ...ir.plan import Tile
 from ...ir.uses import loads_of
+from ..common.c_text import identifier, memory
 from ..common.copies import lanes_for
-from ..common.ctypes import identifier, memory
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
 from . import register_transpose

@@ -1,15 +1,15 @@
-"""The whole C file of a kernel: what it includes, its struct, its functions, its entry."""
+"""The whole C file of a kernel: includes, struct, functions, entry; and an entry that chooses among files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...analysis.bounds import Bounds
 from ...ir.grammar import Kernel
 from ...ir.plan import Plan
-from ...targets.target import Target
-from ..common.ctypes import computed, identifier, memory
+from ...targets.table import TARGETS, Target
+from ..common.c_text import computed, identifier, memory
 from ..common.entry import Entry, warnings_text
 from ..common.expressions import Expressions
 from ..common.writer import Writer
@@ -17,6 +17,7 @@ from .panels import Shape
 from .regions import PARAMETERS, Functions
 from .shares import BLOCKS
 
+_SIGNATURE = "int {}(int n, void** p, int* d, int64_t** s, const char** t, void* stream, void* extra)"
 HEADERS = (
     "vector.h",
     "fused.h",
@@ -29,8 +30,8 @@ HEADERS = (
     "bands.h",
 )
 """Of include/polyop/loops, in the order in which they are included."""
-LONG = 20_000
-"""Characters that a compiler takes about half a second for."""
+PART_SIZE = 20_000
+"""A text of fewer characters is one file: a compiler takes about half a second for so many."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class CFile:
     def files(self) -> list[str]:
         """Return it as one file, or as two that take about as long to compile, where that is long."""
         lengths, rest = [len(part) for part in self.parts], len(self.rest)
-        if sum(lengths) + rest < LONG or (len(lengths) < 2 and rest < LONG // 4):
+        if sum(lengths) + rest < PART_SIZE or (len(lengths) < 2 and rest < PART_SIZE // 4):
             return [self.text()]
         groups: tuple[list[int], list[int]] = ([], [])
         totals = [rest, 0]
@@ -144,3 +145,19 @@ def _struct(kernel: Kernel, plan: Plan, functions: Functions, expressions: Expre
             out.line(f"void* own_{name};")
     out.lines[-1] += ";"
     return out.text()
+
+
+def choosing(function: str, names: Sequence[str]) -> str:
+    """Return the C of a function that calls the best of ``function__<name>`` that the processor has.
+
+    >>> print(choosing("f", ["avx2", "baseline"]).splitlines()[1])
+    int f__avx2(int n, void** p, int* d, int64_t** s, const char** t, void* stream, void* extra);
+    """
+    lines = ["#include <stdint.h>"]
+    lines += [_SIGNATURE.format(f"{function}__{name}") + ";" for name in names]
+    lines.append(_SIGNATURE.format(function) + " {")
+    for name in names[:-1]:
+        test = " && ".join(f'__builtin_cpu_supports("{feature}")' for feature in TARGETS[name].supports)
+        lines.append(f"  if ({test}) return {function}__{name}(n, p, d, s, t, stream, extra);")
+    lines += [f"  return {function}__{names[-1]}(n, p, d, s, t, stream, extra);", "}", ""]
+    return "\n".join(lines)

@@ -11,16 +11,16 @@ from ...analysis.strides import depends
 from ...ir.grammar import INT, Assign, For, Kernel, Stmt, Store, Type, perfect, statements
 from ...ir.plan import Member, Plan
 from ...ir.uses import assigned_by, stored_by, tensors_of, variables_of
+from ..common.c_text import computed, identifier, identity, memory
 from ..common.copies import Copies, plain
-from ..common.ctypes import computed, identifier, identity, memory
 from ..common.expressions import Expressions, Scope
 from ..common.statements import Statements, combined
 from ..common.writer import Writer
 from .coalesce import Rows, of_lanes
+from .indexed_rows import Around
 from .interruption import FUEL
 from .loops import Loops
 from .panels import Shape
-from .rows import Around
 from .shares import BLOCKS, COLUMNS, print_collapsed, print_columns, print_rows
 from .tile import TilePrinter
 from .unroll_and_jam import jammed

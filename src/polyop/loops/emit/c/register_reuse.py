@@ -13,10 +13,10 @@ from ...analysis import affine
 from ...analysis.bounds import key
 from ...analysis.strides import UNIT, depends, stride
 from ...ir.grammar import Assign, For, If, Load, Store, children, statements
-from ..common.ctypes import NARROW, SIZES, identifier, memory
+from ..common.c_text import NARROW, SIZES, identifier, memory
 from ..common.expressions import Expressions, Scope
+from .indexed_rows import always
 from .optimisations import is_on
-from .rows import always
 
 LINE = 64
 """Bytes of the vectors that are combined."""

@@ -17,23 +17,23 @@ from ...analysis.strides import STRIDED, depends, stride
 from ...analysis.transposes import transposed_loads
 from ...ir.grammar import Assign, For, Load, Store, Type, children, statements, walk
 from ...ir.uses import stored_by, tensors_of
+from ..common.c_text import SIZES, identifier, memory, word
 from ..common.copies import Copy
-from ..common.ctypes import SIZES, identifier, memory, word
 from ..common.expressions import Expressions, Lanes, Scope
 from ..common.writer import Writer
+from .indexed_rows import always
 from .optimisations import is_on
-from .rows import always
 
 COLUMNS = 16
-"""Columns at once: few enough for out-of-order execution to overlap the next ones."""
+"""Columns that are transposed at once: few enough for out-of-order execution to begin the next ones."""
 LINE = 64
-"""Bytes of a line of memory: of narrow elements, so many columns at once as are in one."""
+"""Bytes of a cache line. Where it holds more than ``COLUMNS`` elements, so many are transposed at once."""
 MIN_LOADS = 4
-"""Fewest loads of a loop without such stores: gathering fewer is as fast, beside the arithmetic.
+"""The fewest loads for which a loop without strips of stores transposes: fewer are gathered as fast.
 
-A loop that transposes has no such limit."""
+A transposing loop (``analysis/strides.py``) has no such limit."""
 MAX_SPAN = 8
-"""Largest distance of columns in one strip."""
+"""The largest distance of columns in one strip."""
 MAX_STRIPS = 12
 """Most strips of a loop: they are on the stack."""
 

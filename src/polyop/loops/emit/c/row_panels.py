@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from ...analysis import affine
 from ...analysis.strides import depends
 from ...ir.grammar import Assign, For, If, Load, Stmt, Store
+from ..common.c_text import computed, identifier, memory
 from ..common.copies import lanes_for
-from ..common.ctypes import computed, identifier, memory
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
 from .optimisations import is_on
-from .prefetch_rows import STEPS, across
+from .prefetch import STEPS, across
 
 LEAST_STRIPS = 8
 """Panels are packed for more strips of lanes than these: packing costs as many instructions as one or two."""

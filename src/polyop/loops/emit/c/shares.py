@@ -9,19 +9,19 @@ from dataclasses import replace
 
 from ...ir.grammar import INT, For, Var, perfect
 from ...ir.plan import Row
+from ..common.c_text import identifier
 from ..common.copies import plain
-from ..common.ctypes import identifier
 from ..common.expressions import Scope
 from .coalesce import Rows
+from .indexed_rows import AHEAD, Around, picked
 from .loops import Loops
-from .rows import AHEAD, Around, picked
 
 COLUMNS = 256
 """Neighbouring columns stay with one thread: enough for sequential reads from memory."""
 BLOCKS = "q"
 """The field of the kernel's struct with the number of blocks of lanes; no author's name is one of ``q``."""
-PICKED = 512
-"""A thread searches so many iterations at once for those of its own rows."""
+SEARCHED = 512
+"""How many iterations a thread searches at once for those of its own rows: their numbers are on its stack."""
 
 
 def print_collapsed(
@@ -85,7 +85,7 @@ def print_columns(loops: Loops, node: For, inner: For) -> None:
 def print_rows(loops: Loops, node: For, row: Row) -> None:
     """Print the iterations of a loop whose rows are ``begin`` .. ``end - 1``."""
     loops.out.line("struct polyop_failure q_2 = {.place = 1};")  # no author's names, as all q
-    loops.out.line(f"int64_t q_3[{PICKED}];")
+    loops.out.line(f"int64_t q_3[{SEARCHED}];")
     nest = perfect(node)
     with contextlib.ExitStack() as blocks:
         for loop in itertools.takewhile(lambda loop: loop.var != row.loop, nest):
@@ -104,10 +104,10 @@ def _print_own_rows(loops: Loops, node: For, row: Row) -> None:
     out, expressions, var = loops.out, loops.expressions, identifier(node.var)
     size, index = expressions.size(row.buffer, row.axis), picked(expressions, row.index)
     lo, hi = (expressions.scalar(e, Scope()) for e in (node.lo, node.hi))
-    with out.block(f"for (int64_t q_4 = {lo}, q_5 = {hi}; q_4 < q_5; q_4 += {PICKED})"):
-        out.line(f"if (polyop_stops(k, {PICKED})) break;")
+    with out.block(f"for (int64_t q_4 = {lo}, q_5 = {hi}; q_4 < q_5; q_4 += {SEARCHED})"):
+        out.line(f"if (polyop_stops(k, {SEARCHED})) break;")
         out.line("int64_t q_6 = 0;")
-        last = f"{var}_end = q_5 - q_4 < {PICKED} ? q_5 : q_4 + {PICKED}"
+        last = f"{var}_end = q_5 - q_4 < {SEARCHED} ? q_5 : q_4 + {SEARCHED}"
         with out.block(f"for (int64_t {var} = q_4, {last}; {var} < {var}_end; ++{var})"):
             out.line(f"const int64_t q = {index}, q_1 = q < 0 ? q + {size} : q;")
             out.line(f"q_3[q_6] = {var};")

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from ...analysis.strides import UNIT, stride
 from ...ir.grammar import For, Kernel, Store, statements
 from ...ir.uses import tensors_of
-from ..common.ctypes import SIZES, identifier, memory
+from ..common.c_text import SIZES, identifier, memory
 from ..common.expressions import Expressions, Scope
 from .optimisations import is_on
 

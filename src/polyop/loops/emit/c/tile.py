@@ -16,10 +16,10 @@ from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, Var, stateme
 from ...ir.plan import Tile
 from ...ir.rewriter import rewrite
 from ...ir.uses import loads_of, stored_by, variables_of
+from ..common.c_text import computed, identifier
 from ..common.copies import LANE, ROW, Copies, Copy, dependence, differing, lanes_for
-from ..common.ctypes import computed, identifier
 from ..common.expressions import Scope
-from . import prefetch_rows
+from . import prefetch
 from .dots import Dots
 from .loops import Loops
 from .optimisations import is_on
@@ -294,7 +294,7 @@ class TilePrinter:
         for var, line in (*self.column_packer.steps(), *self.row_packer.after(last)):
             printers.setdefault(var, []).append(functools.partial(self._line, line))
         own = {p.load for p in self.row_packer.panels}
-        for loop, load in prefetch_rows.across(self.lane, self.row.var):
+        for loop, load in prefetch.across(self.lane, self.row.var):
             if load not in own and is_on("prefetch"):
                 printers.setdefault(loop.var, []).append(functools.partial(self._prefetch, load, loop))
         return printers
@@ -307,7 +307,7 @@ class TilePrinter:
         first, last = copies.items[0], copies.items[-1]
         for copy in (first, last) if first.row != last.row else (first,):
             scope = replace(copy.scope, lanes=None)
-            self.out.line(prefetch_rows.line(load, loop, self.expressions, scope))
+            self.out.line(prefetch.line_of_row(load, loop, self.expressions, scope))
 
     def _limits(self, scope: Scope, at: str) -> tuple[str | None, str]:
         j = identifier(self.lane.var)

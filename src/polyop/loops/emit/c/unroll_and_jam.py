@@ -36,7 +36,7 @@ from .optimisations import is_on
 
 ROWS = 8
 """Rows at once: as many streams as a processor's prefetcher follows beside the stores."""
-AGAIN = 2
+ROWS_READ_AGAIN = 2
 """Rows at once if they are read a second time: a cache has to hold them until then."""
 
 
@@ -73,7 +73,7 @@ def jammed(node: For, plan: Plan, expressions: Expressions) -> Jammed | None:
     private = {name for name, _ in plan.private.get(node.var, ())}
     if any(s.op or name in private for name, s in first.items()):
         return None  # it lives longer than an iteration
-    rows = ROWS if len(inside) == 1 else AGAIN
+    rows = ROWS if len(inside) == 1 else ROWS_READ_AGAIN
     taken, own = names_of(expressions.kernel), list(first)[::-1]
     names = [{n: unused(n, taken) if row else n for n in own} for row in range(rows)]
     return Jammed(rows, _joined(node.body, node.var, names, expressions))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ...analysis.strides import is_counted
 from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, Var, children, statements
-from .ctypes import identifier
+from .c_text import identifier
 from .expressions import Lanes, Scope
 
 ROW, LANE = "row", "lane"
@@ -118,7 +118,7 @@ def width_of(
 ) -> int:
     """Return the bytes of the widest value that differs between lanes; addresses do not count."""
     from ...ir.grammar import Load, Type
-    from .ctypes import SIZES, computed, memory
+    from .c_text import SIZES, computed, memory
 
     widest = 1
     varying = frozenset(n for n, d in dependences.items() if LANE in d)

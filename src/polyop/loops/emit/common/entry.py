@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 
 from ...analysis.bounds import Bounds
 from ...ir.grammar import Buffer, Kernel
-from .ctypes import computed, identifier, memory
+from .c_text import computed, identifier, memory
 from .expressions import Expressions, Scope
 from .writer import Writer
 

@@ -8,24 +8,30 @@ from dataclasses import dataclass, field, replace
 
 from ...analysis import affine
 from ...analysis.bounds import Bounds, key
-from ...analysis.strides import (
-    BACK,
-    STRIDED,
-    UNIFORM,
-    UNIT,
-    depends,
-    is_counted,
-    may_be_adjacent,
-    stride,
-)
+from ...analysis.strides import BACK, STRIDED, UNIFORM, UNIT, depends, is_counted, may_be_adjacent, stride
 from ...ir.failing import rule_of
 from ...ir.grammar import Const, Expr, Kernel, Load, Op, OpenEnd, Size, Store, Type, Var
 from ...ir.operators import OPERATORS
 from ...ir.uses import loads_of
-from .c_operators import COMPARE, INFIX, OF_INTEGERS, SHIFTS
-from .ctypes import NARROW, SIZES, computed, extent, identifier, memory, signed, size_name, word
+from .c_text import (
+    COMPARE,
+    INFIX,
+    NARROW,
+    OF_INTEGERS,
+    SHIFTS,
+    SIZES,
+    Used,
+    Value,
+    computed,
+    constant,
+    extent,
+    identifier,
+    memory,
+    signed,
+    size_name,
+    word,
+)
 from .quotients import Quotients
-from .values import Value, constant
 
 
 @dataclass(frozen=True)
@@ -67,20 +73,6 @@ class Scope:
     def with_names(self, more: Mapping[str, str]) -> Scope:
         """Return the scope with further names."""
         return replace(self, names={**self.names, **more})
-
-
-@dataclass
-class Used:
-    """What the printed text uses of the headers in include/polyop/loops."""
-
-    functions: set[str] = field(default_factory=set)
-    """Functions of math.h, by their names in the IR; "precise": in their precise versions."""
-    widths: set[int] = field(default_factory=set)
-    """Bytes per lane of the vectors."""
-    headers: set[str] = field(default_factory=set)
-    """Headers beside those that every file includes."""
-    names: set[str] = field(default_factory=set)
-    """C names of tensors, sizes, attributes and variables, in the function that is being printed."""
 
 
 class Expressions:

@@ -1,4 +1,4 @@
-"""Quotients that do not change in a loop: C's compiler leaves a division under a condition where it is."""
+"""Divisions that do not change in a loop, computed before it: C compilers leave conditional ones inside."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ...ir.grammar import INT, Assign, Const, For, Op, statements, walk
 from ...ir.uses import loads_of, variables_of
-from .values import Value
+from .c_text import Value
 
 DIVISIONS = ("//", "%", "ceil_div")
 """Operators that take as long as some ten others. They have a value for every divisor, so none need wait."""

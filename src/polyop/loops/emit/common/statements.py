@@ -7,15 +7,16 @@ from dataclasses import replace
 
 from ...analysis import affine
 from ...analysis.strides import BACK, STRIDED, UNIT, may_be_adjacent, stride
-from ...ir.grammar import Assign, Expr, For, If, Kernel, Op, Stmt, Store, children
+from ...ir.grammar import Assign, Expr, For, If, Kernel, Op, OpenEnd, Stmt, Store, children
 from ...ir.types import WIDE
+from .c_text import NARROW, Value, computed, identity, identity_of_masks, memory, word
 from .copies import LANE, ROW, Copies, Copy, dependence
-from .ctypes import NARROW, computed, identity, identity_of_masks, memory, word
 from .expressions import Expressions, Scope
-from .values import Value
 from .writer import Writer
 
 LoopPrinter = Callable[[For, Copies], None]
+PAST_ALL = str(2**62)
+"""The end of the variable of a ``while``: a flag ends the loop long before."""
 
 
 class Statements:
@@ -360,7 +361,7 @@ def first_assigned(body: Sequence[Stmt]) -> list[Assign]:
 
 
 def _bits(elem: str) -> int:
-    from .ctypes import SIZES
+    from .c_text import SIZES
 
     return SIZES[elem] * 8
 
@@ -371,3 +372,8 @@ def _clamped(count: str, elem: str) -> str:
 
 def _comment(text: str) -> str:
     return " ".join(text.split()).replace("*/", "* /")
+
+
+def end_of(loop: For, expressions: Expressions, scope: Scope) -> str:
+    """Return the end of a loop whose flags the text asks before each iteration."""
+    return PAST_ALL if isinstance(loop.hi, OpenEnd) else expressions.scalar(loop.hi, scope)

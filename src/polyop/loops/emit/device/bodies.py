@@ -9,12 +9,10 @@ from ...analysis.bounds import Bounds
 from ...ir.failing import rule_of
 from ...ir.grammar import Assign, For, Kernel, Load, Op, Store, Type
 from ...ir.stops import stop_flags
+from ..common.c_text import NARROW, Value, computed, identifier, memory
 from ..common.copies import Copies, Copy
-from ..common.ctypes import NARROW, computed, identifier, memory
-from ..common.ends import end_of
 from ..common.expressions import Expressions, Scope
-from ..common.statements import Statements
-from ..common.values import Value
+from ..common.statements import Statements, end_of
 from ..common.writer import Writer
 from .dialect import Dialect
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ...analysis.strides import depends
 from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Var, children, statements, walk
 from ...ir.uses import assigned_by, loads_of
-from ..common.ctypes import SIZES
+from ..common.c_text import SIZES
 from .bodies import c_type
 
 SIDE, EACH, STEP = 64, 4, 16

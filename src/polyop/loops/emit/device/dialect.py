@@ -1,4 +1,4 @@
-"""The words of the languages that devices are programmed in, a row for each: CUDA C++ and OpenCL C.
+"""How CUDA C++ and OpenCL C spell what the printer writes, a row for each language.
 
 The printers of this folder walk a program once for all of them, and take from a row what differs.
 """

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from ...analysis.strides import depends
 from ...ir.grammar import Assign, Expr, For, If, Kernel, Stmt, Store, statements
 from ...ir.uses import loads_of
+from ..common.c_text import computed, identifier, identity
 from ..common.copies import Copies, plain
-from ..common.ctypes import computed, identifier, identity
 from ..common.expressions import Scope
 from ..common.writer import Writer
 from .bodies import Body, DeviceExpressions, c_type, deal, merged
-from .shapes import Mapper
+from .mapping import Mapper
 
 
 class Shared(Body):

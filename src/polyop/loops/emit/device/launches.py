@@ -6,14 +6,15 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from ...ir.grammar import Assign, Expr, For, Kernel, Stmt, Type, statements
+from ...analysis.cost import Ranges, middle
+from ...analysis.strides import depends
+from ...ir.grammar import INT, Assign, Const, Expr, For, If, Kernel, Op, Stmt, Type, statements
 from ...ir.uses import assigned_by, variables_of
-from ..common.ctypes import identifier, memory, size_name
+from ..common.c_text import identifier, memory, size_name
 from ..common.expressions import Scope
 from ..common.writer import Writer
 from .bodies import SCRATCH, DeviceExpressions, c_type
-from .shapes import Mapper
-from .sizes import longest
+from .mapping import Mapper
 
 BLOCK = 256
 """Threads of a block, which is also called a group."""
@@ -185,3 +186,38 @@ class Launches:
         variables = frozenset(self.variables)
         trips = longest(body, loops, self.mapper.divisible, lambda e: self.mapper.evaluable(e, variables))
         return self.expressions.scalar(trips, Scope())
+
+
+def trips(loop: For, around: Ranges) -> Expr:
+    """Return the trip count of a loop; if it varies, at the middle of the loops around it, and at least 1."""
+    varies = any(depends(e, frozenset(around)) for e in (loop.lo, loop.hi))
+    lo, hi = (middle(e, around) for e in (loop.lo, loop.hi))
+    return Op("max", (Const(int(varies), INT), Op("-", (hi, lo), INT)), INT)
+
+
+def longest(
+    body: Sequence[Stmt],
+    loops: Sequence[For],
+    selected: Callable[[For], bool],
+    evaluable: Callable[[Expr], bool],
+) -> Expr:
+    """Return the longest ``evaluable`` trip count of the ``selected`` loops, or 512 if there is none."""
+    lengths: list[Expr] = []
+
+    def visit(nodes: Sequence[Stmt], around: Ranges) -> None:
+        for node in nodes:
+            if isinstance(node, If):
+                visit((*node.body, *node.orelse), around)
+            if not isinstance(node, For):
+                continue
+            count = trips(node, around)
+            if selected(node) and evaluable(count) and count not in lengths:
+                lengths.append(count)
+            lo, hi = (middle(e, around) for e in (node.lo, node.hi))
+            visit(node.body, {**around, node.var: (lo, hi)})
+
+    visit(body, {f.var: (f.lo, f.hi) for f in loops})
+    result: Expr = lengths[0] if lengths else Const(512, INT)
+    for other in lengths[1:]:
+        result = Op("max", (result, other), INT)
+    return result

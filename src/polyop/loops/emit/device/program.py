@@ -1,7 +1,7 @@
 """The whole text of a kernel for a device: its kernels, and the host function that launches them.
 
-It is printed from the same schedule as the C of the CPU. shapes.py chooses the launches, parts.py prints
-them, and this module adds the structs and the entry. CUDA text is compiled, not run on hardware.
+It is printed from the same schedule as the C of the CPU. mapping.py chooses the launches, print_pieces.py
+prints them, and this module adds the structs and the entry. CUDA text is compiled, not run on hardware.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from ...analysis.bounds import Bounds
 from ...analysis.dependence import Kind
 from ...ir.grammar import Buffer, Kernel
 from ...ir.plan import Plan
-from ..common.ctypes import identifier, memory
+from ..common.c_text import identifier, memory
 from ..common.entry import Entry, warnings_text
 from ..common.writer import Writer
 from .bodies import DeviceExpressions, c_type
 from .dialect import Dialect
-from .parts import Parts
-from .shapes import Mapper
+from .mapping import Mapper
+from .print_pieces import Parts
 
 
 class DeviceText(NamedTuple):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...ir.grammar import For, Type, statements
+from ..common.c_text import computed, identifier, identity, memory
 from ..common.copies import plain
-from ..common.ctypes import computed, identifier, identity, memory
 from ..common.expressions import Scope
 from ..common.writer import Writer
 from .bodies import Body, c_type, merged, spans, split

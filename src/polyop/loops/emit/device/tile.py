@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from ...analysis.strides import UNIT, depends, stride
 from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Var, statements
 from ...ir.rewriter import rewrite
+from ..common.c_text import identifier
 from ..common.copies import plain
-from ..common.ctypes import identifier
 from ..common.expressions import Scope
 from ..common.writer import Writer
 from .bodies import Body, DeviceExpressions, c_type, split

@@ -13,6 +13,7 @@ from ..rejected_syntax import reject_functions_inside, reject_tvm
 from ..source import Source
 from ..syntax_tree import copied, walk
 from .assignments import single_assignments
+from .constant_arrays import Tables
 from .decide import Decide
 from .exits import Exits, leaves_all
 from .helpers import Helpers
@@ -20,7 +21,6 @@ from .iterators import Iterators
 from .makers import declared
 from .nodes import Unused, all_names, assigned_names, unshared
 from .spellings import Spellings
-from .tables import Tables
 
 
 def desugar(source: Source, chosen: Chosen, choices: Choices) -> Source:

@@ -30,6 +30,7 @@ from ..language import WORDS, is_word
 from ..records import has_record, is_record, may_be_record, record_of_item, records_of, with_attributes
 from ..source import Source
 from ..syntax_tree import copied, path_of_names, walk
+from .constant_arrays import Tables
 from .decide import Decide
 from .exits import Exits, leaves_all
 from .nodes import (
@@ -45,7 +46,6 @@ from .nodes import (
     substituted,
 )
 from .spellings import Spellings
-from .tables import Tables
 
 
 @dataclass

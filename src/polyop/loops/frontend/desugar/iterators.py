@@ -19,8 +19,6 @@ from ..source import Source
 from ..syntax_tree import copied, walk
 from .nodes import WHILE, Unused, assign, assigned_names, at, call, load, substituted, target
 
-ZERO = 0
-
 
 @dataclass(frozen=True)
 class _Items:
@@ -213,8 +211,8 @@ def _is_number(node: ast.expr, number: int) -> bool:
 
 
 def _plus(left: ast.expr, right: ast.expr) -> ast.expr:
-    return right if _is_number(left, ZERO) else ast.BinOp(left, ast.Add(), right)
+    return right if _is_number(left, 0) else ast.BinOp(left, ast.Add(), right)
 
 
 def _minus(left: ast.expr, right: ast.expr) -> ast.expr:
-    return left if _is_number(right, ZERO) else ast.BinOp(left, ast.Sub(), right)
+    return left if _is_number(right, 0) else ast.BinOp(left, ast.Sub(), right)
