@@ -75,7 +75,7 @@ FRAMEWORKS = {
     "paddle": ("hosts/paddle", "testing/frameworks"),
     "dask": ("hosts/dask",),
     "xarray": ("hosts/xarray",),
-    "pyopencl": ("hosts/pyopencl", "cli/races"),
+    "pyopencl": ("hosts/pyopencl", "testing/frameworks", "cli/races"),
 }
 """Framework -> where it is imported."""
 SOURCE = pathlib.Path(__file__).parents[1] / "src" / "polyop"

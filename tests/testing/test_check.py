@@ -201,19 +201,6 @@ def opcheck_passes(op, *args):
     return set(results.values()) == {"SUCCESS"}
 
 
-@pytest.mark.parametrize("factor", [0.5, 1.5, -1])
-def test_a_gradient_of_a_wrong_length_is_found_along_each_direction(factor):
-    """float32 alone leaves the widest room for errors of rounding."""
-    op = define(
-        lambda x: x * np.float32(2),
-        gradient=lambda x, out, g: (g * np.float32(2 * factor),),
-        dtypes=["float32"],
-    )
-    for seed in range(40):
-        report = check(op, np.ones((3, 4), np.float32), hosts=["numpy"], seed=seed, raise_on_failure=False)
-        assert status(report, "gradient", "numpy").status == "failed", seed
-
-
 def test_wrong_gradient_value():
     op = define(lambda x: x * x, gradient=lambda x, out, g: (2.1 * x * g,))
     assert opcheck_passes(op, torch.ones(3, 4, requires_grad=True))

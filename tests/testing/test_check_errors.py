@@ -108,3 +108,16 @@ def test_a_dtype_that_a_framework_lacks_is_not_the_operators_failure(name):
     if importlib.util.find_spec(module):
         words = rf"{framework}( takes no {name}|: .* not implemented for '\w+')"
         assert any(re.fullmatch(words, reason) for reason in report.not_run), report.not_run
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.5, -1])
+def test_a_gradient_of_a_wrong_length_is_found_along_each_direction(factor):
+    """float32 alone leaves the widest room for errors of rounding."""
+    op = define(
+        lambda x: x * np.float32(2),
+        gradient=lambda x, out, g: (g * np.float32(2 * factor),),
+        dtypes=["float32"],
+    )
+    for seed in range(40):
+        report = check(op, np.ones((3, 4), np.float32), hosts=["numpy"], seed=seed, raise_on_failure=False)
+        assert [one.check for one in report.failed] == ["gradient"], seed

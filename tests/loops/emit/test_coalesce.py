@@ -131,7 +131,7 @@ KERNELS = [
 CASES = [(kernel, dtype) for kernel in KERNELS for dtype in ("float32", "int16")]
 SHAPES = [  # of x and w
     ((40, 3), (2, 3)), ((1, 5), (3, 9)), ((0, 3), (1, 3)), ((3, 0), (1, 1)), ((33, 7), (8, 7)), ((9, 40), (2, 3)),
-    ((5, 1), (7, 2)), ((2, 20000), (1, 20001)), ((300, 130), (4, 4)),
+    ((5, 1), (7, 2)), ((2, 16500), (1, 1)), ((130, 130), (2, 1)),
 ]  # fmt: skip
 
 
@@ -178,4 +178,4 @@ def test_when_a_step_has_several_rows():
     gaps = source_of(schedule(typed(scaled, "float32")), isa.available()[0], "f")
     assert re.search(r"i_rows = y_n1 == (.*) && x_n1 == \1 \? polyop_rows\(i_end - i, \1\) : 1;", gaps)
     ends = source_of(schedule(typed(sums_of_rows, "float32")), isa.available()[0], "f")
-    assert "max_i64(0, -(0 - 1)) == max_i64(0, -((x_n0 - 1) - 1))" in ends.replace("(-", "-(")
+    assert "max_i64(0, (-(0 - 1))) == max_i64(0, (-((x_n0 - 1) - 1))) &&" in ends
