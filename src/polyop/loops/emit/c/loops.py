@@ -85,7 +85,7 @@ class Loops:
             return
         # many vectors hide the overhead
         few = len(copies.items) > 1 and len({c.unit for c in copies.items}) == 1
-        few = few and node.var not in self.packed_rows and not self.after.get(node.var)
+        few = few and not (node.var in self.packed_rows or self.after.get(node.var) or stop_flags(node))
         rows = coalesce.of_sum(node, self.expressions, first) if few else None
         if rows is None:
             self._plain(node, copies, lo, hi)

@@ -287,8 +287,7 @@ class TilePrinter:
     def _after(self, last: int) -> dict[str, list[Callable[[Copies], None]]]:
         """Return what prints the end of each loop's body: panels advance, rows are prefetched.
 
-        ``last`` is the last row. The text is printed in the scope of the copies where it stands: the loop may
-        be printed several times, as when it is collapsed with the loop around it, which then has no variable.
+        ``last`` is the last row. The text is printed in the scope of the copies where it stands.
         """
         printers: dict[str, list[Callable[[Copies], None]]] = {}
         for var, line in (*self.column_packer.steps(), *self.row_packer.after(last)):
