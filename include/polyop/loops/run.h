@@ -107,6 +107,13 @@ POLYOP_RUN_FN int64_t polyop_rows(int64_t left, int64_t length) {
 /* The number of pieces of a loop per thread. Several pieces balance threads that start late or are slow. */
 enum { POLYOP_PIECES = 4 };
 POLYOP_RUN_FN int64_t polyop_piece(int64_t trips, int parts) { return trips / (POLYOP_PIECES * parts) + 1; }
+/* The same for rows that run as one loop: as many as that takes at once, but no more than a thread's share.
+ */
+POLYOP_RUN_FN int64_t polyop_piece_of_rows(int64_t trips, int64_t length, int parts) {
+  const int64_t share = (trips + parts - 1) / parts, rows = polyop_rows(trips, length);
+  const int64_t piece = polyop_piece(trips, parts);
+  return piece > rows ? piece : rows < share ? rows : share;
+}
 /* The same for a loop whose iterations are lanes: whole vectors, or 0 (parts of equal size) for few lanes. */
 POLYOP_RUN_FN int64_t polyop_lanes(int64_t trips, int parts) {
   return trips / (POLYOP_PIECES * parts) / 64 * 64;

@@ -176,6 +176,8 @@ def test_which_loops_run_as_one(kernel):
 def test_when_a_step_has_several_rows():
     """Rows have no gaps; and the ranges of sums are the same in the first row and in the last."""
     gaps = source_of(schedule(typed(scaled, "float32")), isa.available()[0], "f")
-    assert re.search(r"i_rows = y_n1 == (.*) && x_n1 == \1 \? polyop_rows\(i_end - i, \1\) : 1;", gaps)
+    assert re.search(
+        r"i_rows = x_n0 > 1 && y_n1 == (.*) && x_n1 == \1 \? polyop_rows\(i_end - i, \1\) : 1;", gaps
+    )
     ends = source_of(schedule(typed(sums_of_rows, "float32")), isa.available()[0], "f")
     assert "max_i64(0, (-(0 - 1))) == max_i64(0, (-((x_n0 - 1) - 1))) &&" in ends

@@ -8,6 +8,7 @@ import pytest
 
 from loop_samples.running_maxima import prefixes, rescaled_one_step_late
 from polyop import Custom
+from polyop.loops.derive.forms import derive
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.verify import violations
@@ -272,6 +273,17 @@ def test_what_is_no_number_stays_none(function, values):
     with np.errstate(all="ignore"):
         expected, result = (interpret(k, [x], {})[0] for k in (kernel, program.kernel))
     np.testing.assert_array_equal(np.isnan(result), np.isnan(expected))
+    np.testing.assert_allclose(result, expected, 1e-12)
+
+
+@pytest.mark.parametrize("function", [log_sum, before_is_kept, starts_with_a_number])
+def test_a_call_that_records_a_gradient_has_the_same_values(function):
+    """The forward that saves temporaries returns the kernel's results: a masked first score is NaN there, too."""
+    kernel = parsed(function)
+    saved = derive(kernel, "saving") or kernel
+    x = np.array([[*values, 0.5] for values in SPECIAL])
+    with np.errstate(all="ignore"):
+        expected, result = (interpret(k, [x], {})[0] for k in (kernel, saved))
     np.testing.assert_allclose(result, expected, 1e-12)
 
 

@@ -164,3 +164,30 @@ def test_a_gradient_reaches_no_row_beyond_the_image(generate):
         ]
         for one in (derived, schedule(derived).kernel):
             np.testing.assert_array_equal(interpret(one, arrays)[0], expected, err_msg=f"{rows}")
+
+
+def test_a_shift_that_is_an_axis_too(generate):
+    """The gradient of x adds to x[i + c, c]: the shift c of one axis is another axis of its own."""
+    text = """
+def f(x, w):
+    y = output_tensor((x.shape[0] - w.shape[0] + 1, x.shape[2]), x.dtype)
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            for c in range(w.shape[0]):
+                y[i, j] += x[i + c, c, j] * w[c]
+    return y
+"""
+    derived = adjoint(parse(generate.function_of(text), [("float64", 3), ("float64", 1)], {}), [True]).kernel
+    for rows, window, columns in ((4, 2, 3), (6, 3, 5), (3, 3, 1), (9, 1, 2)):
+        w, d_y = (
+            np.arange(1.0, 1 + window),
+            np.arange(1.0, 1 + (rows - window + 1) * columns).reshape(-1, columns),
+        )
+        x, expected = np.ones((rows, window, columns)), np.zeros((rows, window, columns))
+        for i, c in itertools.product(range(len(d_y)), range(window)):
+            expected[i + c, c] += d_y[i] * w[c]
+        given = {"x": x, "w": w, "y": d_y}
+        tensors = [n for n in derived.parameters if n in derived.buffers]
+        arrays = [given.get(n, d_y) if derived.buffers[n].shape else np.zeros((), bool) for n in tensors]
+        for one in (derived, schedule(derived).kernel):
+            np.testing.assert_array_equal(interpret(one, arrays)[0], expected, err_msg=f"{rows} {window}")

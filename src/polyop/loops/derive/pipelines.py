@@ -17,7 +17,7 @@ from ..passes.if_conversion import if_conversion
 from ..passes.initialisation import initialisation
 from ..passes.inline_scalars import inline_scalars
 from ..passes.propagate_indices import propagate_indices
-from ..passes.rescaled_sums import rescaled_sums_of_derivations
+from ..passes.rescaled_sums import rescaled_sums, rescaled_sums_of_derivations
 from ..passes.residue_classes import residue_classes
 from ..passes.scatter_to_gather import scatter_to_gather
 from ..passes.unroll import unroll
@@ -99,8 +99,11 @@ CHECKPOINTED: Passes = (
     Pass(to_be_recorded, "In segments other values are taped.", needed=True, unique_loops=False),
     *REVERSE,
 )
+_SUMS: Pass[Derivation] = Pass(
+    rescaled_sums, "The same, and what the forward returns is NaN where the author's sums are."
+)
 SAVING: Passes = (
-    *NORMAL_FORM,
+    *(_SUMS if one.run is rescaled_sums_of_derivations else one for one in NORMAL_FORM),
     *STOP,
     Pass(save_winners, "A gradient that knows the winner of a maximum need not search for it."),
     *TO_RECORD,

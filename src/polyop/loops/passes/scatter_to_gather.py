@@ -356,7 +356,7 @@ class _Nest:
         (var, factor), *more = inner.items() or [("", 0)]
         if not var and len(self.additions) == 1:
             return []
-        if var and not more and abs(factor) == 1 and len(self.additions) == 1:
+        if var in bounds and not more and abs(factor) == 1 and len(self.additions) == 1:
             lo, hi = bounds[var]
             first, end = (element - (loop.hi - 1), element - (loop.lo - 1))
             if factor < 0:

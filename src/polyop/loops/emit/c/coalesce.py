@@ -85,7 +85,9 @@ def of_lanes(
         return None
     if not all(_axis(store, outer.var, inner.var) for store in stores):
         return None
-    return _rows(outer, inner, expressions, Scope())
+    rows = _rows(outer, inner, expressions, Scope())
+    several = f"{expressions.scalar(outer.hi, Scope())} > 1"
+    return rows and replace(rows, condition=f"{several} && {rows.condition}")
 
 
 def _rows(outer: For, inner: For, expressions: Expressions, scope: Scope) -> Rows | None:

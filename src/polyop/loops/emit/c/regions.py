@@ -148,7 +148,7 @@ class Functions:
         printer = TilePrinter(loops, self.shape, row, lane, self.plan.tiles[lane.var])
         lo, hi = (self.expressions.scalar(e, Scope()) for e in (lane.lo, lane.hi))
         rows = self.rows(self._collapsed(node)[-1])
-        one = f"!({rows.condition}) && " if rows else ""
+        one = f"!({rows.condition} && hi - lo > parts) && " if rows else ""  # as they are named in _call
         return f"{one}{printer.few(f'({lo})', f'({hi})')}" if printer.chooses else None
 
     def rows(self, node: For) -> Rows | None:
@@ -266,7 +266,8 @@ class Functions:
         """Return the call that runs a loop's function on threads, in C.
 
         Each thread gets several pieces; uneven iterations are dealt out dynamically, in more pieces. A tile's
-        rows are divided into pieces only if they are uneven, because each piece packs its panels again.
+        rows are divided into pieces only if they are uneven, because each piece packs its panels again. Where
+        rows run as one loop, a piece has as many as that loop.
         """
         plan, uneven = self.plan, _uneven(node)
         whole = node.var in plan.columns or _tile_of(node, plan) is not None
@@ -276,7 +277,10 @@ class Functions:
             return f"polyop_deal({part}, k, lo, hi, {'' if whole else '2 * '}POLYOP_PIECES, parts)"
         if node.var in plan.vector:
             return f"polyop_run({part}, k, lo, hi, polyop_lanes(hi - lo, parts), parts)"
-        return f"polyop_run({part}, k, lo, hi, polyop_piece(hi - lo, parts), parts)"
+        piece, rows = "polyop_piece(hi - lo, parts)", self.rows(self._collapsed(node)[-1])
+        if rows is not None:
+            piece = f"{rows.condition} ? polyop_piece_of_rows(hi - lo, {rows.length}, parts) : {piece}"
+        return f"polyop_run({part}, k, lo, hi, {piece}, parts)"
 
     def _strip_count(self, node: For) -> str:
         """Return how many strips the lanes of the tile in a loop have, in C; a huge number if unknown."""
