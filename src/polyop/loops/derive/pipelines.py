@@ -100,7 +100,7 @@ CHECKPOINTED: Passes = (
     *REVERSE,
 )
 _SUMS: Pass[Derivation] = Pass(
-    rescaled_sums, "The same, and what the forward returns is NaN where the author's sums are."
+    rescaled_sums, "Sums that a running maximum rescales become plain sums, NaN where the author's are."
 )
 SAVING: Passes = (
     *(_SUMS if one.run is rescaled_sums_of_derivations else one for one in NORMAL_FORM),
