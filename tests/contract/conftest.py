@@ -21,7 +21,7 @@ ABSENT = {}
 
 
 def _parameters():
-    for host in frameworks.FRAMEWORKS:
+    for host in frameworks.HOSTS:
         listed = cases.of_host(host)
         ABSENT[host] = frameworks.absent(host)
         if ABSENT[host]:

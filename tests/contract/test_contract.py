@@ -54,7 +54,7 @@ MISFITS = [  # of an elementwise operator: the shapes of x and y
 
 @pytest.mark.slow(4)
 @pytest.mark.parametrize(("x_shape", "y_shape"), MISFITS, ids=str)
-@pytest.mark.parametrize("host", list(frameworks.FRAMEWORKS))
+@pytest.mark.parametrize("host", frameworks.HOSTS)
 def test_shapes_that_do_not_fit(host, x_shape, y_shape):
     """No framework runs an elementwise kernel on tensors of different shapes, in any mode."""
     reason = frameworks.absent(host)
@@ -95,7 +95,7 @@ MISFITS_OF_DIMS = [  # member, the shapes that differ from the sample's, words o
 
 @pytest.mark.slow(11)
 @pytest.mark.parametrize(("name", "shapes", "message"), MISFITS_OF_DIMS, ids=str)
-@pytest.mark.parametrize("host", list(frameworks.FRAMEWORKS))
+@pytest.mark.parametrize("host", frameworks.HOSTS)
 def test_shapes_that_contradict_dims(host, name, shapes, message):
     """No framework runs a kernel on sizes that do not fit ``dims=``, in any mode; the words are the same."""
     reason = frameworks.absent(host)
@@ -142,7 +142,7 @@ def test_the_list_of_cases_is_that_of_the_operators(golden):
     golden("contract/members.txt", cases.members_and_modes())
 
 
-@pytest.mark.parametrize("host", list(frameworks.FRAMEWORKS))
+@pytest.mark.parametrize("host", frameworks.HOSTS)
 def test_known_failures_are_cases(host):
     unknown = set(xfails.read(host)) - set(cases.of_host(host))
     assert not unknown, f"xfail/{host}.txt has lines that match no case: {sorted(unknown)}"

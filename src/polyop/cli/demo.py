@@ -13,7 +13,7 @@ import numpy as np
 from ..call.bound import BoundOperator
 from ..define.operator import operator
 from ..kernels.source import source
-from ..testing.frameworks.framework import FRAMEWORKS, ON_REQUEST, DemoRow, absent, load
+from ..testing.frameworks.framework import HOSTS, DemoRow, absent, load
 from .terminal import say, say_json
 
 CODE = """
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _rows(leaky: BoundOperator, x: Any) -> Iterator[DemoRow]:
-    for name in (name for name in FRAMEWORKS if name not in ON_REQUEST):
+    for name in HOSTS:
         reason = absent(name)
         if reason:
             say(f"{reason}: not shown", file=sys.stderr)

@@ -29,9 +29,6 @@ from .case import BrokenRuleError, Case, Check, NotRunError
 from .dims import checks as dims_checks
 from .report import FAILED, NOT_RUN, PASSED, CheckError, Report, Result
 
-HOSTS = tuple(name for name in frameworks.FRAMEWORKS if name not in frameworks.ON_REQUEST)
-"""The hosts of a check that names none."""
-
 # memory and beyond come early: a kernel that writes outside its outputs must not run in ordinary memory
 CHECKS: tuple[Check, ...] = (
     *crash.CHECKS,
@@ -80,7 +77,7 @@ def check(
     >>> check(twice, reference=lambda x: x + x, hosts=["numpy"]).ok
     True
     """
-    chosen = HOSTS if hosts is None else (hosts,) if isinstance(hosts, str) else tuple(hosts)
+    chosen = frameworks.HOSTS if hosts is None else (hosts,) if isinstance(hosts, str) else tuple(hosts)
     for host in chosen:
         if host not in frameworks.FRAMEWORKS:
             raise HostError("hosts", f"must be among {', '.join(frameworks.FRAMEWORKS)}", repr(host))

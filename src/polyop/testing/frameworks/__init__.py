@@ -1,5 +1,5 @@
 """The calls that checks make in each framework, one file each; it is imported only with its framework."""
 
-from .framework import FRAMEWORKS, ON_REQUEST, Framework, absent, lacking, load
+from .framework import FRAMEWORKS, HOSTS, ON_REQUEST, Framework, absent, lacking, load
 
-__all__ = ["FRAMEWORKS", "ON_REQUEST", "Framework", "absent", "lacking", "load"]
+__all__ = ["FRAMEWORKS", "HOSTS", "ON_REQUEST", "Framework", "absent", "lacking", "load"]

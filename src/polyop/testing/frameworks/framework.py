@@ -25,6 +25,8 @@ FRAMEWORKS = {  # host -> the name of its framework in reports
 }
 ON_REQUEST = ("pyopencl",)
 """Hosts that a check has only by name: they compile each kernel once more, for a device."""
+HOSTS = tuple(name for name in FRAMEWORKS if name not in ON_REQUEST)
+"""The hosts of a check that names none."""
 
 
 DemoRow = tuple[str, Any, Any, Callable[[], Any]]
