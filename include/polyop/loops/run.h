@@ -107,8 +107,7 @@ POLYOP_RUN_FN int64_t polyop_rows(int64_t left, int64_t length) {
 /* The number of pieces of a loop per thread. Several pieces balance threads that start late or are slow. */
 enum { POLYOP_PIECES = 4 };
 POLYOP_RUN_FN int64_t polyop_piece(int64_t trips, int parts) { return trips / (POLYOP_PIECES * parts) + 1; }
-/* The same for rows that run as one loop: as many as that takes at once, but no more than a thread's share.
- */
+/* The same for rows that run as one loop: as many as that takes at once, up to a thread's share. */
 POLYOP_RUN_FN int64_t polyop_piece_of_rows(int64_t trips, int64_t length, int parts) {
   const int64_t share = (trips + parts - 1) / parts, rows = polyop_rows(trips, length);
   const int64_t piece = polyop_piece(trips, parts);

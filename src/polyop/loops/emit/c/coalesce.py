@@ -33,14 +33,14 @@ from ...ir.grammar import (
     statements,
 )
 from ...ir.plan import Plan
-from ...ir.uses import assigned_by, variables_of
+from ...ir.uses import assigned_by, loads_of, variables_of
 from ..common.c_text import identifier
 from ..common.expressions import Expressions, Scope
 from .optimisations import is_on
 
 
 @dataclass(frozen=True)
-class Rows:
+class Coalesced:
     """The step of an outer loop: the C variable, when it may be more than one, and the length of a row.
 
     ``body`` is the outer loop's, in which the inner loop runs through all rows of a step.
@@ -63,7 +63,7 @@ class Rows:
 _ROWS = "rows of a step"  # no author's name
 
 
-def of_sum(outer: For, expressions: Expressions, scope: Scope) -> Rows | None:
+def of_sum(outer: For, expressions: Expressions, scope: Scope) -> Coalesced | None:
     """Return the step of a loop around another one that only computes scalars; None if it has none."""
     inner = outer.body[0] if len(outer.body) == 1 else None
     if not isinstance(inner, For) or not all(isinstance(s, Assign) for s in inner.body):
@@ -73,7 +73,7 @@ def of_sum(outer: For, expressions: Expressions, scope: Scope) -> Rows | None:
 
 def of_lanes(
     outer: For, plan: Plan, owners: Mapping[str, tuple[str, ...]], expressions: Expressions
-) -> Rows | None:
+) -> Coalesced | None:
     """Return the step of a loop of threads around lanes that store an element each; None if it has none."""
     inner = next((loop for loop in perfect(outer) if loop.var in plan.vector), None)
     if inner is None or inner is outer:
@@ -90,20 +90,20 @@ def of_lanes(
     return rows and replace(rows, condition=f"{several} && {rows.condition}")
 
 
-def _rows(outer: For, inner: For, expressions: Expressions, scope: Scope) -> Rows | None:
+def _rows(outer: For, inner: For, expressions: Expressions, scope: Scope) -> Coalesced | None:
     nest = perfect(outer)
     around = nest[: nest.index(inner)]
     variables = frozenset(loop.var for loop in (*around, inner))
     zero = all(isinstance(loop.lo, Const) and loop.lo.value == 0 for loop in (outer, inner))
-    if not is_on("coalesce") or not zero or depends(inner.hi, variables) or _reads(inner.hi):
+    if not is_on("coalesce") or not zero or depends(inner.hi, variables) or loads_of(inner.hi):
         return None
-    if any(depends(end, variables) or _reads(end) for loop in around for end in (loop.lo, loop.hi)):
+    if any(depends(end, variables) or loads_of(end) for loop in around for end in (loop.lo, loop.hi)):
         return None
     both = frozenset({outer.var, inner.var})
     ends = _ends_that_move(inner, outer.var, expressions.kernel.attributes.keys())
     if ends is None:
         return None
-    conditions = {text: None for end in ends for text in _same_in_all_rows(end, outer, expressions, scope)}
+    conditions = dict.fromkeys(_same_in_all_rows(end, outer, expressions, scope) for end in ends)
     for access in _accesses(inner.body, both, frozenset(ends)):
         axis = None if access is None or expressions.axes(access) else _axis(access, outer.var, inner.var)
         if access is None or axis is None:
@@ -114,7 +114,7 @@ def _rows(outer: For, inner: For, expressions: Expressions, scope: Scope) -> Row
     length = Op("*", (Var(_ROWS, INT), inner.hi), INT)
     body = _with_length(outer.body, inner, length)
     condition = " && ".join(conditions) or "1"
-    return Rows(f"{identifier(outer.var)}_rows", condition, expressions.scalar(inner.hi, scope), body)
+    return Coalesced(f"{identifier(outer.var)}_rows", condition, expressions.scalar(inner.hi, scope), body)
 
 
 def _with_length(body: tuple[Stmt, ...], inner: For, length: Expr) -> tuple[Stmt, ...]:
@@ -134,7 +134,7 @@ def _ends_that_move(inner: For, outer: str, known: AbstractSet[str]) -> list[Exp
     """
     loops = [loop for loop in statements(inner.body) if isinstance(loop, For)]
     ends = [end for loop in loops for end in (loop.lo, loop.hi) if depends(end, frozenset({outer}))]
-    plain = all(variables_of(end) <= known | {outer} and not _reads(end) for end in ends)
+    plain = all(variables_of(end) <= known | {outer} and not loads_of(end) for end in ends)
     return ends if plain and all(_direction(end, outer) is not None for end in ends) else None
 
 
@@ -150,10 +150,10 @@ def _direction(expr: Expr, var: str) -> int | None:
     return (1 if step > 0 else -1) if step else None
 
 
-def _same_in_all_rows(end: Expr, outer: For, expressions: Expressions, scope: Scope) -> Iterator[str]:
+def _same_in_all_rows(end: Expr, outer: For, expressions: Expressions, scope: Scope) -> str:
+    """Return the condition, in C, that an end is the same in the first row and in the last."""
     last = f"({expressions.scalar(outer.hi, scope)} - 1)"
-    texts = [expressions.scalar(end, scope.with_names({outer.var: at})) for at in ("0", last)]
-    yield f"{texts[0]} == {texts[1]}"
+    return " == ".join(expressions.scalar(end, scope.with_names({outer.var: at})) for at in ("0", last))
 
 
 def _accesses(
@@ -179,6 +179,7 @@ def _accesses(
 
 
 def _loads(expr: Expr, names: AbstractSet[str]) -> Iterator[Load | None]:
+    """Yield the loads of an expression, whose indices :func:`_axis` looks at; None for a variable itself."""
     if isinstance(expr, Load):
         yield expr
         return
@@ -186,10 +187,6 @@ def _loads(expr: Expr, names: AbstractSet[str]) -> Iterator[Load | None]:
         yield None
     for child in children(expr):
         yield from _loads(child, names)
-
-
-def _reads(expr: Expr) -> bool:
-    return isinstance(expr, Load) or any(map(_reads, children(expr)))
 
 
 def _axis(access: Load | Store, outer: str, inner: str) -> int | None:

@@ -17,7 +17,7 @@ from ...ir.grammar import INT, Const, Expr, For, If, Op, Size, Stmt, Store, chil
 from ..common.c_text import identifier
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
-from .coalesce import Rows
+from .coalesce import Coalesced
 from .indexed_rows import always
 
 SHORT = 1024
@@ -77,11 +77,11 @@ class Stops:
 
     @contextlib.contextmanager
     def loop(
-        self, node: For, lo: str, hi: str, *, quick: bool = False, rows: Rows | None = None
+        self, node: For, lo: str, hi: str, *, quick: bool = False, rows: Coalesced | None = None
     ) -> Iterator[None]:
         """Context that prints a loop around its text; without ``lo`` the variable is declared already.
 
-        With ``rows`` an iteration has several rows, as many as :meth:`Rows.start` sets.
+        With ``rows`` an iteration has several rows, as many as :meth:`Coalesced.start` sets.
         """
         var, end = identifier(node.var), f"{identifier(node.var)}_end"
         first = f"int64_t {var} = {lo}, {end}" if lo else f"const int64_t {end}"
@@ -103,7 +103,9 @@ class Stops:
             yield
 
     @contextlib.contextmanager
-    def step(self, node: For, rows: Rows, head: str, left: str, *, quick: bool = False) -> Iterator[None]:
+    def step(
+        self, node: For, rows: Coalesced, head: str, left: str, *, quick: bool = False
+    ) -> Iterator[None]:
         """Context that prints a loop of several rows at a time, in braces of its own for their number."""
         with contextlib.ExitStack() as blocks:
             blocks.enter_context(self.out.block(""))

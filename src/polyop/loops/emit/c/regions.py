@@ -16,7 +16,7 @@ from ..common.copies import Copies, plain
 from ..common.expressions import Expressions, Scope
 from ..common.statements import Statements, combined
 from ..common.writer import Writer
-from .coalesce import Rows, of_lanes
+from .coalesce import Coalesced, of_lanes
 from .indexed_rows import Around
 from .interruption import FUEL
 from .loops import Loops
@@ -151,7 +151,7 @@ class Functions:
         one = f"!({rows.condition} && hi - lo > parts) && " if rows else ""  # as they are named in _call
         return f"{one}{printer.few(f'({lo})', f'({hi})')}" if printer.chooses else None
 
-    def rows(self, node: For) -> Rows | None:
+    def rows(self, node: For) -> Coalesced | None:
         """Return the rows that an iteration of a loop of threads has, if that may be more than one."""
         return of_lanes(node, self.plan, self.owners, self.expressions)
 
