@@ -175,6 +175,7 @@ def noted(program):
 
 DERIVING = {
     "rescaled_sums_of_derivations": ("backward", Sample(small.online_log_sum, "float32 n")),
+    "rescaled_sums_of_forwards": ("saving", Sample(small.online_log_sum, "float32 n")),
     "inline_scalars": ("backward", Sample(small.named_sum, "float32 n, float32 n")),
     "scalars_to_memory": ("backward", Sample(small.running_sum, "float32 n")),
     "stop_shift_gradients": ("backward", Sample(small.online_softmax_so_far, "float32 n")),

@@ -17,7 +17,7 @@ from ..passes.if_conversion import if_conversion
 from ..passes.initialisation import initialisation
 from ..passes.inline_scalars import inline_scalars
 from ..passes.propagate_indices import propagate_indices
-from ..passes.rescaled_sums import rescaled_sums, rescaled_sums_of_derivations
+from ..passes.rescaled_sums import rescaled_sums_of_derivations, rescaled_sums_of_forwards
 from ..passes.residue_classes import residue_classes
 from ..passes.scatter_to_gather import scatter_to_gather
 from ..passes.unroll import unroll
@@ -100,7 +100,8 @@ CHECKPOINTED: Passes = (
     *REVERSE,
 )
 _SUMS: Pass[Derivation] = Pass(
-    rescaled_sums, "Sums that a running maximum rescales become plain sums, NaN where the author's are."
+    rescaled_sums_of_forwards,
+    "Sums that a running maximum rescales become plain sums, NaN where the author's are.",
 )
 SAVING: Passes = (
     *(_SUMS if one.run is rescaled_sums_of_derivations else one for one in NORMAL_FORM),

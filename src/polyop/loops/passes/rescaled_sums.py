@@ -62,11 +62,19 @@ def rescaled_sums_of_derivations(program: AnyProgram) -> AnyProgram:
     return _rewritten(program, keeps_nan=False)
 
 
-def _rewritten(program: AnyProgram, *, keeps_nan: bool) -> AnyProgram:
+def rescaled_sums_of_forwards(program: AnyProgram) -> AnyProgram:
+    """Return the program of a forward that saves temporaries for its gradient, with such sums as plain ones.
+
+    What it returns is NaN where the author's sums are. The gradient reads nothing of that.
+    """
+    return _rewritten(program, keeps_nan=True, marks=True)
+
+
+def _rewritten(program: AnyProgram, *, keeps_nan: bool, marks: bool = False) -> AnyProgram:
     kernel = program.kernel
     if not any(isinstance(e, Op) and e.name == "exp" for s in statements(kernel.body) for e in walk(s)):
         return program
-    rewriter = _Rewriter(kernel, program.kept_loops(), keeps_nan)
+    rewriter = _Rewriter(kernel, program.kept_loops(), keeps_nan, marks)
     body = with_statements(kernel.body, rewriter.change)
     if not rewriter.notes:
         return program
@@ -75,10 +83,13 @@ def _rewritten(program: AnyProgram, *, keeps_nan: bool) -> AnyProgram:
 
 
 class _Rewriter:
-    """Rewrites a kernel's body; ``buffers`` are the new temporaries."""
+    """Rewrites a kernel's body; ``buffers`` are the new temporaries.
 
-    def __init__(self, kernel: Kernel, named: set[str], keeps_nan: bool) -> None:
-        self.kernel, self.named, self.keeps_nan = kernel, named, keeps_nan
+    With ``marks``, a sum that starts as zero starts with ``stop_gradient``.
+    """
+
+    def __init__(self, kernel: Kernel, named: set[str], keeps_nan: bool, marks: bool) -> None:
+        self.kernel, self.named, self.keeps_nan, self.marks = kernel, named, keeps_nan, marks
         self.taken = names_of(kernel)
         self.buffers: dict[str, Buffer] = {}
         self.notes: list[Note] = []
@@ -189,7 +200,10 @@ class _Steps:
             value = Op("*", (fall(self.start, first), number if zero else fall(first, top)), top.type)
         some = Op("<", (loop.lo, loop.hi), BOOL)
         name = self.owner.new("zero" if zero else "shrink")
-        result.append(Assign(name, Op("select", (some, value, number), top.type), "", self.found.line))
+        value = Op("select", (some, value, number), top.type)
+        if zero and self.owner.marks:
+            value = Op("stop_gradient", (value,), top.type)
+        result.append(Assign(name, value, "", self.found.line))
         return Var(name, top.type)
 
     def _starts_as_zero(self, one: Sum) -> bool:
