@@ -94,3 +94,12 @@ def test_an_error_names_its_verb_once(monkeypatch, capsys):
     assert capsys.readouterr().err == (
         "polyop completion: needs shtab, which is not installed\n  pip install shtab\n"
     )
+
+
+def test_a_derived_operator_needs_no_namespace(tmp_path, capsys):
+    path = tmp_path / "names_of_gradients.py"
+    path.write_text(LOOPS)
+    assert main(["explain", str(path), "wave__backward"]) == 0
+    assert capsys.readouterr().out.startswith("names_of_gradients::wave__backward(")
+    assert main(["explain", str(path), "wave__forward_backward"]) == 1
+    assert "has no operator 'wave__forward_backward'" in capsys.readouterr().err

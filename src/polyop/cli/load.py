@@ -89,11 +89,15 @@ def split_target(text: str) -> tuple[str, str]:
 def find_operator(name: str, module: ModuleType) -> BoundOperator:
     """Return the operator ``namespace::name``, or the one that the module has under a plain name.
 
+    A plain name is also looked for in each namespace, the module's first: ``scale__backward`` is no variable.
     Raises ``ArgumentValueError`` with the nearest names.
     """
     operator = getattr(module, name, None)
     if not isinstance(operator, BoundOperator):
-        operator = registry.obtain(name)
+        spaces = {one.name.split("::")[0] for one in operators(module)} if "::" not in name else ()
+        nearest = sorted(spaces, key=lambda space: (space != module.__name__, space))
+        full = (name, *(f"{space}::{name}" for space in nearest))
+        operator = next(filter(None, map(registry.obtain, full)), None)
     if operator is None:
         raise unknown_operator(name, module.__name__, operators(module))
     found: BoundOperator = operator
