@@ -52,7 +52,7 @@ class Timing:
         return Spread.of([a / b for a, b in zip(self.slices[name], self.slices[to], strict=True)])
 
 
-def calls_per_slice(timer: timeit.Timer, slice_s: float, warm_up: int = 10) -> int:
+def calls_per_slice(timer: timeit.Timer, slice_s: float) -> int:
     """Warm up, and return how many calls take about ``slice_s`` seconds.
 
     The first call prepares the kernel and takes longer than others.
@@ -60,7 +60,7 @@ def calls_per_slice(timer: timeit.Timer, slice_s: float, warm_up: int = 10) -> i
     timer.timeit(1)
     if timer.timeit(1) >= slice_s:
         return 1
-    timer.timeit(warm_up)
+    timer.timeit(10)
     number = 1
     while (elapsed := timer.timeit(number)) < slice_s / 4:
         number *= 2

@@ -64,8 +64,8 @@ def with_caret(rule: str, text: str, position: int) -> str:
     return f"{rule}\n  {line}\n  {caret}^"
 
 
-def did_you_mean(name: str, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str | None:
-    """Return the question that names the nearest of the known names, at most ``most``; None if none is near.
+def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the question that names the nearest of the known names; None if none is near.
 
     >>> did_you_mean("flaot32", ["float32", "int8"])
     "did you mean 'float32'?"
@@ -73,5 +73,5 @@ def did_you_mean(name: str, known: Iterable[str], most: int = 1, cutoff: float =
     """
     import difflib
 
-    near = difflib.get_close_matches(name, list(known), most, cutoff)
-    return f"did you mean {' or '.join(map(repr, near))}?" if near else None
+    near = difflib.get_close_matches(name, list(known), 1, cutoff)
+    return f"did you mean {near[0]!r}?" if near else None

@@ -190,10 +190,10 @@ class Dims:
         return tuple(map(evaluator.shape, self.outputs))
 
     def halo_widths(
-        self, name: str, sizes: Sizes, attributes: Mapping[str, Any] | None = None, same: Same = same_size
+        self, name: str, sizes: Sizes, attributes: Mapping[str, Any] | None = None
     ) -> tuple[Any, Any]:
         """Return how many neighbours a slice reads before and after it; raises ``InferError``."""
-        evaluator = self._evaluator(sizes, attributes, same)
+        evaluator = self._evaluator(sizes, attributes, same_size)
         before, after = self.halo[name]
         return evaluator.size(f"halo of {name}", before), evaluator.size(f"halo of {name}", after)
 

@@ -30,7 +30,6 @@ CAPACITY = 1 << 25
 ZERO, ONE = Const(0, INT), Const(1, INT)
 Place = tuple[tuple[Expr, ...], tuple[Expr, ...]]
 Ends = tuple[Expr, Expr]
-MakeLoop = Callable[[For, Ends, list[Stmt]], For]
 
 
 @dataclass(frozen=True)

@@ -110,18 +110,6 @@ class Order:
                 return False
         return True
 
-    def written_last(self, buffer: str) -> list[Leaf]:
-        """Return the leaves that may have written what a buffer has in the end: no store comes later."""
-        found = []
-        for leaf, write in self.writers(buffer):
-            left = self.model.map(leaf, write).domain()
-            for other, over in self.writers(buffer):
-                if over.exact and not over.op and other is not leaf:
-                    left -= self._meet(leaf, write, other, over, backward=False).domain()
-            if not left.is_empty():
-                found.append(leaf)
-        return found
-
     def overwritten(self, leaf: Leaf, read: Access, by: frozenset[str] | None = None) -> Leaf | None:
         """Return a leaf (one of ``by``) that may write what an access has read, at once or later."""
         for writer, write in self.writers(read.target):

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..analysis import affine
-from ..analysis.session import IslSession
 from ..ir.failing import without_checks
 from ..ir.grammar import Buffer, Expr, Kernel, Size, walk
 from ..ir.rewriter import rewrite
@@ -66,15 +65,13 @@ class Slicing:
     """1 for each loop along the dimension, or -1 where its indices fall as it runs."""
 
 
-def derive_slicing(
-    kernel: Kernel, sizes: Mapping[Axis, Expr] | None = None, session: IslSession | None = None
-) -> list[Slicing]:
+def derive_slicing(kernel: Kernel, sizes: Mapping[Axis, Expr] | None = None) -> list[Slicing]:
     """Return what is proved of each dimension of a typed kernel, in the order of its parameters.
 
     ``sizes`` are sizes of inputs that follow from those of others, as those of an output gradient do.
     """
     kernel = prepared(kernel, sizes or {})
-    program = run_passes(Program(kernel, session or IslSession()), PRIVATE, None)
+    program = run_passes(Program(kernel), PRIVATE, None)
     dimensions = find_dimensions(program.kernel)  # a temporary may have lost axes
     rows = [_slicing(program, dimension) for dimension in dimensions if dimension.size is not None]
     return [_whole_if_doubled(kernel, row) if row.placed else row for row in rows]

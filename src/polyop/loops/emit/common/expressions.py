@@ -348,16 +348,14 @@ class Expressions:
         declared, tests, names = self.checks(node, index)
         return f"({{ {declared}{tests} ? {base}[{self.place(node.buffer, names, scope)}] : 0; }})"
 
-    def lane_scope(self, scope: Scope, lane: str = "l") -> Scope:
-        """Return the scope of one lane: the loop variable plus the lane, and elements of vectors."""
+    def lane_scope(self, scope: Scope) -> Scope:
+        """Return the scope of the lane ``l``: the loop variable plus the lane, and elements of vectors."""
         lanes = scope.lanes
         assert lanes is not None
         base = scope.names.get(lanes.var, identifier(lanes.var))
-        names = {lanes.var: f"({base} + {lane})"}
-        names |= {v: f"{scope.names.get(v, identifier(v))}[{lane}]" for v in lanes.varying}
-        names |= {
-            f"lane of {v}": f"{lanes.number} + {lane}" for v in lanes.varying & self.kernel.buffers.keys()
-        }
+        names = {lanes.var: f"({base} + l)"}
+        names |= {v: f"{scope.names.get(v, identifier(v))}[l]" for v in lanes.varying}
+        names |= {f"lane of {v}": f"{lanes.number} + l" for v in lanes.varying & self.kernel.buffers.keys()}
         return Scope({**scope.names, **names})
 
     def _lane_by_lane(self, expr: Expr, scope: Scope) -> Value:
