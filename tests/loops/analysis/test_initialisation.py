@@ -114,6 +114,34 @@ def test_sizes_decide_which_buffers_start_as_zeros(function):
     assert "&& (" in text[at - 1]
 
 
+def sum_in_zeros(x):
+    y = np.zeros(1, x.dtype)
+    for i in range(x.shape[0]):
+        y[0] += x[i]
+    return y
+
+
+def sum_in_zeros_like(x):
+    y = np.zeros_like(x)
+    for i in range(1, x.shape[0]):
+        y[i] = y[i - 1] + x[i]
+    return y
+
+
+def sum_in_empty(x):
+    y = np.empty(1, x.dtype)
+    for i in range(x.shape[0]):
+        y[0] += x[i]
+    return y
+
+
+@pytest.mark.parametrize("function", [sum_in_zeros, sum_in_zeros_like, sum_in_empty])
+def test_zeros_of_the_author_may_be_read(function):
+    y = schedule(parse(function, [("float32", 1)], {})).kernel.buffers["y"]
+    assert y.zeroed
+    assert bool(y.first_read) == (function is sum_in_empty)
+
+
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_note_names_results_that_start_as_zeros(function):
     program = schedule(typed(function))

@@ -159,7 +159,7 @@ def with_initialisation(kernel: Kernel, session: IslSession) -> Kernel:
         uncovered = list(coverage.uncovered_reads(name))
         condition = coverage.needs_zeros(buffer, [instances for _, instances in uncovered])
         # by the author, who may have forgotten a value; not a temporary that the compiler made
-        declared = buffer.zeroed and not kernel.derived
+        declared = buffer.zeroed and not buffer.of_zeros and not kernel.derived
         definite = bool(uncovered) and declared and all(w.exact for _, w in coverage.writes(name))
         buffers[name] = replace(
             buffer,

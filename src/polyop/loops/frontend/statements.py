@@ -30,6 +30,7 @@ from ..ir.types import Refusal, cast, converted
 from ..ir.uses import variables_of
 from .access import count
 from .desugar.constant_arrays import Numbers
+from .desugar.makers import OF_ZEROS
 from .desugar.nodes import Undefined
 from .language import BUFFERS
 from .loop_heads import size_text
@@ -223,7 +224,9 @@ class Statements(RowStatements):
             sizes = (state.expression(call.args[0]),)  # of one dimension, as in NumPy
         shape = tuple(self.symbolic(size, node, size_text(call.args[0], k)) for k, size in enumerate(sizes))
         role = "output" if call.func.id == "output_tensor" else "local"
-        buffer = Buffer(name, state.dtype(call.args[1]), shape, role, node.lineno, zeroed=True)
+        zeros = getattr(call, "made", "") in OF_ZEROS
+        dtype = state.dtype(call.args[1])
+        buffer = Buffer(name, dtype, shape, role, node.lineno, zeroed=True, of_zeros=zeros)
         state.buffers[name] = buffer
         if name not in state.scopes.inner:
             return []

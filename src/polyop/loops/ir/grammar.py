@@ -250,6 +250,7 @@ class Buffer:
     ``zeroed``: the kernel may read elements that it has not written, or leave some unwritten: it starts as
     zeros, as in Python. ``zeroed_if`` is a condition on the sizes: only where it holds zeros are needed; None
     means always. ``first_read`` is the line of a read before any write, or 0.
+    ``of_zeros``: the author wrote ``np.zeros``, so such a read is no mistake, and is not in ``first_read``.
     ``exact``: its values are compared for equality, so they are never computed a second time.
     ``pairs``: callers see complex numbers; the last dimension, of size 2, is the real and the imaginary part.
     ``counted``: a tape that a counter indexes. Each element is written before it is read, and most never are.
@@ -264,6 +265,7 @@ class Buffer:
     zeroed: bool = False
     zeroed_if: Expr | None = None
     first_read: int = 0
+    of_zeros: bool = False
     exact: bool = False
     pairs: bool = False
     counted: bool = False

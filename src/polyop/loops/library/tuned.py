@@ -27,8 +27,8 @@ VARIABLE = "POLYOP_TUNED"
 SUFFIX = ".tuned.json"
 SAME_BITS = "the same bits as the default"
 """What an entry says of its values where its schedule changes none of them."""
-PLACES = frozenset(("line", "file", "source", "first_read"))
-"""Fields that say where the text is: they do not matter to a schedule."""
+PLACES = frozenset(("line", "file", "source", "first_read", "of_zeros"))
+"""Fields that say where the text is and what it warns of: they do not matter to a schedule."""
 
 
 class Entry(NamedTuple):

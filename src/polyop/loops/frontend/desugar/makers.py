@@ -46,6 +46,8 @@ MAKERS = {
     "copy": Maker(("a",), 1, like=True),
 }
 """By the name in NumPy."""
+OF_ZEROS = frozenset(("zeros", "zeros_like"))
+"""Those whose zeros are part of the text: to read them is no mistake."""
 
 
 def is_maker(value: Any) -> bool:
@@ -89,7 +91,7 @@ def declaration(name: str, node: ast.Call) -> ast.Call | None:
     declared = at(node, call("allocate", sizes, dtype))
     fill = shape if name == "copy" else fill
     declared.keywords = [] if fill is None else [ast.keyword("fill", fill)]
-    declared.made = True  # type: ignore[attr-defined]
+    declared.made = name  # type: ignore[attr-defined]
     return declared
 
 
