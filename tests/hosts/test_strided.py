@@ -11,7 +11,7 @@ from polyop.call.explain import explain
 from polyop.core.dtypes import dtype
 from polyop.core.errors import ArgumentValueError
 from polyop.core.spec import Spec
-from polyop.kernels.loop.rows import COPIED
+from polyop.kernels.loop.rows import CALLS_WITH_COPIES
 
 SMALL, LARGE = 6, 300  # threads share the copy of 300 * 300 doubles
 LAYOUTS = {
@@ -208,11 +208,11 @@ def test_a_kernel_is_compiled_for_rows_after_some_calls(layout):
     x = {**ROWS, **NO_ROWS}[layout](values(LARGE, "float64"))
     name = f"strided_tests::{layout.replace(' ', '_')}"
     f = polyop.kernel(plane if x.ndim == 2 else block, name=name)
-    for call in range(COPIED + 3):
+    for call in range(CALLS_WITH_COPIES + 3):
         np.testing.assert_array_equal(f(x, np.ascontiguousarray(x)), 3 * x)
         text = explain(f, (Spec(x.shape, dtype(x.dtype)),) * 2)
         assert ("where they lie" in text) == (
-            layout in ROWS and call > COPIED
+            layout in ROWS and call > CALLS_WITH_COPIES
         )  # the first call counts as none
     np.testing.assert_array_equal(f(x, x), 3 * x)
 
@@ -226,7 +226,7 @@ def test_rows_of_torch_and_their_gradient():
     weights = (
         weights.transpose(0, 1).contiguous().transpose(0, 1)
     )  # the gradient of the output is in rows too
-    for _ in range(COPIED + 3):
+    for _ in range(CALLS_WITH_COPIES + 3):
         out = f(heads, heads)
         assert torch.equal(out, 3 * heads)
         (grad,) = torch.autograd.grad(out, base, weights)

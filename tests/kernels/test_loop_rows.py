@@ -7,7 +7,7 @@ import pytest
 import polyop
 from polyop.core.dtypes import dtype
 from polyop.core.spec import Spec
-from polyop.kernels.loop.rows import COPIED, Found, describe, launch
+from polyop.kernels.loop.rows import CALLS_WITH_COPIES, Found, describe, launch
 
 ROWS, COLUMNS, LONGER = 300, 400, 500
 PROVED = 2**42
@@ -35,7 +35,7 @@ def test_sizes_that_proofs_do_not_cover_are_copied(k, row, is_read_in_place):
     op = polyop.kernel(numbered)
     loops = op.operator.kernels[0]
     spec, out = (Spec((ROWS, COLUMNS), dtype(name)) for name in ("float32", "int64"))
-    for _ in range(COPIED + 2):
+    for _ in range(CALLS_WITH_COPIES + 2):
         launch(loops, (spec,), (out,), {"k": k}, [Found(0, (0, 1), (ROWS, row))])
     texts = list(describe(loops, (spec,), {"k": k}))
     assert any(text.startswith("compiled for rows that are read where they lie") for text in texts) == (
@@ -47,7 +47,7 @@ def test_explain_says_that_large_attributes_get_copies():
     op = polyop.kernel(numbered)
     x = np.arange(ROWS * LONGER, dtype=np.float32).reshape(ROWS, LONGER)[:, :COLUMNS]
     k = 2**62
-    for _ in range(COPIED + 2):
+    for _ in range(CALLS_WITH_COPIES + 2):
         found = op(x, k)
     np.testing.assert_array_equal(found, x.astype(np.int64) + np.arange(COLUMNS) + k)
     spec = Spec(x.shape, dtype("float32"))

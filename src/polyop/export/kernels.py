@@ -16,7 +16,7 @@ from ..core.schema import Argument, Schema
 from ..kernels.loop.adjoints import Adjoints
 from ..kernels.loop.derived import DerivedKernel
 from ..kernels.loop.forms import GRADIENT
-from ..kernels.loop.kernel import LoopKernel, tensors_of
+from ..kernels.loop.kernel import LoopKernel
 from ..kernels.source import SourceKernel
 from ..loops.ir.grammar import Kernel
 from ..loops.library.make import fallback_of, sources, with_fallback
@@ -51,7 +51,7 @@ def compile_loops(
     for number, signature in enumerate(signatures):
         typed = loops.typed(signature.specs(), numbers_of(schema))
         unique = replace(typed, name=f"{schema.qualified_name.replace('::', '_')}_{number}")
-        kernels.append(_kernel(unique, schema, tensors_of(typed), checks))
+        kernels.append(_kernel(unique, schema, typed.tensor_parameters, checks))
         files += _files(unique, loops)
     return Compiled(schema, tuple(kernels), tuple(files))
 
@@ -72,7 +72,7 @@ def compile_gradient(schema: Schema, loops: LoopKernel, signatures: Sequence[Sig
     for number, adjoint in enumerate(adjoints):
         unique = replace(adjoint, name=f"{gradient.qualified_name.replace('::', '_')}_{number}")
         unread = [not one for one in derived.tensors_read(adjoint)]
-        kernels.append(_kernel(unique, gradient, tensors_of(adjoint), (), unread))
+        kernels.append(_kernel(unique, gradient, adjoint.tensor_parameters, (), unread))
         files += _files(unique, derived)
     return Compiled(gradient, tuple(kernels), tuple(files))
 
@@ -101,7 +101,7 @@ def _adjoints(derived: DerivedKernel, schema: Schema, signatures: Sequence[Signa
 def _gradient_schema(schema: Schema, adjoint: Kernel, read: Sequence[bool]) -> Schema:
     tensors = [
         f"{'Tensor' if is_read else 'Tensor?'} {name}"
-        for name, is_read in zip(tensors_of(adjoint)[: len(read)], read, strict=True)
+        for name, is_read in zip(adjoint.tensor_parameters[: len(read)], read, strict=True)
     ]
     attributes = [str(argument) for _, argument in schema.attributes()]
     results = ", ".join(f"Tensor {name}" for name in adjoint.outputs)

@@ -34,7 +34,7 @@ class Called:
     def specs(self) -> dict[str, Spec | None]:
         """Return the specs of the typed kernel's tensors, by name."""
         assert self.typed is not None
-        tensors = [name for name in self.typed.parameters if name in self.typed.buffers]
+        tensors = self.typed.tensor_parameters
         return dict(zip(tensors, self.inputs, strict=True))
 
 

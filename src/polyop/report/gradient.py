@@ -77,7 +77,7 @@ def gradient_of(bound: BoundOperator, called: Called) -> Gradient:
     if found is None:
         return Gradient("recorded" if rule.is_recorded else "given", missing="Its loops are not polyop's.")
     kernel = found.adjoint.kernel
-    specs = dict(zip((n for n in kernel.parameters if n in kernel.buffers), found.specs, strict=True))
+    specs = dict(zip(kernel.tensor_parameters, found.specs, strict=True))
     sizes = parameter_values(kernel, specs, called.attributes)
     form: Form = found.adjoints.kernel.with_best_schedule(
         kernel,
@@ -106,10 +106,10 @@ def _kept(called: Called, found: Derived) -> Iterator[Kept]:
     rows = temporaries(base, list(called.inputs), called.attributes)
     saved = {row.name: row for row in rows if row.fits}
     assert called.typed is not None
-    tensors = [n for n in called.typed.parameters if n in called.typed.buffers]
+    tensors = called.typed.tensor_parameters
     names = [*tensors, *called.typed.outputs, *saved]
     read = found.adjoints.kept()
-    known = dict(zip((n for n in kernel.parameters if n in kernel.buffers), found.specs, strict=True))
+    known = dict(zip(kernel.tensor_parameters, found.specs, strict=True))
     for number, (name, flag) in enumerate(zip(names, read, strict=False)):
         if name in saved:
             kept_here = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.spec import Spec
 from ..kernels.base import flatten
-from ..kernels.loop.kernel import LoopKernel, tensors_of
+from ..kernels.loop.kernel import LoopKernel
 from ..loops.analysis.affine import Linear, name_of
 from ..loops.dims.derive import Slicing
 from ..loops.dims.dimension import Dimension
@@ -34,7 +34,7 @@ def strategies_of_loops(
     proved = kernel.linear_of_call(inputs, attributes)
     for linear in proved:
         yield call.partial(linear.inputs, linear.outputs)
-    names = tensors_of(typed)
+    names = typed.tensor_parameters
     by_construction = {*names[len(names) - kernel.linear_tensors :]}
     if by_construction & call.present.keys() and not any(row.inputs & by_construction for row in proved):
         yield call.partial(by_construction, call.outputs)
@@ -46,7 +46,7 @@ class _Call:
     def __init__(
         self, kernel: Kernel, inputs: Sequence[Any], outputs: Sequence[Spec], attributes: Mapping[str, Any]
     ) -> None:
-        names = tensors_of(kernel)
+        names = kernel.tensor_parameters
         self.present = {n: spec for n, spec in zip(names, inputs, strict=True) if spec is not None}
         fresh = [name for name in kernel.outputs if kernel.buffers[name].role == "output"]
         in_place = [name for name in self.present if name in kernel.outputs]

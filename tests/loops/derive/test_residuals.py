@@ -9,7 +9,6 @@ import polyop
 from entered import files_entered
 from loop_samples import small
 from loop_samples.programs import PROGRAMS
-from polyop.kernels.loop.kernel import tensors_of
 from polyop.loops.derive.dead_inputs import used_buffers
 from polyop.loops.derive.forms import adjoint, saving
 from polyop.loops.derive.residuals import residuals
@@ -33,7 +32,7 @@ each_program = pytest.mark.parametrize("sample", PROGRAMS, ids=lambda program: p
 
 def derived(kernel, present):
     """The kernel's inputs and outputs that its derived gradient reads."""
-    return used_buffers(adjoint(kernel, present).kernel) & {*tensors_of(kernel), *kernel.outputs}
+    return used_buffers(adjoint(kernel, present).kernel) & {*kernel.tensor_parameters, *kernel.outputs}
 
 
 @pytest.mark.slow(6)

@@ -12,8 +12,8 @@ from ...loops.ir.types import is_real
 from ...loops.library.derivations import derivation
 from ...loops.library.library import origin_and_notes
 from ..base import flatten
-from .derived import Attributes, DerivedKernel, Inputs
-from .kernel import tensors_of
+from .derived import DerivedKernel
+from .kernel import Attributes, Inputs, under_their_lines
 from .temporaries import temporaries
 
 if TYPE_CHECKING:
@@ -54,24 +54,24 @@ class Adjoints:
         forward = self.forward
         real = self._once("real", forward, lambda: tuple(is_real(forward, n) for n in forward.outputs))
         rows = zip(present or (True,) * len(real), real, strict=True)
-        present = tuple(there or not of for there, of in rows)
+        present = tuple(flag or not of_real for flag, of_real in rows)
         wanted = () if all(wanted) else wanted
         key = (id(forward), present, wanted, segments)
 
-        def first() -> Adjoint:
-            kept = self._known_residuals(forward)
-            sure = kept is not None
-            if kept is None:  # the whole gradient tells
-                whole = all(present) and not wanted and not segments
-                kept = frozenset() if whole else self._residuals()
-            found: Adjoint = derivation(
-                "backward", forward, present, wanted, kept, segments=segments, keeps_residuals=sure
+        def derived() -> Adjoint:
+            residuals = self._known_residuals(forward)
+            are_known = residuals is not None
+            if residuals is None:  # the whole gradient tells
+                is_whole = all(present) and not wanted and not segments
+                residuals = frozenset() if is_whole else self._residuals()
+            adjoint: Adjoint = derivation(
+                "backward", forward, present, wanted, residuals, segments=segments, keeps_residuals=are_known
             )
-            self.kernel._typed[key] = found.kernel
-            return found
+            self.kernel._typed[key] = adjoint.kernel
+            return adjoint
 
-        made: Adjoint = self.kernel.once(key, first)
-        return made
+        adjoint: Adjoint = self.kernel.once(key, derived)
+        return adjoint
 
     def within_limit(self, present: Flags = (), wanted: Flags = ()) -> Adjoint:
         """Return :meth:`adjoint`, with checkpointing if its tapes take more than ``tape_bytes`` without.
@@ -114,7 +114,7 @@ class Adjoints:
 
     def _tapes(self, adjoint: Adjoint) -> dict[str, int]:
         """Return the bytes of each tape."""
-        specs = dict(zip(tensors_of(adjoint.kernel), self._sized, strict=False))
+        specs = dict(zip(adjoint.kernel.tensor_parameters, self._sized, strict=False))
         buffers, numbers = adjoint.kernel.buffers, self._with_defaults
         return {n: bytes_of(adjoint.kernel, buffers[n], specs, numbers) for n in adjoint.tapes}
 
@@ -139,14 +139,14 @@ class Adjoints:
         names = self._known_residuals(self.forward)
         if names is None:
             whole = self.adjoint().kernel
-            rows = zip(tensors_of(whole), self.kernel.tensors_read(whole), strict=True)
+            rows = zip(whole.tensor_parameters, self.kernel.tensors_read(whole), strict=True)
             names = frozenset(name for name, flag in rows if flag)
         return names
 
     def kept(self) -> Flags:
         """Return which tensors (inputs and outputs of the base) a framework keeps for the gradient."""
         names, forward = self._residuals(), self.forward
-        return tuple(name in names for name in (*tensors_of(forward), *forward.outputs))
+        return tuple(name in names for name in (*forward.tensor_parameters, *forward.outputs))
 
     def reads(self, present: Flags = (), wanted: Flags = ()) -> Flags:
         """Return for each input and output of the base whether an adjoint reads an element or its size."""
@@ -165,7 +165,9 @@ class Adjoints:
         """Return for each tensor of the base whether it can have a gradient: whether it has real numbers."""
         forward = self.forward
         flags: Flags = self._once(
-            "differentiable_inputs", forward, lambda: tuple(is_real(forward, n) for n in tensors_of(forward))
+            "differentiable_inputs",
+            forward,
+            lambda: tuple(is_real(forward, n) for n in forward.tensor_parameters),
         )
         return flags
 
@@ -182,7 +184,7 @@ class Adjoints:
         shared: list[int | None] = [None] * self.base.tensors
         if not rows:
             return tuple(shared)
-        names = tensors_of(kernel)
+        names = kernel.tensor_parameters
         # an output has the shape of its gradient
         known = dict(zip(names, [*self.inputs, *grads, *grads], strict=True))
         for number, row in rows.items():
@@ -200,16 +202,12 @@ class Adjoints:
     def explain(self) -> list[str]:
         """Return for each line where the values that the gradient reads come from, and what tapes take."""
         adjoint = self.within_limit()
-        kernel, lines, last = adjoint.kernel, [], None
-        for note in adjoint.notes:
-            if note.line != last and note.line in kernel.source:
-                lines.append(f"{note.line:4}: {kernel.source[note.line].strip()}")
-            lines.append(f"        {note.text}")
-            last = note.line
+        kernel = adjoint.kernel
+        lines = list(under_their_lines(kernel, ((note.line, note.text) for note in adjoint.notes)))
         taped = self._taped(adjoint) or 0
         allowed = taped if self.kernel.tape_bytes is None else self.kernel.tape_bytes
         more = f", which is an error: tape_bytes is {allowed}" if taped > allowed else ""
-        read = [n for n, flag in zip(tensors_of(kernel), self.reads(), strict=False) if flag]
+        read = [n for n, flag in zip(kernel.tensor_parameters, self.reads(), strict=False) if flag]
         lines += self._explain_temporaries()
         lines += self._explain_schedule(kernel)
         kept = ", ".join(read) or "nothing"

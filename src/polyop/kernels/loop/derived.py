@@ -17,14 +17,10 @@ from ...core.derived_names import derived_name
 from ...loops.ir.grammar import Kernel
 from ...loops.ir.schedule import NOTHING
 from ..base import Accepts
-from .kernel import LoopKernel, tensors_of
+from .kernel import Attributes, Inputs, LoopKernel
 
 if TYPE_CHECKING:
     from ...core.spec import Spec
-
-Inputs = Sequence[Any]
-"""The specs of a call's tensors; None for an absent one."""
-Attributes = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -211,7 +207,7 @@ class DerivedKernel(LoopKernel):
 
         def first() -> tuple[bool, ...]:
             used = used_buffers(kernel)
-            return tuple(n in used for n in tensors_of(kernel))
+            return tuple(n in used for n in kernel.tensor_parameters)
 
         flags: tuple[bool, ...] = self.once(("tensors_read", id(kernel)), first)
         return flags

@@ -23,9 +23,9 @@ from ...loops.ir.grammar import Kernel
 from ...loops.ir.types import is_real
 from ...loops.library.derivations import derivation
 from ..base import flatten
-from .adjoints import Adjoints
-from .derived import Attributes, DerivedKernel, Form, Inputs
-from .kernel import tensors_of
+from .adjoints import Adjoints, Flags
+from .derived import DerivedKernel, Form
+from .kernel import Attributes, Inputs
 from .temporaries import Numbers, saving_kernel
 
 Axes = tuple[int | None, ...]
@@ -61,7 +61,7 @@ def _check_tapes(kernel: DerivedKernel, inputs: Inputs, attributes: Attributes) 
 
 def _gradient_call(
     kernel: DerivedKernel, inputs: Inputs, attributes: Attributes
-) -> tuple[Adjoints, tuple[bool, ...], tuple[bool, ...]]:
+) -> tuple[Adjoints, Flags, Flags]:
     """Return the adjoints for a call, which output gradients there are, and which gradients it wants."""
     tensors = list(flatten(tuple(inputs)))
     key = SpecKey.parse(attributes[kernel.key_attribute])
@@ -91,7 +91,7 @@ def _tangent(kernel: DerivedKernel, inputs: Inputs, attributes: Attributes) -> K
     """Return forward mode for the tangents that there are."""
     base, tensors = kernel.base, list(flatten(tuple(inputs)))
     primal = base.for_all_sizes(SpecKey.parse(attributes[kernel.key_attribute]).specs, attributes)
-    rows = zip(tensors[base.tensors :], tensors_of(primal), strict=True)
+    rows = zip(tensors[base.tensors :], primal.tensor_parameters, strict=True)
     active = tuple(spec is not None and is_real(primal, name) for spec, name in rows)
     return kernel.derived((id(primal), active), lambda: derivation("tangent", primal, active))
 

@@ -9,7 +9,7 @@ import copy
 import functools
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from ...loops.program import Program
     from ...loops.runner import Watch
 
+Inputs = Sequence[Any]
+"""The specs of a call's tensors; None for an absent one."""
+Attributes = Mapping[str, Any]
 Key = tuple[Any, ...]
 T = TypeVar("T")
 _lock_of_forms = functools.partial(locks.own, "forms of a kernel", locks.Level.DERIVE)
@@ -168,7 +171,7 @@ class LoopKernel(DefinedOnce):
         del outputs
         return self.accepts.refuse(inputs)
 
-    def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
+    def typed(self, inputs: Inputs, attributes: Attributes) -> Kernel:
         """Return the IR for the dtypes and ranks of these specs. Raises what the front end's checks raise."""
         self.warn_of_changes()
         specs = flatten(tuple(inputs))
@@ -214,7 +217,7 @@ class LoopKernel(DefinedOnce):
             self._typed[special] = specialize(kernel, values)
         return self._typed[special]
 
-    def passed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> frozenset[str]:
+    def passed(self, inputs: Inputs, attributes: Attributes) -> frozenset[str]:
         """Return the attributes that the code reads in each call, and that decide neither it nor a size."""
         return passed(self, self.typed(inputs, attributes))
 
@@ -222,7 +225,7 @@ class LoopKernel(DefinedOnce):
         """Whether one library serves all values of the attributes, as those that packages ship."""
         return self.for_all_values or shipped.lists(kernel)
 
-    def for_all_sizes(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
+    def for_all_sizes(self, inputs: Inputs, attributes: Attributes) -> Kernel:
         """Return the IR that serves all sizes: gradients, tangents and saving forms are derived from it."""
         return self.typed(inputs, attributes)
 
@@ -233,22 +236,19 @@ class LoopKernel(DefinedOnce):
                 self._cache[key] = make()
             return self._cache[key]
 
-    def infer_shapes(
-        self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int
-    ) -> list[list[Any]]:
+    def infer_shapes(self, inputs: Inputs, attributes: Attributes, outputs: int) -> list[list[Any]]:
         """Return the shapes of the new outputs; sizes may be symbols. Raises ``InferError``."""
         kernel = self.typed(inputs, attributes)
-        specs = dict(zip(tensors_of(kernel), flatten(tuple(inputs)), strict=True))
         del outputs
-        numbers = self._numbers(attributes)
+        specs, numbers = specs_of(kernel, inputs), self._numbers(attributes)
         return [[size_of(e, kernel, b, specs, numbers) for e in b.outer_shape] for b in _new_outputs(kernel)]
 
-    def infer_types(self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int) -> list[Any]:
+    def infer_types(self, inputs: Inputs, attributes: Attributes, outputs: int) -> list[Any]:
         """Return the dtypes of the new outputs."""
         del outputs
         return [dtype(b.outer_dtype) for b in _new_outputs(self.typed(inputs, attributes))]
 
-    def launch(self, inputs: Sequence[Any], outputs: tuple[Spec, ...], attributes: Mapping[str, Any]) -> Any:
+    def launch(self, inputs: Inputs, outputs: tuple[Spec, ...], attributes: Attributes) -> Any:
         """Return the native launch for these specs. The first launch for their dtypes and ranks compiles.
 
         Raises ``InferError`` if ``outputs`` are not the specs that the kernel writes.
@@ -270,9 +270,9 @@ class LoopKernel(DefinedOnce):
     def launch_of(
         self,
         library: LibraryKernel,
-        inputs: Sequence[Any],
+        inputs: Inputs,
         outputs: tuple[Spec, ...],
-        attributes: Mapping[str, Any],
+        attributes: Attributes,
     ) -> Any:
         """Return the native launch of a library of this kernel; absent attributes have their defaults."""
         return library.launch(inputs, outputs, {**attributes, **self._numbers(attributes)})
@@ -281,13 +281,13 @@ class LoopKernel(DefinedOnce):
         """Return the compiled library of a typed kernel."""
         return self._built(kernel, self.options)
 
-    def tuned(self, kernel: Kernel, inputs: Sequence[Any]) -> Found | None:
+    def tuned(self, kernel: Kernel, inputs: Inputs) -> Found | None:
         """Return the schedule that ``polyop tune`` found for tensors of these sizes, or None."""
         shapes = [None if spec is None else spec.shape for spec in flatten(tuple(inputs))]
         return tuned.find(kernel, self.options, shapes) if self.takes_tuned else None
 
     def with_best_schedule(
-        self, kernel: Kernel, inputs: Sequence[Any], use: Callable[[Options, Found | None], T]
+        self, kernel: Kernel, inputs: Inputs, use: Callable[[Options, Found | None], T]
     ) -> T:
         """Return what ``use`` makes of the options of a call, with the tuned schedule if there is one.
 
@@ -323,19 +323,18 @@ class LoopKernel(DefinedOnce):
             isa.chosen() if self.device == "cpu" else self.device, self.precise, debug, self.schedule
         )
 
-    def is_large(self, kernel: Kernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> bool:
+    def is_large(self, kernel: Kernel, inputs: Inputs, attributes: Attributes) -> bool:
         """Whether 64 bits may be too few to compute an index."""
-        specs = dict(zip(tensors_of(kernel), flatten(tuple(inputs)), strict=True))
-        return is_large(kernel, specs, self._numbers(attributes))
+        return is_large(kernel, specs_of(kernel, inputs), self._numbers(attributes))
 
-    def source(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> str:
+    def source(self, inputs: Inputs = (), attributes: Attributes | None = None) -> str:
         """Return the C that is compiled for these specs; without specs, for those typed last."""
         kernel = self._typed_or_last(inputs, attributes)
         if not inputs:
             return source_text(kernel, self.options)
         return self.with_best_schedule(kernel, inputs, lambda options, _: source_text(kernel, options))
 
-    def scheduled(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> Program:
+    def scheduled(self, inputs: Inputs = (), attributes: Attributes | None = None) -> Program:
         """Return the program after all passes for these specs; without specs, for those typed last."""
         kernel = self._typed_or_last(inputs, attributes)
         if not inputs:
@@ -345,7 +344,7 @@ class LoopKernel(DefinedOnce):
         )
 
     def compile_watched(
-        self, inputs: Sequence[Any], attributes: Mapping[str, Any], watch: Watch, form: str = ""
+        self, inputs: Inputs, attributes: Attributes, watch: Watch, form: str = ""
     ) -> Schedule | None:
         """Run the passes for these specs, whatever is cached; return what was chosen.
 
@@ -366,7 +365,7 @@ class LoopKernel(DefinedOnce):
         steps = derived if form else self.schedule
         return chosen(schedule(kernel, watch=watch, steps=steps))
 
-    def explain(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
+    def explain(self, inputs: Inputs, attributes: Attributes) -> list[str]:
         """Return for each line what the passes decided and proved, and what they could not prove."""
         from ...loops.derive.specialize import describe_values
 
@@ -381,15 +380,9 @@ class LoopKernel(DefinedOnce):
         lines = [f"compiled for {subject}, with {how}; sizes are symbols: one compile serves all"]
         lines += describe_values(kernel, self._numbers(attributes), self.is_for_all_values(kernel))
         lines += [*origin, *([str(found)] if found is not None else [])]
-        last = None
-        for line, text in notes:
-            if line != last and line in kernel.source:
-                lines.append(f"{line:4}: {kernel.source[line].strip()}")
-            lines.append(f"        {text}")
-            last = line
-        return lines
+        return [*lines, *under_their_lines(kernel, notes)]
 
-    def slicings(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[Kernel, list[Slicing]]:
+    def slicings(self, inputs: Inputs, attributes: Attributes) -> tuple[Kernel, list[Slicing]]:
         """Return the IR for a call, and what is proved of slices along each of its dimensions."""
         from ...loops.dims.derive import derive_slicing
 
@@ -398,12 +391,12 @@ class LoopKernel(DefinedOnce):
             ("slicings", id(kernel)), lambda: derive_slicing(kernel, self.known_sizes(inputs, attributes))
         )
 
-    def known_sizes(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Mapping[Any, Any]:
+    def known_sizes(self, inputs: Inputs, attributes: Attributes) -> Mapping[Any, Any]:
         """Return the sizes of this kernel's tensors that follow from those of others, for one call."""
         del inputs, attributes
         return {}
 
-    def linear_of_call(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Linear]:
+    def linear_of_call(self, inputs: Inputs, attributes: Attributes) -> list[Linear]:
         """Return the sets of tensors of a call in which the kernel is linear."""
         from ...loops.dims.linear import find_linear
 
@@ -411,13 +404,13 @@ class LoopKernel(DefinedOnce):
         rows: list[Linear] = self.once(("linear", id(kernel)), lambda: find_linear(kernel))
         return rows
 
-    def explain_dims(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
+    def explain_dims(self, inputs: Inputs, attributes: Attributes) -> list[str]:
         """Return the dimensions of the tensors, what is proved of slices, and why others are whole."""
         from ...loops.dims.notation import describe
 
         return list(describe(*self.slicings(inputs, attributes)))
 
-    def explain_bits(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> str:
+    def explain_bits(self, inputs: Inputs, attributes: Attributes) -> str:
         """Return whether rows have the same bits in any batch; empty if no dimension is a batch.
 
         Nothing is said of a kernel for a device: how it divides sums depends on the sizes.
@@ -445,7 +438,7 @@ class LoopKernel(DefinedOnce):
             return "may differ with the sizes: for each, tape_bytes decides what a gradient computes again"
         return said
 
-    def _typed_or_last(self, inputs: Sequence[Any], attributes: Mapping[str, Any] | None) -> Kernel:
+    def _typed_or_last(self, inputs: Inputs, attributes: Attributes | None) -> Kernel:
         if not inputs and not self.is_typed:
             rule = "nothing is compiled yet"
             raise ArgumentValueError(
@@ -455,16 +448,15 @@ class LoopKernel(DefinedOnce):
             return self.typed(inputs, attributes or {})
         return next(reversed(self._typed.values()))
 
-    def _numbers(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    def _numbers(self, attributes: Attributes) -> dict[str, Any]:
         """Return the values of the parameters that are numbers; those that are absent have their defaults."""
         defaults = {n: v for n, v in self.outline.defaults.items() if n not in self.outline.tensors}
         return defaults | {name: attributes[name] for name in self.attributes if name in attributes}
 
     def _check(
-        self, kernel: Kernel, inputs: Sequence[Any], outputs: tuple[Spec, ...], attributes: Mapping[str, Any]
+        self, kernel: Kernel, inputs: Inputs, outputs: tuple[Spec, ...], attributes: Attributes
     ) -> None:
-        specs = dict(zip(tensors_of(kernel), flatten(tuple(inputs)), strict=True))
-        check_sizes(kernel, specs, self._numbers(attributes))
+        check_sizes(kernel, specs_of(kernel, inputs), self._numbers(attributes))
         new_outputs = _new_outputs(kernel)
         shapes = self.infer_shapes(inputs, attributes, len(new_outputs))
         for number, (buffer, shape, spec) in enumerate(zip(new_outputs, shapes, outputs, strict=True)):
@@ -475,9 +467,19 @@ class LoopKernel(DefinedOnce):
                 raise InferError(str(self), rule, where=kernel.where(buffer.line), hint=hint)
 
 
-def tensors_of(kernel: Kernel) -> list[str]:
-    """Return the parameters that are tensors, in order."""
-    return [name for name in kernel.parameters if name in kernel.buffers]
+def specs_of(kernel: Kernel, inputs: Inputs) -> dict[str, Any]:
+    """Return the specs of a call's tensors, by parameter."""
+    return dict(zip(kernel.tensor_parameters, flatten(tuple(inputs)), strict=True))
+
+
+def under_their_lines(kernel: Kernel, notes: Iterable[tuple[int, str]]) -> Iterator[str]:
+    """Yield the texts of notes, each behind the source line that it is about."""
+    last = None
+    for line, text in notes:
+        if line != last and line in kernel.source:
+            yield f"{line:4}: {kernel.source[line].strip()}"
+        yield f"        {text}"
+        last = line
 
 
 def _new_outputs(kernel: Kernel) -> list[Buffer]:

@@ -7,8 +7,8 @@ from typing import Any
 from ...loops.analysis.sizes import of_no_size
 from ...loops.ir.grammar import Kernel
 
-SPECIALIZED = "to specialize"
-"""What a kernel's cache has the attributes under whose values may have code of their own."""
+SPECIALIZED = "attributes_to_specialize"
+"""Begins the keys of a kernel's cache under which it has the result of the function of this name."""
 
 
 def passed(loops: Any, kernel: Kernel) -> frozenset[str]:
@@ -18,7 +18,7 @@ def passed(loops: Any, kernel: Kernel) -> frozenset[str]:
     """
     if loops.tape_bytes is not None:  # what is taped may depend on them
         return frozenset()
-    names: frozenset[str] = loops.once(("of no size", id(kernel)), lambda: of_no_size(kernel))
+    names: frozenset[str] = loops.once(("of_no_size", id(kernel)), lambda: of_no_size(kernel))
     author = loops.author
     with author._lock:
         cached = [found for key, found in author._cache.items() if key[0] == SPECIALIZED]

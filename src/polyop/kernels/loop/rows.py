@@ -6,20 +6,20 @@ of columns has. The native core (csrc/rows.h) finds such tensors among those of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ... import _core
 from ...core.spec import Spec
 from ...loops.analysis.sizes import MAX_PROVED
 from ...loops.derive.rows import InRows, Rows, in_rows
-from ...loops.ir.grammar import INT, Assign, Const, For, Kernel, Load, Size, Store, Var, statements, walk
+from ...loops.ir.grammar import INT, Assign, Const, For, Kernel, Size, Store, Var, statements
+from ...loops.ir.uses import loads_of
 from ...loops.library import shipped
-from ..base import flatten
-from .kernel import LoopKernel, tensors_of
+from .kernel import Attributes, Inputs, LoopKernel, specs_of
 
-COPIED = 4
-"""How many calls with such tensors get copies before a kernel is compiled for them: that takes far longer."""
+CALLS_WITH_COPIES = 4
+"""So many calls with tensors in rows get dense copies first: to compile a kernel takes far longer."""
 
 
 class Found(NamedTuple):
@@ -32,18 +32,17 @@ class Found(NamedTuple):
 
 def launch(
     loops: LoopKernel,
-    inputs: Sequence[Any],
+    inputs: Inputs,
     outputs: tuple[Spec, ...],
-    attributes: Mapping[str, Any],
+    attributes: Attributes,
     found: Sequence[Found],
 ) -> tuple[Any, bool]:
     """Return the launch for tensors of which some lie in rows, and whether it serves all such calls."""
     dense = loops.launch(inputs, outputs, attributes)
     kernel = loops.typed(inputs, attributes)
-    names, specs = tensors_of(kernel), list(flatten(tuple(inputs)))
-    shapes = {name: spec.shape for name, spec in zip(names, specs, strict=True) if spec is not None}
-    near = ((names[one.number], one) for one in found)
-    tensors = {name: one for name, one in near if can_read(kernel, name, one, shapes[name])}
+    shapes = {name: spec.shape for name, spec in specs_of(kernel, inputs).items() if spec is not None}
+    by_name = {kernel.tensor_parameters[one.number]: one for one in found}
+    tensors = {name: one for name, one in by_name.items() if can_read(kernel, name, one, shapes[name])}
     if not tensors or adds_up(kernel) or shipped.lists(kernel) or loops.options.checked:
         return dense, True
     if loops.tuned(kernel, inputs) is not None:  # its schedule is for dense memory
@@ -52,11 +51,11 @@ def launch(
     if longest > MAX_PROVED or loops.is_large(kernel, inputs, attributes):  # only copies are checked
         return dense, True
     how = {name: rows_of(one, shapes[name]) for name, one in tensors.items()}
-    key = ("in rows", id(kernel), tuple(how.items()))
+    key = ("in_rows", id(kernel), tuple(how.items()))
     if not _is_worth(loops, key):
         return dense, False
     variant: InRows = loops.once(key, lambda: in_rows(kernel, how))
-    compiled: dict[Any, None] = loops.once(("compiled in rows", id(kernel)), dict)
+    compiled: dict[Any, None] = loops.once(("compiled_in_rows", id(kernel)), dict)
     compiled[tuple(how.items())] = None
     sizes = {attribute: shapes[name][axis] for (name, axis), attribute in variant.sizes.items()}
     library = loops.library(variant.kernel)
@@ -64,7 +63,7 @@ def launch(
     return _core.with_rows(own, [(one.number, list(one.sizes)) for one in tensors.values()]), True
 
 
-def describe(loops: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Iterator[str]:
+def describe(loops: LoopKernel, inputs: Inputs, attributes: Attributes) -> Iterator[str]:
     """Yield what becomes of tensors in rows, in words; nothing if there were none."""
     kernel = loops.typed(inputs, attributes)
     if shipped.lists(kernel):
@@ -75,7 +74,7 @@ def describe(loops: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, 
     if loops.is_large(kernel, inputs, attributes):
         yield "tensors in rows are copied: sizes or attributes are beyond 2**42"
         return
-    compiled: dict[Any, None] = loops.once(("compiled in rows", id(kernel)), dict)
+    compiled: dict[Any, None] = loops.once(("compiled_in_rows", id(kernel)), dict)
     for how in tuple(compiled):  # a call on another thread may add one
         shown = ", ".join(f"{name}[{', '.join(map(str, rows.order))}]" for name, rows in how)
         yield f"compiled for rows that are read where they lie, with these dimensions: {shown}"
@@ -107,7 +106,7 @@ def _stays_inside(kernel: Kernel, name: str, axis: int) -> bool:
     over = {loop.var for loop in loops if loop.lo == Const(0, INT) and loop.hi == Size(name, axis)}
     others = {loop.var for loop in loops if loop.hi != Size(name, axis) or loop.lo != Const(0, INT)}
     inside = {Var(var, INT) for var in over - others}
-    loads = (e for node in statements(kernel.body) for e in walk(node) if isinstance(e, Load))
+    loads = loads_of(*statements(kernel.body))
     return all(load.index[axis] in inside for load in loads if load.buffer == name)
 
 
@@ -118,7 +117,7 @@ def rows_of(one: Found, shape: Sequence[int]) -> Rows:
 
 
 def _is_worth(loops: LoopKernel, key: Any) -> bool:
-    """Count a call, and return whether there were enough to compile a kernel."""
-    calls: list[None] = loops.once(("calls", *key), list)
+    """Count a call with tensors that lie so, and return whether there were enough to compile a kernel."""
+    calls: list[None] = loops.once(("calls_in_rows", *key), list)
     calls.append(None)
-    return len(calls) > COPIED
+    return len(calls) > CALLS_WITH_COPIES

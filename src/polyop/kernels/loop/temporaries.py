@@ -5,20 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...loops.analysis.sizes import bytes_of
 from ...loops.ir.grammar import Kernel
 from ...loops.library.derivations import derivation
-from .kernel import LoopKernel, tensors_of
+from .kernel import Attributes, Inputs, LoopKernel, specs_of
 
 Numbers = tuple[int, ...]
 """Some of the temporaries that a call can save, by their numbers among all of them."""
 
 
 def saving_kernel(
-    base: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, Any], omitted: Numbers = ()
+    base: LoopKernel, inputs: Inputs, attributes: Attributes, omitted: Numbers = ()
 ) -> Kernel | None:
     """Return the kernel of ``base`` that also returns its temporaries, or None if there are none to save.
 
@@ -52,7 +51,7 @@ class Temporary(NamedTuple):
     fits: bool
 
 
-def temporaries(base: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Temporary]:
+def temporaries(base: LoopKernel, inputs: Inputs, attributes: Attributes) -> list[Temporary]:
     """Return what calls with these specs can save.
 
     The largest temporaries are omitted until the others fit into ``tape_bytes``.
@@ -60,8 +59,7 @@ def temporaries(base: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str
     kernel = saving_kernel(base, inputs, attributes)
     if kernel is None:
         return []
-    specs = dict(zip(tensors_of(kernel), inputs, strict=True))
-    numbers = {**base.outline.defaults, **attributes}
+    specs, numbers = specs_of(kernel, inputs), {**base.outline.defaults, **attributes}
     sizes = {n: bytes_of(kernel, kernel.buffers[n], specs, numbers) for n in _names(base, kernel)}
     fitting = dict(sizes)
     while base.tape_bytes is not None and sum(fitting.values()) > base.tape_bytes:
@@ -69,7 +67,7 @@ def temporaries(base: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str
     return [Temporary(n, size, n in fitting) for n, size in sizes.items()]
 
 
-def over_limit(base: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Numbers:
+def over_limit(base: LoopKernel, inputs: Inputs, attributes: Attributes) -> Numbers:
     """Return the temporaries that calls with these specs do not save, because of ``tape_bytes``.
 
     If a size is a symbol, none is known to fit: all are returned.

@@ -146,7 +146,7 @@ class _Proof:
         self.sets = DimensionSets(model, dimension)
         along = [name for name in kernel.outputs if dimension.axis_of(name) is not None]
         self.radii = find_radii(self.sets, self.sites, along)
-        self.halo = widest(self.radii, [name for name in kernel.parameters if name in kernel.buffers])
+        self.halo = widest(self.radii, kernel.tensor_parameters)
 
     def slicing(self) -> Slicing:
         """Return the kind of the dimension; ``placed`` where the kernel as it is would be wrong in slices."""

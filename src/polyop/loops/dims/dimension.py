@@ -164,7 +164,7 @@ def _accesses_of(node: Stmt) -> Iterator[tuple[str, tuple[Expr, ...]]]:
 def _named(kernel: Kernel, groups: list[list[Node]]) -> list[Dimension]:
     """Return a dimension for each group that has axes: those of inputs first, in their order."""
     order = {name: number for number, name in enumerate((*kernel.parameters, *kernel.buffers))}
-    inputs = [name for name in kernel.parameters if name in kernel.buffers]
+    inputs = kernel.tensor_parameters
     loops = [s.var for s in statements(kernel.body) if isinstance(s, For)]
     used = {*kernel.attributes}
 

@@ -316,6 +316,11 @@ class Kernel:
     """Whether polyop derived it from another kernel. Then reads before writes are intended."""
     demands: tuple[Demand, ...] = ()
 
+    @property
+    def tensor_parameters(self) -> tuple[str, ...]:
+        """The parameters that are tensors, in order."""
+        return tuple(name for name in self.parameters if name in self.buffers)
+
     def where(self, line: int) -> str:
         """Return ``file:line``, or the cell of a notebook and the line in it."""
         return place(self.file, line)

@@ -18,14 +18,14 @@ from .parts import Complete, loop_kernels, make_part
 
 
 class PartCache:
-    """Parts by a key, each made once, also if several threads ask for it."""
+    """A cache of parts. Each is made once, even if several threads ask for it."""
 
     def __init__(self) -> None:
         """Make nothing yet."""
         self._parts: dict[Hashable, BoundOperator] = {}
 
     def get(self, key: Hashable, make: Callable[[], BoundOperator | None]) -> BoundOperator | None:
-        """Return the part for a key, which ``make`` makes if it is missing. None is not remembered."""
+        """Return the part for a key, which ``make`` makes if it is missing. A None is not cached."""
         with locks.define:
             part = self._parts.get(key)
             if part is None:

@@ -19,7 +19,7 @@ from .saving import Savings
 from .vjp import LoopVJP
 
 MAX_VJPS = 256
-"""How many gradients a rule remembers, each by the shapes, dtypes and attributes of its calls."""
+"""Gradients a rule caches, one for each set of shapes, dtypes and attributes. One more drops them all."""
 
 
 class GradientRule(LoopRule):

@@ -12,6 +12,7 @@ from ...call.host import host_of
 from ...call.library_infer import library_halves
 from ...call.operator import Operator
 from ...call.prepare import AttributeValues
+from ...call.uses import Uses
 from ...core.derived_names import derived_from
 from ...core.infer import ShapeAndDtype
 from ...core.schema import MISSING, Argument, Return, Schema, Type
@@ -100,6 +101,13 @@ def all_attributes(operator: Operator, attributes: Mapping[str, Any]) -> dict[st
     """
     names = operator.attribute_names
     return {**operator.attributes, **{names.get(name, name): value for name, value in attributes.items()}}
+
+
+def uses_of(schema: Schema, read: Iterable[bool]) -> Uses:
+    """Return what is kept of a call: all attributes, and of its tensors and then its outputs what is read."""
+    flags = iter(read)
+    arguments = tuple(next(flags) if a.type.is_tensor else True for a in schema.arguments)
+    return Uses(arguments, tuple(flags))
 
 
 def joined(result: Any) -> tuple[Any, ...]:

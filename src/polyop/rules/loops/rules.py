@@ -11,10 +11,10 @@ from ...kernels.base import LoopKernelBase
 
 
 def with_derived(operator: Operator) -> Operator:
-    """Return an operator of loop kernels with what it lacks and can be derived.
+    """Return an operator of loop kernels with the gradient, the tangent and the batch that it lacks.
 
-    That is its gradient, its tangent and its batch. Of one that has a gradient given only the batch is
-    derived, whose gradient is the given one of each sample: a tangent would be another function's.
+    If its author gave a gradient, only the batch is derived, whose gradient is the given one of each sample.
+    A derived tangent would be that of another function.
     """
     loops = operator.kernels and all(isinstance(k, LoopKernelBase) for k in operator.kernels)
     if not loops or operator.schema.mutates:
@@ -37,7 +37,7 @@ def with_derived(operator: Operator) -> Operator:
 
 
 def without_derived(operator: Operator) -> Operator:
-    """Return the operator with the rules alone that were given to it."""
+    """Return the operator with only the rules that its author gave it."""
     rules = {name: getattr(operator, name) for name in ("gradient", "jvp", "batch", "placed")}
     removed: Any = {name: None for name, rule in rules.items() if isinstance(rule, Rule) and rule.is_derived}
     return dataclasses.replace(operator, **removed)

@@ -20,7 +20,8 @@ from ...kernels.loop.temporaries import Numbers, over_limit, saving_kernel
 from .base import PartCache
 from .parts import Complete, all_attributes, make_part
 
-_SAMPLES = {"int": 0, "float": 0.0, "bool": False, "Scalar": 0.0}
+_STAND_INS = {"int": 0, "float": 0.0, "bool": False, "Scalar": 0.0}
+"""By type in the schema, a value for an attribute of an operator that is made without a call."""
 PREFIX, WITHOUT = "saving_", "without_"
 
 
@@ -99,7 +100,7 @@ class Savings:
         if not re.fullmatch(PARTS["saving"], suffix):
             return None
         attributes = {
-            a.name: _SAMPLES.get(a.type.base, 0) if a.default is MISSING else a.default
+            a.name: _STAND_INS.get(a.type.base, 0) if a.default is MISSING else a.default
             for _, a in self.operator.schema.attributes()
         }
         key = SavingKey.parse(suffix)

@@ -10,7 +10,7 @@ from ...core.errors import PolyopError
 from ...core.spec_key import SpecKey
 from ...kernels.loop.forms import TANGENT
 from .base import LoopRule
-from .parts import all_attributes, is_real, joined, spec, specs
+from .parts import all_attributes, is_real, joined, spec, specs, uses_of
 
 
 class TangentRule(LoopRule):
@@ -28,9 +28,7 @@ class TangentRule(LoopRule):
             read = self._reads(arguments, present)
         except PolyopError:  # raised when the tangent runs
             read = (False,) * len(tensors)
-        inputs = iter(read)
-        flags = tuple(next(inputs) if a.type.is_tensor else True for a in self.schema.arguments)
-        return Uses(flags, (False,) * outputs)
+        return uses_of(self.schema, (*read, *(False,) * outputs))
 
     def __call__(self, *arguments: Any) -> Any:
         """Return the tangent of the output, or a tuple of them; None is zero."""

@@ -11,7 +11,7 @@ Deriving is expensive, so it happens once per signature. Within it, a *plan* is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
@@ -19,13 +19,15 @@ from ...call.uses import Uses
 from ...core.errors import GradientError, PolyopError, about
 from ...core.locks import cached_property
 from ...core.spec_key import SpecKey
-from ...kernels.loop.adjoints import Adjoints
-from .parts import all_attributes, joined, spec
+from ...kernels.loop.adjoints import Adjoints, Flags
+from .parts import all_attributes, joined, spec, uses_of
 from .saving import Savings
 
-Flags = tuple[bool, ...]
 MAX_PLANS = 64
-"""Cached plans per signature: one for each set of needed gradients, and specs of output gradients."""
+"""Plans that are cached per signature, one for each set of needed gradients and specs of output gradients.
+
+One more drops them all: each is made again when it is needed.
+"""
 
 
 class Step(NamedTuple):
@@ -87,7 +89,7 @@ class LoopVJP:
         self.input_specs, self.attributes = tuple(input_specs), dict(attributes)
         self.kernel_attributes = all_attributes(operator, attributes)
         self.positions = operator.schema.tensor_positions
-        self._plans: dict[Any, Any] = {}
+        self._plans: dict[Any, tuple[GradientPlan | None]] = {}
 
     @cached_property
     def adjoints(self) -> Adjoints:
@@ -103,14 +105,11 @@ class LoopVJP:
     @cached_property
     def uses(self) -> Uses:
         """The arguments and outputs that must be kept for the gradient."""
-        schema = self.schema
         try:
             read = self.adjoints.kept()
         except PolyopError:  # raised when the gradient runs
-            read = (False,) * (len(self.input_specs) + len(schema.returns))
-        inputs = iter(read)
-        flags = tuple(next(inputs) if a.type.is_tensor else True for a in schema.arguments)
-        return Uses(flags, tuple(inputs))
+            read = (False,) * (len(self.input_specs) + len(self.schema.returns))
+        return uses_of(self.schema, read)
 
     def __call__(
         self,
@@ -157,20 +156,19 @@ class LoopVJP:
 
     def _cached_plan(self, grads: Sequence[Any], needs_gradient: Flags) -> GradientPlan | None:
         """Return the plan, or None if no output gradient is present."""
-        plan: GradientPlan | Literal[False] | None
         try:
             key = (needs_gradient, *[None if g is None else (g.shape, g.dtype) for g in grads])
-            plan = self._plans.get(key, False)
+            cached = self._plans.get(key)
         except (
             TypeError,
             AttributeError,
-        ):  # symbolic sizes cannot be hashed, some gradients have no dtype: no cache
+        ):  # a size is a symbol, without a hash, or a gradient has no dtype
             return self._make_plan(grads, needs_gradient)
-        if plan is False:
+        if cached is None:
             if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
-            plan = self._plans[key] = self._make_plan(grads, needs_gradient)
-        return plan
+            cached = self._plans[key] = (self._make_plan(grads, needs_gradient),)
+        return cached[0]
 
     def _spec_of_gradient(self, number: int, grad: Any) -> Any:
         try:
