@@ -162,7 +162,7 @@ def test_every_length(function, length, monkeypatch, tmp_path):
 @pytest.mark.slow(6)
 def test_all_that_has_a_derivative(smooth, helpers, monkeypatch):
     """Short segments, wherever something is taped."""
-    monkeypatch.setattr(segments, "STEPS", 2)
+    monkeypatch.setattr(segments, "SEGMENT_LENGTH", 2)
     monkeypatch.setattr(differences, "adjoint", in_segments)
     sizes = helpers.sizes(smooth)
     arrays = helpers.arrays(smooth, sizes)

@@ -10,7 +10,7 @@ import torch
 import polyop
 from polyop.core.errors import FallbackWarning
 from polyop.kernels.loop.kernel import LoopKernel
-from polyop.loops.derive.specialize import MOST, attributes_to_specialize
+from polyop.loops.derive.specialize import MAX_SPECIALIZED, attributes_to_specialize
 from polyop.loops.frontend.parse import parse
 
 
@@ -113,7 +113,7 @@ def test_the_text_has_the_values():
 def test_explain_says_which_values_have_kernels_of_their_own():
     kernel = LoopKernel(max_pool, ("window", "stride"))
     x = polyop.core.spec.Spec((3, 23), polyop.dtype("float32"))
-    limits = f"a value from 1 to 64 has a kernel of its own, {MOST} kernels at most; other values share one"
+    limits = f"a value from 1 to 64 has a kernel of its own, {MAX_SPECIALIZED} kernels at most; other values share one"
     lines = kernel.explain([x], {"window": 3, "stride": 2})
     assert any(line.startswith(f"window and stride: {limits}") for line in lines)
     lines = kernel.explain([x], {"window": 3, "stride": 1000})
@@ -126,14 +126,14 @@ def test_explain_says_which_values_have_kernels_of_their_own():
 def test_too_many_values_share_one_kernel_and_say_so():
     kernel = LoopKernel(every, ("step",))
     x = polyop.core.spec.Spec((100,), polyop.dtype("float32"))
-    made = {id(kernel.typed([x], {"step": step})) for step in range(1, MOST + 1)}
-    assert len(made) == MOST
-    with pytest.warns(FallbackWarning, match=f"compiled for {MOST} values of step; others share"):
-        shared = kernel.typed([x], {"step": MOST + 1})
+    made = {id(kernel.typed([x], {"step": step})) for step in range(1, MAX_SPECIALIZED + 1)}
+    assert len(made) == MAX_SPECIALIZED
+    with pytest.warns(FallbackWarning, match=f"compiled for {MAX_SPECIALIZED} values of step; others share"):
+        shared = kernel.typed([x], {"step": MAX_SPECIALIZED + 1})
     assert "step" in shared.attributes
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert kernel.typed([x], {"step": MOST + 2}) is shared
+        assert kernel.typed([x], {"step": MAX_SPECIALIZED + 2}) is shared
         assert id(kernel.typed([x], {"step": 1})) in made
 
 

@@ -196,22 +196,27 @@ class LoopKernel(DefinedOnce):
         What a package ships serves all values, so its kernels stay as they are. Gives a ``FallbackWarning``
         where there are too many values.
         """
-        from ...loops.derive.specialize import MOST, VALUES, attributes_to_specialize, specialize
+        from ...loops.derive.specialize import (
+            MAX_SPECIALIZED,
+            SPECIAL_VALUES,
+            attributes_to_specialize,
+            specialize,
+        )
 
         kernel = self._typed[key]
         names = self.once(
             (SPECIALIZED, key),
             lambda: frozenset() if self.is_for_all_values(kernel) else attributes_to_specialize(kernel),
         )
-        values = {n: v for n, v in numbers.items() if n in names and type(v) is int and v in VALUES}
+        values = {n: v for n, v in numbers.items() if n in names and type(v) is int and v in SPECIAL_VALUES}
         if not values:
             return kernel
         special = (*key, tuple(values.items()))
         if special not in self._typed:
             made = [k for k in self._typed if k[:2] == key and len(k) > 2]
-            if len(made) >= MOST:
-                shown = ", ".join(values)
-                text = f"{self}: compiled for {MOST} values of {shown}; others share code that is slower"
+            if len(made) >= MAX_SPECIALIZED:
+                own = f"compiled for {MAX_SPECIALIZED} values of {', '.join(values)}"
+                text = f"{self}: {own}; others share code that is slower"
                 self.once(("warned", key), lambda: warnings.warn(FallbackWarning(text), stacklevel=4))
                 return kernel
             self._typed[special] = specialize(kernel, values)

@@ -28,6 +28,8 @@ from ..ir.uses import stored_by, variables_of
 
 HEAVY = {name: row.cost for name, row in OPERATORS.items() if row.cost > SMALL}
 """Operators that cost more than the half unit of an addition."""
+CONTRACTION_LOOPS = 3
+"""The fewest loops of a contraction, as a matrix product: with fewer, no operand is used several times."""
 
 
 def operators(node: Stmt) -> Iterator[Op]:

@@ -101,6 +101,23 @@ def statement_nodes(tree: Sequence[Node]) -> Iterator[StatementNode]:
                 yield from statement_nodes(node.orelse)
 
 
+def perfect_nest(loop: Loop) -> list[Loop]:
+    """Return the loops of the perfect nest that starts with a loop, outermost first."""
+    nest = [loop]
+    while len(nest[-1].body) == 1 and isinstance(inner := nest[-1].body[0], Loop):
+        nest.append(inner)
+    return nest
+
+
+def in_loops(heads: Sequence[For], body: tuple[Node, ...]) -> Loop:
+    """Return loops with these heads, outermost first, around nodes."""
+    for head in reversed(heads):
+        body = (Loop(head, body),)
+    (loop,) = body
+    assert isinstance(loop, Loop)
+    return loop
+
+
 def paths_of(tree: Sequence[Node]) -> Paths:
     """Return the path of each leaf."""
     result: Paths = {}

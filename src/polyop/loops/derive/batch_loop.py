@@ -48,8 +48,8 @@ def batch_loop(batch: Batch) -> Batch:
 
 def _batched(kernel: Kernel, axes: Sequence[int | None]) -> Kernel:
     names = Names(kernel)
-    tensors = [n for n in kernel.parameters if n in kernel.buffers]
-    places = {n: axis for n, axis in zip(tensors, axes, strict=True) if axis is not None}
+    rows = zip(kernel.tensor_parameters, axes, strict=True)
+    places = {n: axis for n, axis in rows if axis is not None}
     counted = next(iter(places.items()))
     places |= {n: 0 for n, b in kernel.buffers.items() if b.role != "input"}
     sample = Var(names.new("sample"), INT)

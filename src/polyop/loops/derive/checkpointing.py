@@ -32,14 +32,14 @@ from ..ir.grammar import (
     unused,
 )
 from ..ir.note import Note
-from ..ir.rewriter import Place, substitute, with_places, with_statements
+from ..ir.rewriter import Place, loops_over, nested, substitute, with_places, with_statements
 from ..ir.stops import is_unbounded
-from .derivation import Derivation
+from .derivation import SCALAR_INDEX, SCALAR_SHAPE, Derivation
 from .recorded_values import RecordedValues
 from .scopes import Scopes
 
-STEPS = 64
-"""Iterations of a segment: as many are taped at once, for any length."""
+SEGMENT_LENGTH = 64
+"""Iterations of a segment. So many are taped at a time, however many the loop has."""
 
 
 def checkpointing(derivation: Derivation) -> Derivation:
@@ -51,10 +51,9 @@ def checkpointing(derivation: Derivation) -> Derivation:
         return derivation
     result = _Segmented(derivation.kernel, recording.scopes)
     for var, names in carried.items():
-        result = _one(result, var, names)
-    notes = (Note(line, text, "checkpointing") for line, text in result.told)
+        result = _with_segments(result, var, names)
     return derivation.with_(
-        *notes, kernel=result.kernel, owners=result.scopes, origins=result.origin, recording=None
+        *result.notes, kernel=result.kernel, owners=result.scopes, origins=result.origins, recording=None
     )
 
 
@@ -85,17 +84,18 @@ def _carried(values: RecordedValues, loop: For, own: tuple[str, ...]) -> tuple[s
 class _Segmented:
     """A kernel with loops in segments, and its temporaries' scopes.
 
-    ``origin``: of which buffer one of the segments' own has the values; ``told``: (line, text) of each loop.
+    ``origins`` has for each buffer of a segment the one whose values it has.
     """
 
     kernel: Kernel
     scopes: Scopes
-    origin: Mapping[str, str] = field(default_factory=dict)
-    told: tuple[tuple[int, str], ...] = ()
+    origins: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
 
 
-def _one(found: _Segmented, var: str, names: Iterable[str]) -> _Segmented:
-    kernel, scopes = found.kernel, found.scopes
+def _with_segments(done: _Segmented, var: str, names: Iterable[str]) -> _Segmented:
+    """Return the kernel with one more loop in segments; ``names`` are the buffers that it carries on."""
+    kernel, scopes = done.kernel, done.scopes
     taken = names_of(kernel)
     segment, step = unused(f"segment_of_{var}", taken), unused(f"{var}_of_segment", taken)
     now = {name: unused(f"{name}_of_segment", taken) for name in names}
@@ -116,13 +116,13 @@ def _one(found: _Segmented, var: str, names: Iterable[str]) -> _Segmented:
     }
     places = {n: _renamed(scope, var, segment, step) for n, scope in scopes.items()}
     places |= dict.fromkeys(now.values(), (*around, segment))
-    what = ", ".join(now)
-    text = f"loop {var} goes backwards in segments of {STEPS} iterations: {what} is kept where each begins"
+    segments = f"goes backwards in segments of {SEGMENT_LENGTH} iterations"
+    text = f"loop {var} {segments}: {', '.join(now)} is kept where each begins"
     return _Segmented(
         replace(kernel, body=body, buffers={**kernel.buffers, **made}),
         places,
-        {**found.origin, **{inner: n for n, inner in now.items()}},
-        (*found.told, *((line, text) for line in lines)),
+        {**done.origins, **{inner: n for n, inner in now.items()}},
+        (*done.notes, *(Note(line, text, "checkpointing") for line in lines)),
     )
 
 
@@ -137,27 +137,26 @@ def _in_segments(
 
     All have as many iterations, the last of which may do nothing: turned round, indices stay affine.
     """
-    trips = loop.hi - loop.lo
-    count = (trips + Const(STEPS - 1, INT)) // Const(STEPS, INT)
-    begun = Var(segment, INT) * Const(STEPS, INT)
+    length = Const(SEGMENT_LENGTH, INT)
+    count = (loop.hi - loop.lo + Const(SEGMENT_LENGTH - 1, INT)) // length
+    begun = Var(segment, INT) * length
     at = loop.lo + begun + Var(step, INT)
     body = tuple(_within(substitute(s, {loop.var: at}), now) for s in loop.body)
     there = If(Op("<", (at, loop.hi), BOOL), body, (), loop.line)
-    steps = For(step, Const(0, INT), Const(STEPS, INT), (there,), loop.line, loop.hint)
+    steps = For(step, Const(0, INT), length, (there,), loop.line, loop.hint)
     into = [_copy(kernel, name, inner, name, axes, loop.line) for name, inner in now.items()]
     back = [_copy(kernel, name, name, inner, axes, loop.line) for name, inner in now.items()]
     return For(segment, Const(0, INT), count, (*into, steps, *back), loop.line)
 
 
 def _copy(kernel: Kernel, like: str, target: str, source: str, axes: list[str], line: int) -> Stmt:
+    """Return loops that copy one buffer into another, both of the shape and dtype of ``like``."""
     buffer = kernel.buffers[like]
-    alone = buffer.shape == (Const(1, INT),)
-    index: tuple[Expr, ...] = tuple(Var(axes[k], INT) for k in range(len(buffer.shape)))
-    index = (Const(0, INT),) if alone else index
-    node: Stmt = Store(target, index, Load(source, index, Type(buffer.dtype), line), "", line)
-    for axis in reversed(range(0 if alone else len(buffer.shape))):
-        node = For(axes[axis], Const(0, INT), buffer.shape[axis], (node,), line)
-    return node
+    alone = buffer.shape == SCALAR_SHAPE
+    names = [] if alone else axes[: len(buffer.shape)]
+    index = SCALAR_INDEX if alone else tuple(Var(name, INT) for name in names)
+    store = Store(target, index, Load(source, index, Type(buffer.dtype), line), "", line)
+    return nested(loops_over(names, () if alone else buffer.shape, line), store)
 
 
 def _within(node: Stmt, now: dict[str, str]) -> Stmt:

@@ -10,12 +10,12 @@ The copy is needed where an output is read or overwritten: its adjoint then chan
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
-from ..ir.grammar import Buffer, Expr, Kernel, Load, Store, Type, statements
+from ..ir.grammar import Buffer, Expr, Kernel, Load, Type
 from ..ir.rewriter import rewrite
 from ..ir.types import cast
+from ..ir.uses import stores_to
 from .dead_zeros import with_stores
 from .derivation import Derivation
 
@@ -24,22 +24,19 @@ def copy_propagation(derivation: Derivation) -> Derivation:
     """Return the derivation without copies of output gradients that nothing changes."""
     kernel = derivation.kernel
     for name, source in derivation.copies.items():
-        stores = [s for s in statements(kernel.body) if isinstance(s, Store) and s.buffer == name]
-        if len(stores) <= 1 and name in kernel.buffers:
+        if len(stores_to(name, kernel.body)) <= 1 and name in kernel.buffers:
             kernel = _without_copy(kernel, name, kernel.buffers[source])
     return derivation.with_(kernel=kernel)
 
 
 def _without_copy(kernel: Kernel, name: str, source: Buffer) -> Kernel:
-    kernel = with_stores(kernel, lambda _, s: None if s.buffer == name else s)
-    body = tuple(rewrite(s, _renaming(name, source)) for s in kernel.body)
-    return replace(kernel, body=body, buffers={n: b for n, b in kernel.buffers.items() if n != name})
+    """Return the kernel that reads ``source`` in place of its copy ``name``."""
 
-
-def _renaming(name: str, source: Buffer) -> Callable[[Expr], Expr]:
     def change(expr: Expr) -> Expr:
         if not isinstance(expr, Load) or expr.buffer != name:
             return expr
         return cast(replace(expr, buffer=source.name, type=Type(source.dtype)), expr.type)
 
-    return change
+    kernel = with_stores(kernel, lambda _, s: None if s.buffer == name else s)
+    body = tuple(rewrite(s, change) for s in kernel.body)
+    return replace(kernel, body=body, buffers={n: b for n, b in kernel.buffers.items() if n != name})

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..ir.grammar import Buffer, Expr, Kernel, Size, Stmt, statements, walk
+from ..ir.grammar import Expr, Kernel, Load, Size, Stmt, statements, walk
 from ..ir.rewriter import rewrite, with_sizes
 from ..ir.uses import tensors_of
 
@@ -26,7 +26,7 @@ def dead_inputs(derivation: Derivation) -> Derivation:
 
 
 def without_dead_inputs(
-    kernel: Kernel, shapes: dict[str, tuple[Expr, ...]], required: frozenset[str] = frozenset()
+    kernel: Kernel, shapes: dict[str, tuple[Expr, ...]], required: frozenset[str]
 ) -> Kernel:
     """Return the kernel with absent inputs in place of those of which no element and no size is read.
 
@@ -34,7 +34,7 @@ def without_dead_inputs(
     read is replaced by an equal size of one that is read, or of one of ``required``, which callers
     have anyway.
     """
-    read: set[str] = {*_read(kernel), *required}
+    read = tensors_of(*statements(kernel.body)) | required
     same: dict[Size, Size] = {}
     for name, shape in shapes.items():  # in order: that of a set differs between processes
         for axis, size in enumerate(shape if name in read else ()):
@@ -45,7 +45,10 @@ def without_dead_inputs(
         return same.get(expr, expr) if isinstance(expr, Size) else expr
 
     body: tuple[Stmt, ...] = tuple(rewrite(s, change) for s in kernel.body)
-    buffers = {n: _sized(b, change) if b.role != "input" else b for n, b in kernel.buffers.items()}
+    buffers = {
+        n: b if b.role == "input" else replace(b, shape=tuple(rewrite(e, change) for e in b.shape))
+        for n, b in kernel.buffers.items()
+    }
     kernel = replace(kernel, body=body, buffers=buffers)
     used = used_buffers(kernel)
     absent = {
@@ -58,18 +61,6 @@ def without_dead_inputs(
 
 def used_buffers(kernel: Kernel) -> frozenset[str]:
     """Return the buffers of which a kernel reads an element or a size."""
-    return frozenset(_read(kernel) | _measured(kernel))
-
-
-def _sized(buffer: Buffer, change: object) -> Buffer:
-    return replace(buffer, shape=tuple(rewrite(e, change) for e in buffer.shape))  # type: ignore[arg-type]
-
-
-def _read(kernel: Kernel) -> set[str]:
-    return tensors_of(*statements(kernel.body))
-
-
-def _measured(kernel: Kernel) -> set[str]:
-    nodes = [e for s in statements(kernel.body) for e in walk(s)]
-    nodes += [e for b in kernel.buffers.values() if b.role != "input" for x in b.shape for e in walk(x)]
-    return {e.buffer for e in nodes if isinstance(e, Size)}
+    shapes = [size for b in kernel.buffers.values() if b.role != "input" for size in b.shape]
+    nodes = (e for top in (*statements(kernel.body), *shapes) for e in walk(top))
+    return frozenset(e.buffer for e in nodes if isinstance(e, (Load, Size)))

@@ -9,8 +9,8 @@ from ..ir.grammar import INT, Const, Expr
 from ..program import Program
 from .recording import Recording
 
-SCALAR = (Const(1, INT),)
-"""The shape of a scalar in memory."""
+SCALAR_SHAPE, SCALAR_INDEX = (Const(1, INT),), (Const(0, INT),)
+"""The shape of a scalar in memory, a buffer of one element, and the index of that."""
 
 
 @dataclass(frozen=True)
@@ -52,4 +52,6 @@ class Derivation(Program):
     def adjoints_left(self, *, scalars: bool = False) -> list[str]:
         """Return the adjoints that the kernel still has; ``scalars``: only those of one element."""
         buffers = self.kernel.buffers
-        return [n for n in self.adjoints if n in buffers and (not scalars or buffers[n].shape == SCALAR)]
+        return [
+            n for n in self.adjoints if n in buffers and (not scalars or buffers[n].shape == SCALAR_SHAPE)
+        ]

@@ -24,7 +24,10 @@ from .residuals import residuals
 from .start import start_of_gradient, start_of_tangent
 
 PATIENCE = 100
-"""How many times as much for a gradient whose residuals are known: it must not come to read others."""
+"""Isl's quota for a gradient whose residuals a framework was told, by that of others.
+
+Without a proof it would tape what changes, and might come to read tensors that were not kept.
+"""
 UNPROVED = "its gradient tapes whatever may change: where values come from takes too long to prove"
 
 
@@ -121,7 +124,7 @@ def derive(kernel: Kernel, form: str, tape: str = "auto", watch: Watch | None = 
     gradient or a tangent; the samples of a batch are along the first axis of every tensor. Raises
     ``GradientError`` for what has no derivative.
     """
-    tensors, present = [n for n in kernel.parameters if n in kernel.buffers], (True,) * len(kernel.outputs)
+    tensors, present = kernel.tensor_parameters, (True,) * len(kernel.outputs)
     match form:
         case "backward" | "checkpointed":
             return adjoint(kernel, present, segments=form == "checkpointed", watch=watch).kernel

@@ -30,14 +30,13 @@ from ..ir.grammar import (
     Store,
     Var,
     own_sizes,
-    walk,
 )
 from ..ir.operate import operate
 from ..ir.rewriter import Place, with_statements
 from ..ir.types import cast, is_real
-from ..ir.uses import variables_of
+from ..ir.uses import tensors_of, variables_of
 from .activity import active
-from .derivation import Derivation
+from .derivation import SCALAR_SHAPE, Derivation
 from .names import Names
 from .partials import tangent_of
 
@@ -56,8 +55,7 @@ class _Tangent:
     def __init__(self, kernel: Kernel, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         self.kernel, self.inputs = kernel, inputs
         self.names = Names(self.kernel)
-        self.tensors = [n for n in self.kernel.parameters if n in self.kernel.buffers]
-        self.input_tangents = {n: self.names.new(f"t_{n}") for n in self.tensors}
+        self.input_tangents = {n: self.names.new(f"t_{n}") for n in kernel.tensor_parameters}
         self.output_tangents = {n: self.names.new(f"t_{n}") for n in self.kernel.outputs}
         # by active buffer
         self.tangents = {
@@ -68,7 +66,7 @@ class _Tangent:
     def run(self) -> Kernel:
         """Return the kernel, with every tensor among its parameters."""
         outputs = tuple(self.output_tangents[n] for n in self.kernel.outputs)
-        parameters = (*self.tensors, *self.input_tangents.values(), *self.kernel.attributes)
+        parameters = (*self.kernel.tensor_parameters, *self.input_tangents.values(), *self.kernel.attributes)
         return replace(
             self.kernel,
             name=derived_name(f"{self.kernel.name}__tangent", "tangent", self.kernel.name),
@@ -122,8 +120,9 @@ class _Tangent:
         node = loop.body[0] if len(loop.body) == 1 else None
         if not isinstance(node, Store) or node.op not in ("max", "min") or node.buffer not in self.tangents:
             return None
-        reads = {e.buffer for e in (*walk(node), *walk(loop.lo)) if isinstance(e, Load)}
-        if node.buffer in reads or not _is_exact(node.value) or _names(node.index, loop.var):
+        if node.buffer in tensors_of(node, loop.lo) or loop.var in variables_of(*node.index):
+            return None
+        if not _is_exact(node.value):
             return None
         last = Var(self.names.new("last"), INT)
         over = replace(loop, var=self.names.new(loop.var))
@@ -133,7 +132,7 @@ class _Tangent:
 
     def _buffers(self) -> dict[str, Buffer]:
         own = self.kernel.buffers
-        buffers = {n: own[n] for n in self.tensors}
+        buffers = {n: own[n] for n in self.kernel.tensor_parameters}
         for name, tangent in self.input_tangents.items():
             if name in self.inputs:
                 buffers[tangent] = replace(own[name], name=tangent, shape=own_sizes(tangent, own[name]))
@@ -145,7 +144,7 @@ class _Tangent:
             if buffer.role == "local" and name in self.tangents:
                 buffers[self.tangents[name]] = replace(buffer, name=self.tangents[name])
         for name, tangent in self.output_tangents.items():
-            shape = own[name].shape if is_real(self.kernel, name) else (Const(1, INT),)
+            shape = own[name].shape if is_real(self.kernel, name) else SCALAR_SHAPE
             buffers[tangent] = replace(own[name], name=tangent, shape=shape)
         return buffers
 
@@ -155,7 +154,3 @@ def _is_exact(value: Expr) -> bool:
     if isinstance(value, Op):
         return value.name in ("neg", "abs", "max", "min", "cast") and all(map(_is_exact, value.args))
     return isinstance(value, (Load, Const))
-
-
-def _names(index: tuple[Expr, ...], var: str) -> bool:
-    return var in variables_of(*index)

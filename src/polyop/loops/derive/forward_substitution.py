@@ -27,11 +27,11 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.rewriter import rewrite, with_bodies
-from ..ir.uses import stored_by, tensors_of
+from ..ir.uses import stored_by, stores_to, tensors_of
 from .derivation import Derivation
 
 MAX_OPERATORS = 4
-"""Operators that may be computed again in each iteration of an inner loop."""
+"""The most operators of a value that is computed again in each iteration of an inner loop; none is slow."""
 
 
 def forward_substitution(derivation: Derivation) -> Derivation:
@@ -48,10 +48,10 @@ def forward_substituted(kernel: Kernel, names: Sequence[str]) -> Kernel:
     for name in names:
         if name not in kernel.buffers or kernel.buffers[name].role != "local":
             continue
-        stores = [s for s in statements(kernel.body) if isinstance(s, Store) and s.buffer == name]
+        stores = stores_to(name, kernel.body)
         if len(stores) == 1 and len(kernel.buffers[name].shape) == 1 and _is_short(kernel, stores[0]):
             body = substituted_after(kernel.body, stores[0], _to_value(stores[0]))
-            if not any(_reads(s, name) for s in body):
+            if name not in tensors_of(*statements(body)):
                 buffers = {n: b for n, b in kernel.buffers.items() if n != name}
                 kernel = replace(kernel, body=body, buffers=buffers)
     return kernel
@@ -70,6 +70,7 @@ def substituted_after(
 
 
 def _is_short(kernel: Kernel, store: Store) -> bool:
+    """Whether a value is cheap to compute again where it is read, and is the same there."""
     nodes = list(walk(store.value))
     operators = [e for e in nodes if isinstance(e, Op)]
     (place,) = (k for k, node in enumerate(kernel.body) if any(s is store for s in statements((node,))))
@@ -92,7 +93,3 @@ def _to_value(store: Store) -> Callable[[Expr], Expr]:
         return store.value if same else expr
 
     return change
-
-
-def _reads(node: Stmt, name: str) -> bool:
-    return name in tensors_of(*statements((node,)))

@@ -11,9 +11,7 @@ from dataclasses import replace
 from ..ir.grammar import (
     INT,
     Buffer,
-    Const,
     Expr,
-    For,
     Kernel,
     Load,
     Size,
@@ -25,7 +23,7 @@ from ..ir.grammar import (
     own_sizes,
     unused,
 )
-from ..ir.rewriter import rewrite, with_sizes
+from ..ir.rewriter import loops_over, nested, rewrite, with_sizes
 
 
 def functional(kernel: Kernel) -> Kernel:
@@ -62,7 +60,6 @@ def functional(kernel: Kernel) -> Kernel:
 def _copy(buffer: Buffer, old: str, taken: set[str]) -> Stmt:
     names = [unused(f"{buffer.name}_{k}", taken) for k in range(len(buffer.shape))]
     index = tuple(Var(n, INT) for n in names)
-    node: Stmt = Store(buffer.name, index, Load(old, index, Type(buffer.dtype), buffer.line), "", buffer.line)
-    for var, size in zip(reversed(names), reversed(buffer.shape), strict=True):
-        node = For(var, Const(0, INT), size, (node,), buffer.line)
-    return node
+    value = Load(old, index, Type(buffer.dtype), buffer.line)
+    loops = loops_over(names, buffer.shape, buffer.line)
+    return nested(loops, Store(buffer.name, index, value, "", buffer.line))

@@ -113,16 +113,14 @@ def _link(order: Order, writer: Leaf) -> _Link | None:
 
 
 def _is_cheap(value: Expr, loop: str) -> bool:
+    """Whether a value is cheap to compute again in each iteration of a loop."""
     nodes = list(walk(value))
     operators = [e for e in nodes if isinstance(e, Op)]
-    loads = [e for e in nodes if isinstance(e, Load) and _reads(e.index, loop)]
-    if any(o.name in HEAVY and not (o.name == "/" and not _reads(o.args[1:], loop)) for o in operators):
-        return False
+    loads = [e for e in nodes if isinstance(e, Load) and loop in variables_of(*e.index)]
+    for one in operators:  # a division by what stays the same becomes a product
+        if one.name in HEAVY and (one.name != "/" or loop in variables_of(one.args[1])):
+            return False
     return len(operators) <= MAX_OPERATORS and len(loads) <= MAX_LOADS
-
-
-def _reads(exprs: Sequence[Expr], loop: str) -> bool:
-    return loop in variables_of(*exprs)
 
 
 def _writer_instance(

@@ -16,9 +16,8 @@ from ..analysis.ranges import length, span
 from ..ir.grammar import INT, Buffer, Const, For, Kernel, Load, Stmt, Store, Type, Var
 from ..ir.rewriter import Place, with_statements
 from .activity import active
-from .derivation import SCALAR, Derivation
+from .derivation import SCALAR_INDEX, SCALAR_SHAPE, Derivation
 from .names import Names
-from .scalars_to_memory import ZERO
 from .scopes import Scopes
 
 
@@ -72,8 +71,8 @@ class _Rewriter:
         if len(spans) < len(inner):
             return None
         name = self.names.new(f"{node.buffer}_of")
-        shape = tuple(length(*ends) for ends in spans) or SCALAR
+        shape = tuple(length(*ends) for ends in spans) or SCALAR_SHAPE
         self.buffers[name] = Buffer(name, node.value.type.dtype, shape, "local", node.line, exact=True)
         self.scopes[name] = scope
-        index = tuple(Var(loop.var, INT) - low for loop, (low, _) in zip(inner, spans, strict=True)) or ZERO
-        return Store(name, index, node.value, "", node.line)
+        index = tuple(Var(loop.var, INT) - low for loop, (low, _) in zip(inner, spans, strict=True))
+        return Store(name, index or SCALAR_INDEX, node.value, "", node.line)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from ..analysis.cost import CONTRACTION_LOOPS
 from ..analysis.polyhedra import Model
 from ..analysis.session import IslSession
 from ..analysis.tree import (
@@ -22,6 +23,7 @@ from ..analysis.tree import (
     Node,
     Rearrangement,
     StatementNode,
+    in_loops,
     statement_nodes,
     statements_of,
     with_distinct_loops,
@@ -31,9 +33,6 @@ from ..ir.uses import variables_of
 from ..passes.scatter_to_gather import are_shifted
 from .derivation import Derivation
 from .names import Names
-
-CONTRACTION_LOOPS = 3
-"""A nest of so many loops that adds up is a contraction: each of its targets wants a nest of its own."""
 
 
 def loop_fission(derivation: Derivation) -> Derivation:
@@ -48,7 +47,8 @@ def split_nests(kernel: Kernel, session: IslSession, sums: frozenset[str]) -> Ke
     for nest in list(_nests(loops.tree)):
         groups = _groups(nest, sums)
         if len(groups) > 1:
-            loops.replace(nest, tuple(_around(*group) for group in groups))
+            parts = (in_loops([loop.node for loop in chain], tuple(group)) for chain, group in groups)
+            loops.replace(nest, tuple(parts))
     return replace(kernel, body=with_distinct_loops(statements_of(loops.tree), Names(kernel).new))
 
 
@@ -66,6 +66,7 @@ def _nests(tree: Sequence[Node]) -> Iterator[Loop]:
 
 
 Chain = tuple[Loop, ...]
+"""The loops around a store, outermost first."""
 
 
 def _paths(node: Node) -> list[tuple[Chain, Node]] | None:
@@ -87,6 +88,7 @@ def _paths(node: Node) -> list[tuple[Chain, Node]] | None:
 
 
 def _store(node: Node) -> Stmt:
+    """Return the only statement of a node."""
     (place,) = statement_nodes((node,))
     return place.node
 
@@ -108,18 +110,7 @@ def _is_worth_splitting(groups: Mapping[tuple[str, Chain], Sequence[Node]], sums
         stores = [s for s in map(_store, group) if isinstance(s, Store)]
         if buffer not in sums or any(s.op != "+" for s in stores):
             continue
-        if are_shifted(stores, loops) or (
-            len(loops) >= CONTRACTION_LOOPS and any(_is_sum(s, loops) for s in stores)
-        ):
+        sums_up = any({*loops} - variables_of(*s.index) for s in stores)
+        if are_shifted(stores, loops) or (len(loops) >= CONTRACTION_LOOPS and sums_up):
             return True
     return False
-
-
-def _is_sum(store: Store, loops: Sequence[str]) -> bool:
-    used = variables_of(*store.index)
-    return bool(set(loops) - used)
-
-
-def _around(chain: Chain, group: Sequence[Node]) -> Loop:
-    inner = tuple(group) if len(chain) == 1 else (_around(chain[1:], group),)
-    return Loop(chain[0].node, inner)

@@ -22,19 +22,26 @@ from ..analysis.ranges import length, span
 from ..ir.grammar import INT, Assign, Buffer, Const, Expr, For, If, Load, Stmt, Store, Type, Var
 from ..ir.operate import operate
 from ..ir.stops import is_unbounded, stop_flags
+from .derivation import SCALAR_INDEX, SCALAR_SHAPE
 from .names import Names
 from .recorded_values import Scope
 
 CAPACITY = 1 << 25
-"""How many elements such a tape has. One more is an error of the call, as any index that is outside."""
+"""The elements of such a tape. One more is an error of the call, as any index that is outside."""
 ZERO, ONE = Const(0, INT), Const(1, INT)
 Place = tuple[tuple[Expr, ...], tuple[Expr, ...]]
+"""An index into a tape, and the shape of the tape."""
 Ends = tuple[Expr, Expr]
+"""The bounds of a loop."""
 
 
 @dataclass(frozen=True)
 class _Counter:
-    """Of a loop in a scope: the place of an iteration; of each run, the first place and the trips."""
+    """What counts the iterations of a loop in a scope.
+
+    ``place`` is the number of the iteration, over all runs of the loop. ``start`` is that of the first
+    iteration of each run, and ``trips`` the number of its iterations.
+    """
 
     place: Load
     start: Load
@@ -71,7 +78,7 @@ class OpenLoops:
             for size in shape:
                 each = each * size
             shape.insert(0, Const(CAPACITY, INT) // operate("max", each, ONE))
-        return tuple(index) or (ZERO,), tuple(shape) or (ONE,)
+        return tuple(index) or SCALAR_INDEX, tuple(shape) or SCALAR_SHAPE
 
     def start(self, scope: Scope) -> list[Stmt]:
         """Return the statements with which a scope begins: its counters are 0."""
@@ -129,7 +136,7 @@ class OpenLoops:
             var, counter = found
             known = self._forwards.setdefault((scope, var), {})
             if counter not in known:
-                known[counter] = self._memory(f"{var}_at", (ZERO,), (ONE,), counter.place.line)
+                known[counter] = self._memory(f"{var}_at", SCALAR_INDEX, SCALAR_SHAPE, counter.place.line)
             places.append(known[counter])
         return tuple(places)
 
@@ -152,7 +159,7 @@ class OpenLoops:
             self.ordered |= {x.var for x in loops[len(scope) :]}
             before = self.place(loops[:-1], scope)
             self._counters[key] = _Counter(
-                self._memory(f"{loop.var}_count", (ZERO,), (ONE,), loop.line),
+                self._memory(f"{loop.var}_count", SCALAR_INDEX, SCALAR_SHAPE, loop.line),
                 self._memory(f"{loop.var}_start", *before, loop.line),
                 self._memory(f"{loop.var}_trips", *before, loop.line),
             )

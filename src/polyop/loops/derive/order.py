@@ -10,7 +10,7 @@ from ..analysis.dependence import Conflict, Paths, classify, conflicts, forward,
 from ..analysis.polyhedra import Access, Leaf, Model
 from ..analysis.session import IslSession
 from ..analysis.tree import Branch, Loop, Node, StatementNode, tree_of
-from ..ir.grammar import Expr, Kernel, Load, Store
+from ..ir.grammar import Kernel, Load, Store
 from .scopes import Scopes
 
 
@@ -143,9 +143,9 @@ class Order:
         return not self.readers(leaf)
 
     def _alive(self, reader: Leaf, read: Access, leaf: Leaf, write: Access, *, updated: bool = True) -> Any:
-        """Return the pairs of what reads and what wrote before it, where no store is between.
+        """Return the pairs of what reads and what wrote before it, with no store of the element between them.
 
-        Nor an update, unless what was ``updated`` counts as alive.
+        ``updated``: an update between them is allowed.
         """
         alive = self._meet(reader, read, leaf, write, backward=True)
         for other, over in self.writers(write.target):
@@ -189,8 +189,3 @@ class Order:
     def loops(self, leaf: Leaf) -> list[Loop]:
         """Return the loops around a leaf, outermost first."""
         return [node for node in self.around[leaf.id] if isinstance(node, Loop)]
-
-
-def heads(node: Loop | Branch) -> tuple[Expr, ...]:
-    """Return what a loop or condition computes before what is inside it."""
-    return (node.node.lo, node.node.hi) if isinstance(node, Loop) else (node.node.condition,)

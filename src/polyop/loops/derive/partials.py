@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from ...core.errors import GradientError
 from ..ir.derivatives import Contributions, choice, number, times
-from ..ir.grammar import BOOL, Expr, Load, Op, children, unconditional, walk
+from ..ir.grammar import BOOL, Expr, Kernel, Load, Op, Store, children, unconditional, walk
 from ..ir.operators import OPERATORS
-from ..ir.types import cast, kind, number_of
+from ..ir.types import cast, is_real, kind, number_of
 
 
 def plus(a: Expr | None, b: Expr | None) -> Expr | None:
@@ -60,6 +60,17 @@ class Part(NamedTuple):
     load: Load
     guard: Expr | None
     value: Expr
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """All that it reads: the index of the load, the value, the guard."""
+        return (*self.load.index, self.value, *(() if self.guard is None else (self.guard,)))
+
+
+def partial_derivatives(kernel: Kernel, store: Store) -> list[Part]:
+    """Return the partial derivatives of what is stored, by each element of real numbers that it reads."""
+    one = number(1.0, store.value.type)
+    return adjoint_parts(store.value, one, lambda load: is_real(kernel, load.buffer))
 
 
 def adjoint_parts(value: Expr, g: Expr, is_active: Callable[[Load], bool]) -> list[Part]:
@@ -125,14 +136,14 @@ def tangent_of(value: Expr, tangent: Callable[[Load], Expr | None]) -> Expr | No
     if value.name == "select":
         return _tangent_of_choice(value, tangent)
     total: Expr | None = None
-    for number_, argument in enumerate(value.args):
+    for position, argument in enumerate(value.args):
         part = tangent_of(argument, tangent)
         if part is None:
             continue
         if value.name == "cast":
             return cast(part, number_of(value.type))
         # a contribution is linear in the adjoint: with a tangent in its place it is the result's tangent
-        total = plus(total, contributions(value, part)[number_])
+        total = plus(total, contributions(value, part)[position])
     return total
 
 

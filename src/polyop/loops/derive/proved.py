@@ -11,7 +11,10 @@ from ..analysis.session import IslSession
 from ..ir.grammar import Kernel
 
 OPERATIONS = 40_000_000
-"""What isl may spend on deriving: without a proof a value is taped, which costs more than the proof."""
+"""Isl's quota for one derivation, in its own operations: ten times that of a kernel's passes (session.py).
+
+A value without a proof is taped, which costs more than the proof.
+"""
 
 HINTS = {
     "gradient": "give bprop= (or gradient=), or make two kernels of it",
@@ -22,13 +25,12 @@ HINTS = {
 Made = TypeVar("Made")
 
 
-def proved(
-    kernel: Kernel, form: str, make: Callable[[IslSession], Made], patience: int = 1
-) -> tuple[Made, bool]:
+def proved(kernel: Kernel, form: str, make: Callable[[IslSession], Made], patience: int) -> tuple[Made, bool]:
     """Return what ``make`` derives, and whether with all proofs; ``form`` is "gradient" or "tangent".
 
-    Where isl gives up it is made again without knowing any index: each write of a tensor may then be of
-    what any other statement has read. Raises ``GradientError`` where that, too, takes too long.
+    ``patience`` multiplies isl's quota. Where that is used up, it is made again without knowing any index:
+    each write of a tensor may then be of what any other statement has read. Raises ``GradientError`` where
+    that, too, takes too long.
     """
     import islpy
 

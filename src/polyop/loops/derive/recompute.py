@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analysis.tree import Branch, Loop, Node, StatementNode, statement_nodes
-from ..ir.grammar import INT, Buffer, Expr, For, If, Kernel, Load, Op, Stmt, Store, Type, Var
+from ..ir.grammar import INT, Buffer, Expr, For, If, Kernel, Load, Op, Stmt, Store, Type, Var, children
 from ..ir.rewriter import substitute
 from .names import Names
 from .open_loops import OpenLoops, is_counted
-from .order import heads
 from .recorded_values import Read, RecordedValues, Scope, first_leaf
 
 
@@ -41,11 +40,11 @@ class Values:
                 return replace(expr, args=tuple(self.at(a, leaf, within, depth) for a in args))
         return expr
 
-    def replay(self, body: Sequence[Node], scope: Scope) -> list[Stmt]:
+    def recomputed(self, body: Sequence[Node], scope: Scope) -> list[Stmt]:
         """Return the statements that recompute a scope's temporaries; ``body`` is the body of its loops."""
         if not self.recorded.slices.get(scope) and scope not in self.recorded.tapes:
             return []
-        return [*self.open.start(scope), *self._replayed(body, scope)]
+        return [*self.open.start(scope), *self._recomputed(body, scope)]
 
     def memory(self, buffer: str) -> str:
         """Return the name of the buffer in which a temporary, or an output, is recomputed."""
@@ -76,7 +75,7 @@ class Values:
         index = tuple(self.at(i, leaf, within, depth) for i in load.index)
         return replace(load, buffer=name, index=index)
 
-    def _replayed(self, body: Sequence[Node], scope: Scope) -> list[Stmt]:
+    def _recomputed(self, body: Sequence[Node], scope: Scope) -> list[Stmt]:
         stmts: list[Stmt] = []
         for node in body:
             if not any(True for _ in statement_nodes((node,))):
@@ -90,13 +89,13 @@ class Values:
                     if leaf in self.recorded.slices.get(scope, ()):
                         stmts.append(self._store(store, leaf, scope))
                 case Loop(head):
-                    inner = self._replayed(node.body, scope)
+                    inner = self._recomputed(node.body, scope)
                     if inner:
-                        lo, hi = (self.at(e, leaf, scope, where) for e in heads(node))
+                        lo, hi = (self.at(e, leaf, scope, where) for e in children(head))
                         stmts += self.open.again(head, (lo, hi), inner, scope, self.loop)
                 case Branch(head_if):
-                    then = self._replayed(node.body, scope)
-                    other = self._replayed(node.orelse, scope)
+                    then = self._recomputed(node.body, scope)
+                    other = self._recomputed(node.orelse, scope)
                     if then or other:
                         test = self.at(head_if.condition, leaf, scope, where)
                         stmts.append(If(test, tuple(then), tuple(other), head_if.line))

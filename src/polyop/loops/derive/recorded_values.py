@@ -20,7 +20,7 @@ from ..analysis.tree import Loop, Node, statement_nodes
 from ..analysis.writes import is_sole_write
 from ..ir.grammar import BOOL, Const, Expr, Load, Op, Store, children
 from ..ir.uses import loads_of
-from .order import Order, heads
+from .order import Order
 
 Scope = tuple[str, ...]
 
@@ -63,7 +63,7 @@ class RecordedValues:
         if (read, within) in self._requested:
             return
         self._requested.add((read, within))
-        for inner in loads(read.load.index):
+        for inner in loads_of(*read.load.index):
             self.request(read._replace(load=inner), within)
         if self.is_given(read):
             return
@@ -73,7 +73,7 @@ class RecordedValues:
         else:
             self._outside[read] = None
         for reader, access in self._accesses(self.again, read):
-            self._replay_all(self.again.written_before(reader, access), own)
+            self._recompute_all(self.again.written_before(reader, access), own)
 
     def request_result(self, leaf: str, load: Load) -> bool:
         """Request the element that a leaf updates, as it is after all updates by the same operator.
@@ -90,9 +90,9 @@ class RecordedValues:
         own = self.scope(load.buffer)
         reader = self.leaf(leaf)
         for access in self.again.updates(reader):
-            self._replay_all(self.again.written_before(reader, access), own)
+            self._recompute_all(self.again.written_before(reader, access), own)
         for other in updates:
-            self._replay(other, own)
+            self._recompute(other, own)
         self._results[leaf] = own
         return True
 
@@ -165,7 +165,7 @@ class RecordedValues:
         loops = 0
         for depth, node in enumerate(self.order.around[leaf][:above]):
             if within is None or loops >= len(within):
-                for load in loads(heads(node)):
+                for load in loads_of(node.node):
                     self.request(Read(first_leaf(node), load, depth), within)
             loops += isinstance(node, Loop)
 
@@ -183,23 +183,21 @@ class RecordedValues:
                 self.changed[read] = overwriter.line
                 self.tapes.setdefault(own, []).append(read)
                 test = self.guard(read)
-                for inner in loads((*read.load.index, *([] if test is None else [test]))):
+                for inner in loads_of(*read.load.index, *([] if test is None else [test])):
                     self.request(read._replace(load=inner), own)
                 self.request_heads(read.leaf, own, read.depth)
 
     def guard(self, read: Read) -> Expr | None:
         """Return the condition inside a statement under which a value is read, or None if it always is."""
         if read.depth is None:
-            node = self.order.statements[read.leaf].node
-            assert isinstance(node, Store)
-            return guard_of((*node.index, node.value), read.load)
-        return guard_of(heads(self.order.around[read.leaf][read.depth]), read.load)
+            return guard_of(children(self.order.statements[read.leaf].node), read.load)
+        return guard_of(children(self.order.around[read.leaf][read.depth].node), read.load)
 
     def _overwriter(self, read: Read, own: Scope) -> Leaf | None:
         """Return a leaf that overwrites a value while its scope is recomputed, or None."""
-        replayed = frozenset(self.slices.get(own, ()))
+        recomputed = frozenset(self.slices.get(own, ()))
         overwriters = (
-            self.again.overwritten(reader, access, replayed)
+            self.again.overwritten(reader, access, recomputed)
             for reader, access in self._accesses(self.again, read)
         )
         return next((leaf for leaf in overwriters if leaf is not None), None)
@@ -258,27 +256,21 @@ class RecordedValues:
         """Return a leaf of ``again``."""
         return self.again.statements[leaf].leaf
 
-    def _replay(self, leaf: str, scope: Scope) -> None:
+    def _recompute(self, leaf: str, scope: Scope) -> None:
         chosen = self.slices.setdefault(scope, set())
         if leaf in chosen:
             return
         chosen.add(leaf)
         place = self.again.statements[leaf]
-        assert isinstance(place.node, Store)
-        for load in loads((*place.node.index, place.node.value)):
+        for load in loads_of(place.node):
             self.request(Read(leaf, load), scope)
         for access in self.again.updates(place.leaf):
-            self._replay_all(self.again.written_before(place.leaf, access), scope)
+            self._recompute_all(self.again.written_before(place.leaf, access), scope)
         self.request_heads(leaf, scope)
 
-    def _replay_all(self, leaves: Iterable[Leaf], scope: Scope) -> None:
+    def _recompute_all(self, leaves: Iterable[Leaf], scope: Scope) -> None:
         for leaf in leaves:
-            self._replay(leaf.id, scope)
-
-
-def loads(expressions: Iterable[object]) -> list[Load]:
-    """Return the loads in expressions, outermost first."""
-    return loads_of(*expressions)  # type: ignore[arg-type]
+            self._recompute(leaf.id, scope)
 
 
 def guard_of(expressions: Iterable[Expr], load: Load) -> Expr | None:

@@ -14,17 +14,18 @@ from ..ir.grammar import Const, Expr, Kernel, Load, Op, Store, Type
 from ..ir.operate import operate
 from ..ir.rewriter import rewrite
 from ..ir.types import cast
+from ..ir.uses import loads_of
 from .activity import active
 from .names import Names, summed_as
 from .order import Order
 from .partials import Part, adjoint_parts
-from .recorded_values import Read, RecordedValues, loads
+from .recorded_values import Read, RecordedValues
 from .recover_exp import recovering_division
 from .scopes import Scopes, scopes_of
 
 Parts = Sequence[Part]
 RESULT = "'"
-"""Ends the buffer's name in a load of what the statement itself stored, where an output has it in the end."""
+"""A load of ``y'`` reads what the statement itself has stored in ``y``, which an output has in the end."""
 
 
 class Recording:
@@ -99,7 +100,7 @@ class Recording:
             node, leaf = place.node, place.leaf.id
             assert isinstance(node, Store)
             parts = self.parts(node, leaf) if node.buffer in self.active else ()
-            if any(e.buffer.endswith(RESULT) for part in parts for e in loads((part.value,))):
+            if any(e.buffer.endswith(RESULT) for part in parts for e in loads_of(part.value)):
                 results.add(node.buffer)
         return results | self.values.given()
 
@@ -132,12 +133,12 @@ class Recording:
         if node.buffer not in self.active:
             return
         self._request_parts(place)
-        for load in loads(node.index):
+        for load in loads_of(*node.index):
             self.values.request(Read(leaf, load))
         if self.parts(node, leaf) or node.op != "+":
             self.values.request_heads(leaf)
         if node.op in ("max", "min"):
-            for load in loads((node.value,)):
+            for load in loads_of(node.value):
                 self.values.request(Read(leaf, load))
             is_kept = isinstance(node.value, (Load, Const))  # by keep_argmax_operands
             if not is_kept or not self.values.request_result(leaf, node.target):
@@ -151,10 +152,10 @@ class Recording:
         node, leaf = place.node, place.leaf.id
         assert isinstance(node, Store)
         for part in self.parts(node, leaf):
-            for load in loads((*part.load.index, part.value, *([part.guard] if part.guard else []))):
+            for load in loads_of(*part.expressions):
                 if load.buffer.endswith(RESULT):
                     if (quotient := self.quotient(leaf)) is not None:
-                        for inner in loads((quotient[1],)):
+                        for inner in loads_of(quotient[1]):
                             self.values.request(Read(quotient[0], inner))
                 elif load.buffer not in self.adjoints.values():
                     self.values.request(Read(leaf, load))

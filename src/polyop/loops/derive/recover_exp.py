@@ -18,11 +18,12 @@ from ..analysis.polyhedra import Leaf
 from ..analysis.tree import StatementNode
 from ..ir.grammar import Const, Expr, Load, Op, Store, Type
 from ..ir.operate import operate
-from ..ir.uses import variables_of
+from ..ir.uses import loads_of, tensors_of, variables_of
 from .order import Order
-from .recorded_values import Read, RecordedValues, loads
+from .recorded_values import Read, RecordedValues
 
 GREATEST = {name: float(np.finfo(name).max) for name in ("float32", "float64")}
+"""The greatest finite number, by each dtype of which exponentials are recovered."""
 
 
 def recovering_division(values: RecordedValues, place: StatementNode) -> tuple[str, Expr] | None:
@@ -50,14 +51,12 @@ def recovering_division(values: RecordedValues, place: StatementNode) -> tuple[s
     if not isinstance(value, Op) or value.name != "/" or not _same(value.args[0], own):
         return None
     divisor = value.args[1]
-    names = variables_of(divisor)
-    makers = {load.buffer for load in loads((divisor,))}
-    is_given = all(values.is_given(Read(leaf.id, load)) for load in loads((divisor,)))
+    is_given = all(values.is_given(Read(leaf.id, load)) for load in loads_of(divisor))
     if (
         not is_given
-        or not names <= {*values.scope(node.buffer)}
+        or not variables_of(divisor) <= {*values.scope(node.buffer)}
         or not order.always_overwritten(writer, leaf)
-        or _is_read(order, node.buffer, writer, leaf, makers)
+        or _is_read(order, node.buffer, writer, leaf, tensors_of(divisor))
     ):
         return None
     return leaf.id, divisor
@@ -70,7 +69,7 @@ def _is_read(order: Order, buffer: str, writer: Leaf, divides: Leaf, makers: set
         assert isinstance(node, Store)
         if reader.leaf is divides or node.buffer in makers:
             continue
-        own_loads = {load for load in loads((node.value,)) if load.buffer == buffer}
+        own_loads = {load for load in loads_of(node.value) if load.buffer == buffer}
         if any(writer in order.sources(reader.leaf, load) for load in own_loads):
             return True
     return False

@@ -15,14 +15,13 @@ other kernel the passes run that decide where such values come from, and no furt
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..analysis.writes import is_sole_write
-from ..ir.derivatives import number
-from ..ir.grammar import Expr, For, If, Kernel, Load, Op, Size, Store, statements, walk
+from ..ir.grammar import Expr, For, If, Kernel, Load, Op, Size, Store, children, statements, walk
 from ..ir.rewriter import placed, rewrite
 from ..ir.types import is_real
-from .partials import adjoint_parts
+from .partials import partial_derivatives
 
 if TYPE_CHECKING:
     from ..analysis.session import IslSession
@@ -65,7 +64,7 @@ def _recorded_residuals(kernel: Kernel, results: int) -> frozenset[str] | None:
     read: frozenset[str] = frozenset()
     while True:
         present = [k < results or name in read for k, name in enumerate(kernel.outputs)]
-        try:
+        try:  # a quarter of the quota: a forward call waits for this, and without it the gradient tells
             derivation = _recorded(start_of_gradient(kernel, present), IslSession(OPERATIONS // 4))
         except islpy.Error:
             return None
@@ -93,42 +92,22 @@ def simple_residuals(kernel: Kernel) -> frozenset[str] | None:
     for store, place in placed(kernel.body):
         if not isinstance(store, Store) or not is_real(kernel, store.buffer):
             continue
-        parts = _read_by_partials(kernel, store)
-        if store.op == "" and any(_contains(part, store.value) for part in parts):
+        parts = [e for part in partial_derivatives(kernel, store) for e in part.expressions]
+        reads_result = isinstance(store.value, Op) and any(e == store.value for p in parts for e in walk(p))
+        if store.op == "" and reads_result:
             if not is_sole_write(kernel, store, place.loops):
                 return None
-            parts = [_replaced(part, store.value, store.target) for part in parts]
-        if (
-            parts or store.op != "+"
-        ):  # an assignment clears its element's adjoint, so its index is read anyway
-            values += [
-                *parts,
-                *store.index,
-                *(head for node in place.around for head in _bounds_or_condition(node)),
-            ]
+            parts = [_with_result(part, store) for part in parts]
+        # an assignment clears its element's adjoint, so its index is read anyway
+        if parts or store.op != "+":
+            values += [*parts, *store.index, *(e for node in place.around for e in children(node))]
     return _with_sizes(kernel, values)
 
 
-def _bounds_or_condition(node: For | If) -> tuple[Expr, ...]:
-    return (node.lo, node.hi) if isinstance(node, For) else (node.condition,)
-
-
-def _read_by_partials(kernel: Kernel, store: Store) -> list[Expr]:
-    """Return the partial derivatives of a store, with the indices and conditions they come with."""
-    parts = adjoint_parts(
-        store.value, number(1.0, store.value.type), lambda load: is_real(kernel, load.buffer)
-    )
-    return [
-        e for part in parts for e in (*part.load.index, part.value, *((part.guard,) if part.guard else ()))
-    ]
-
-
-def _contains(expr: Expr, value: Expr) -> bool:
-    return isinstance(value, Op) and any(e == value for e in walk(expr))
-
-
-def _replaced(expr: Expr, old: Expr, new: Expr) -> Any:
-    return rewrite(expr, lambda e: new if e == old else e)
+def _with_result(expr: Expr, store: Store) -> Expr:
+    """Return an expression that reads the element that a statement has stored, in place of its value."""
+    changed: Expr = rewrite(expr, lambda e: store.target if e == store.value else e)
+    return changed
 
 
 def _with_sizes(kernel: Kernel, values: Iterable[Expr]) -> frozenset[str]:

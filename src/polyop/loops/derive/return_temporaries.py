@@ -15,12 +15,11 @@ from dataclasses import replace
 from ...core.derived_names import derived_name
 from ..analysis.ranges import length, span
 from ..analysis.tree import Loop
-from ..ir.grammar import INT, Buffer, Const, Expr, For, Kernel, Load, Var
+from ..ir.grammar import INT, Buffer, Expr, For, Kernel, Load, Var
 from ..ir.rewriter import with_places
 from ..passes.initialisation import initialisation
-from .derivation import Derivation
+from .derivation import SCALAR_INDEX, SCALAR_SHAPE, Derivation
 from .recording import Recording
-from .scalars_to_memory import ZERO
 
 
 def return_temporaries(derivation: Derivation) -> Derivation:
@@ -37,7 +36,7 @@ def return_temporaries(derivation: Derivation) -> Derivation:
         rows = _rows(recording, name)
         if rows is None or name in derivation.not_saved or kernel.buffers[name].dtype == "bool":
             continue
-        own = kernel.buffers[name].shape if kernel.buffers[name].shape != (Const(1, INT),) else ()
+        own = () if kernel.buffers[name].shape == SCALAR_SHAPE else kernel.buffers[name].shape
         if derivation.tape == "all" or len(rows) + len(own) < rank or name in derivation.winners:
             kernel = _returned(kernel, name, rows)
             saved.append(name)
@@ -66,14 +65,15 @@ def _rows(recording: Recording, name: str) -> list[tuple[str, Expr, Expr]] | Non
 def _returned(kernel: Kernel, name: str, rows: list[tuple[str, Expr, Expr]]) -> Kernel:
     """Return the kernel with a temporary as an output that has one for each iteration of its loops."""
     buffer = kernel.buffers[name]
-    alone = buffer.shape == (Const(1, INT),)
+    alone = buffer.shape == SCALAR_SHAPE
     lengths = tuple(length(low, high) for _, low, high in rows)
     first = tuple(Var(var, INT) - low for var, low, _ in rows)
 
     def place(expr: Var | Load) -> Expr:
         if isinstance(expr, Var) or expr.buffer != name:
             return expr
-        return replace(expr, index=(*first, *(() if alone and expr.index == ZERO and first else expr.index)))
+        own = () if alone and first and expr.index == SCALAR_INDEX else expr.index
+        return replace(expr, index=(*first, *own))
 
     shape = (*lengths, *(() if alone and lengths else buffer.shape))
     made = Buffer(name, buffer.dtype, shape, "output", buffer.line)

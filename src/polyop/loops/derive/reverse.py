@@ -17,7 +17,7 @@ Griewank and Walther, Evaluating Derivatives (2008), chapters 3 and 6.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...core.derived_names import derived_name
@@ -45,24 +45,23 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
+    children,
     own_sizes,
     statements,
 )
 from ..ir.note import Note
 from ..ir.operate import operate
 from ..ir.printing import expression
-from ..ir.rewriter import rewrite, with_bodies
+from ..ir.rewriter import loops_over, nested, rewrite, with_bodies
 from ..ir.stops import is_unbounded
 from ..ir.types import cast
 from ..ir.uses import tensors_of
-from .derivation import Derivation
+from .derivation import SCALAR_INDEX, SCALAR_SHAPE, Derivation
 from .names import summed_as
-from .order import heads
 from .recompute import Values
 from .recorded_values import Scope, first_leaf
 from .recording import RESULT, Parts, Recording
 from .recover_exp import dividend
-from .scalars_to_memory import ZERO
 
 SLOW = frozenset(HEAVY) - {"/", "//", "%"}
 """Functions that are computed once if several partial derivatives of a statement need them."""
@@ -119,7 +118,7 @@ class _Sweep:
         copies = [
             self._initial_adjoint(n) for n in self.outputs if n in self.adjoints and self._start(n) == scope
         ]
-        return [*self.values.replay(body, scope), *zeros, *copies, *backwards]
+        return [*self.values.recomputed(body, scope), *zeros, *copies, *backwards]
 
     def _backwards(self, body: Sequence[Node], loops: Scope) -> list[Stmt]:
         stmts: list[Stmt] = []
@@ -144,7 +143,7 @@ class _Sweep:
         body = counts.backwards(head, body)
         is_reversed = node.var not in self.order.independent or node.var in counts.ordered
         if not is_unbounded(head):
-            lo, hi = (self._head(e, node) for e in heads(node))
+            lo, hi = (self._head(e, node) for e in children(head))
             return [self.values.loop(head, (lo, hi), body, reverse=is_reversed)]
         trips = counts.trips(head)
         ends = (Const(0, INT), Var(trips.name, INT))
@@ -286,7 +285,7 @@ class _Sweep:
         ):
             return None
         last = Var(self.names.new("last"), INT)
-        lo, hi = (self._head(e, loop) for e in heads(loop))
+        lo, hi = (self._head(e, loop) for e in children(loop.node))
         over = self.values.loop(loop.node, (lo, hi), [])
         contributions = self._handed_on(node, leaf, self.recording.parts(node, leaf))
         return search(loop.var, over, self._is_extreme(node, leaf), contributions, last, node.line)
@@ -302,17 +301,16 @@ class _Sweep:
         index = tuple(
             (own[k] if own else None) or Var(self.names.new(f"e{k}"), INT) for k in range(len(shape))
         )
-        node: Stmt = Store(name, index, rewrite(value, _at(index)), "", line)
-        for axis in reversed(range(len(shape))):
-            if not own or own[axis] is None:
-                node = For(index[axis].name, Const(0, INT), shape[axis], (node,), line)
-        return node
+        value = rewrite(value, lambda e: replace(e, index=index) if isinstance(e, Load) else e)
+        loops = loops_over([var.name for var in index], shape, line)
+        free = [loop for axis, loop in enumerate(loops) if not own or own[axis] is None]
+        return nested(free, Store(name, index, value, "", line))
 
     def _zeroed(self, name: str) -> Stmt:
         buffer = self.kernel.buffers[name]
         zero = number(0.0, Type(summed_as(buffer.dtype)))
-        if buffer.shape == (Const(1, INT),):
-            return Store(self.adjoints[name], ZERO, zero, "", buffer.line)
+        if buffer.shape == SCALAR_SHAPE:
+            return Store(self.adjoints[name], SCALAR_INDEX, zero, "", buffer.line)
         return self._filled(self.adjoints[name], buffer.shape, zero)
 
     def _start(self, name: str) -> Scope:
@@ -338,8 +336,7 @@ class _Sweep:
 
     def _kernel(self, body: list[Stmt]) -> Kernel:
         own = self.kernel.buffers
-        tensors = [n for n in self.kernel.parameters if n in own]
-        buffers: dict[str, Buffer] = {n: own[n] for n in tensors}
+        buffers: dict[str, Buffer] = {n: own[n] for n in self.kernel.tensor_parameters}
         for name in self.kernel.outputs:
             buffers[name] = _input(own[name], name)
         for name in self.kernel.outputs:
@@ -353,11 +350,10 @@ class _Sweep:
                     self.adjoints[name], summed_as(own[name].dtype), own[name].shape, "local", own[name].line
                 )
                 buffers[adjoint.name] = adjoint
-        for name in (
-            _read_by_control(body) & self.values.buffers.keys()
-        ):  # the kernel and its adjoint must take the same branch
+        # the kernel and its adjoint must take the same branches
+        for name in _read_by_control(body) & self.values.buffers.keys():
             buffers[name] = replace(buffers[name], exact=True)
-        outputs, last = self._results(buffers, tensors)
+        outputs, last = self._results(buffers)
         return replace(
             self.kernel,
             name=derived_name(f"{self.kernel.name}__backward", "backward", self.kernel.name),
@@ -401,20 +397,19 @@ class _Sweep:
                     equal = Op("==", (Size(tensor, axis), whole), BOOL)
                     yield Demand(equal, f"{tensor}: dimension {axis} must be {expression(whole)}")
 
-    def _results(
-        self, buffers: dict[str, Buffer], tensors: Sequence[str]
-    ) -> tuple[tuple[str, ...], list[Stmt]]:
-        """Add one output for each tensor, of one element for a tensor without a gradient.
+    def _results(self, buffers: dict[str, Buffer]) -> tuple[tuple[str, ...], list[Stmt]]:
+        """Add an output for each tensor, of one element for a tensor without a gradient.
 
-        A half-precision gradient is summed in float32, and rounded once at the end.
+        Return the outputs, and the statements that fill some of them at the end: a half-precision gradient is
+        summed in float32, and rounded once.
         """
         outputs: list[str] = []
         last: list[Stmt] = []
-        for name in tensors:
+        for name in self.kernel.tensor_parameters:
             buffer = self.kernel.buffers[name]
             adjoint = self.adjoints.get(name) or self.names.new(f"d_{name}")
             wanted = name in self.inputs
-            shape = buffer.shape if wanted else (Const(1, INT),)
+            shape = buffer.shape if wanted else SCALAR_SHAPE
             pairs = wanted and buffer.pairs
             output = Buffer(adjoint, buffer.dtype, shape, "output", buffer.line, pairs=pairs)
             if name in self.active and summed_as(buffer.dtype) != buffer.dtype:
@@ -425,10 +420,6 @@ class _Sweep:
             buffers[output.name] = output
             outputs.append(output.name)
         return tuple(outputs), last
-
-
-def _at(index: tuple[Expr, ...]) -> Callable[[Expr], Expr]:
-    return lambda e: replace(e, index=index) if isinstance(e, Load) else e
 
 
 def _unconditional(value: Expr) -> Iterator[Op]:

@@ -40,9 +40,8 @@ from ..ir.grammar import (
 from ..ir.rewriter import substitute, with_bodies, with_places
 from ..ir.types import cast
 from .activity import active
-from .derivation import SCALAR, Derivation
+from .derivation import SCALAR_INDEX, SCALAR_SHAPE, Derivation
 from .names import Names
-from .scalars_to_memory import ZERO
 
 
 def save_winners(derivation: Derivation) -> Derivation:
@@ -95,23 +94,23 @@ class _Rewriter:
         wide, narrow = _integers(found, own.dtype)
         name = f"{first.buffer}_winner" if narrow == wide else f"{first.buffer}_last"
         search = self._temporary(name, wide, around, line)
-        at = Load(search, ZERO, Type(wide), line)
+        at = Load(search, SCALAR_INDEX, Type(wide), line)
         updates = self._updates(found, best, search)
-        none: Stmt = Store(search, ZERO, Const(-1, Type(wide)), "", line)
+        none: Stmt = Store(search, SCALAR_INDEX, Const(-1, Type(wide)), "", line)
         if isinstance(found.updates[0], If):
             updates = [none, *updates]
         else:
             updates = [*updates, none, *self._search(found, best, search)]
         if narrow != wide:
             name = self._temporary(f"{first.buffer}_winner", narrow, around, line)
-            updates.append(Store(name, ZERO, cast(at, Type(narrow)), "", line))
-            at = Load(name, ZERO, Type(narrow), line)
+            updates.append(Store(name, SCALAR_INDEX, cast(at, Type(narrow)), "", line))
+            at = Load(name, SCALAR_INDEX, Type(narrow), line)
         self.winners.append(at.buffer)
         of = first.value.type
         wins = Op(">=", (at, Const(0, at.type)), BOOL)
         taken = Op("select", (wins, found.element(cast(at, INT)), first.value), of)
-        value = Op("with_gradient", (Load(best, ZERO, of, line), taken, Const(1.0, of)), of)
-        moved = [replace(s, buffer=best, index=ZERO) if s is first else s for s in before]
+        value = Op("with_gradient", (Load(best, SCALAR_INDEX, of, line), taken, Const(1.0, of)), of)
+        moved = [replace(s, buffer=best, index=SCALAR_INDEX) if s is first else s for s in before]
         return [*moved, *updates, replace(first, value=value)]
 
     def _updates(self, found: Extreme, best: str, search: str) -> list[Stmt]:
@@ -121,7 +120,7 @@ class _Rewriter:
         for node in found.updates:
             moved = _moved(node, found.first.buffer, best)
             if isinstance(moved, If):
-                moved = replace(moved, body=(*moved.body, Store(search, ZERO, number, "", node.line)))
+                moved = replace(moved, body=(*moved.body, Store(search, SCALAR_INDEX, number, "", node.line)))
             stmts.append(moved)
         return found.in_loops(found.loops, stmts)
 
@@ -135,18 +134,18 @@ class _Rewriter:
         stmts: list[Stmt] = []
         for k, element in enumerate(found.elements):
             line = element.line
-            best_now = Load(best, ZERO, element.type, line)
+            best_now = Load(best, SCALAR_INDEX, element.type, line)
             equal = Op("==", (substitute(element, names), best_now), BOOL)
             number = cast(substitute(found.number(k), names), of)
             in_order = len(found.elements) == 1  # a sum over loops: its lanes may search side by side
-            other: Expr = Const(-1, of) if in_order else Load(search, ZERO, of, line)
+            other: Expr = Const(-1, of) if in_order else Load(search, SCALAR_INDEX, of, line)
             value = Op("select", (equal, number, other), of)
-            stmts.append(Store(search, ZERO, value, "max" if in_order else "", line))
+            stmts.append(Store(search, SCALAR_INDEX, value, "max" if in_order else "", line))
         return found.in_loops(renamed, stmts)
 
     def _temporary(self, name: str, dtype: str, around: Sequence[For], line: int) -> str:
         name = self.names.new(name)
-        self.buffers[name] = Buffer(name, dtype, SCALAR, "local", line, exact=True)
+        self.buffers[name] = Buffer(name, dtype, SCALAR_SHAPE, "local", line, exact=True)
         self.owners[name] = tuple(loop.var for loop in around)
         return name
 
@@ -156,7 +155,7 @@ def _moved(node: Store | If, old: str, new: str) -> Stmt:
 
     def place(expr: Var | Load) -> Expr:
         ours = isinstance(expr, Load) and expr.buffer == old
-        return Load(new, ZERO, expr.type, expr.line) if ours and isinstance(expr, Load) else expr
+        return Load(new, SCALAR_INDEX, expr.type, expr.line) if ours and isinstance(expr, Load) else expr
 
     return with_places((node,), place)[0]
 

@@ -14,10 +14,8 @@ from dataclasses import replace
 
 from ..analysis.polyhedra import scalar_owners
 from ..ir.grammar import (
-    INT,
     Assign,
     Buffer,
-    Const,
     Expr,
     Kernel,
     Load,
@@ -26,10 +24,7 @@ from ..ir.grammar import (
     statements,
 )
 from ..ir.rewriter import with_places
-from .derivation import Derivation
-
-ZERO = (Const(0, INT),)
-"""The index of a scalar in memory."""
+from .derivation import SCALAR_INDEX, SCALAR_SHAPE, Derivation
 
 
 def scalars_to_memory(derivation: Derivation) -> Derivation:
@@ -45,12 +40,13 @@ def _stored(kernel: Kernel) -> Kernel:
         return kernel
     first_lines = {s.name: s.line for s in reversed(list(statements(kernel.body))) if isinstance(s, Assign)}
     scalars = {
-        name: Buffer(name, type_.dtype, (Const(1, INT),), "local", first_lines[name])
+        name: Buffer(name, type_.dtype, SCALAR_SHAPE, "local", first_lines[name])
         for name, type_ in types.items()
     }
 
     def place(expr: Var | Load) -> Expr:
-        is_scalar = isinstance(expr, Var) and expr.name in scalars
-        return Load(expr.name, ZERO, Type(expr.type.dtype)) if is_scalar and isinstance(expr, Var) else expr
+        if isinstance(expr, Var) and expr.name in scalars:
+            return Load(expr.name, SCALAR_INDEX, Type(expr.type.dtype))
+        return expr
 
     return replace(kernel, body=with_places(kernel.body, place), buffers={**kernel.buffers, **scalars})

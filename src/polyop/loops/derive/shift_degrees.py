@@ -16,15 +16,15 @@ from typing import NamedTuple
 from ..ir.grammar import Const, Expr, Load, Op
 from ..ir.types import kind
 
-Form = tuple[tuple[str, float], ...]
-"""A linear form: pairs (shift, coefficient), sorted, without zeros."""
+LinearForm = tuple[tuple[str, float], ...]
+"""Pairs (shift, coefficient), sorted, without zeros."""
 
 
 class Degree(NamedTuple):
     """The degree of a value: one of the two forms is empty. ``name`` is that of ZERO or UNKNOWN."""
 
-    power: Form = ()
-    slope: Form = ()
+    power: LinearForm = ()
+    slope: LinearForm = ()
     name: str = ""
 
 
@@ -72,7 +72,8 @@ def renamed(degree: Degree, names: Mapping[str, str]) -> Degree:
     return Degree(power, slope, degree.name)
 
 
-def _sum(form: Mapping[str, float], more: Sequence[tuple[str, float]], by: float = 1.0) -> Form:
+def _sum(form: Mapping[str, float], more: Sequence[tuple[str, float]], by: float = 1.0) -> LinearForm:
+    """Return ``form + by * more``."""
     total = dict(form)
     for name, coefficient in more:
         total[name] = total.get(name, 0.0) + by * coefficient

@@ -25,7 +25,6 @@ from ..ir.grammar import (
     Load,
     Op,
     Size,
-    Store,
     Var,
     statements,
     walk,
@@ -33,11 +32,11 @@ from ..ir.grammar import (
 from ..ir.operate import fold
 from ..ir.rewriter import rewrite
 from ..ir.stops import is_unbounded
-from ..ir.uses import loads_of
+from ..ir.uses import accesses_of, variables_of
 
-VALUES = range(1, 65)
+SPECIAL_VALUES = range(1, 65)
 """The values that are put into a kernel. Strides, dilations and windows are among them."""
-MOST = 16
+MAX_SPECIALIZED = 16
 """The most kernels that are specialised from one: the calls with other values share it."""
 
 
@@ -55,21 +54,21 @@ def attributes_to_specialize(kernel: Kernel) -> frozenset[str]:
     windows = _window_variables(kernel, integers)
     for loop in statements(kernel.body):
         if isinstance(loop, For) and loop.var in windows:
-            found |= {*_variables(loop.lo), *_variables(loop.hi)} & integers
+            found |= variables_of(loop) & integers
     return frozenset(found | _steps(kernel, integers))
 
 
-def _steps(kernel: Kernel, integers: frozenset[str]) -> frozenset[str]:
+def _steps(kernel: Kernel, integers: frozenset[str]) -> set[str]:
     """Return the attributes that a ``while`` adds to a scalar: it counts if they are constants."""
     whiles = [s for s in statements(kernel.body) if isinstance(s, For) and is_unbounded(s)]
     added = [s for loop in whiles for s in statements(loop.body) if isinstance(s, Assign) and s.op == "+"]
-    return frozenset(name for node in added for name in _variables(node.value) if name in integers)
+    return variables_of(*added) & integers
 
 
 def describe_values(kernel: Kernel, numbers: Mapping[str, object], for_all: bool) -> Iterator[str]:
     """Yield which attributes of a call have a kernel for each value; ``for_all``: one serves all values."""
-    limits = f"a value from {VALUES.start} to {VALUES.stop - 1} has a kernel of its own"
-    limits = f"{limits}, {MOST} kernels at most; other values share one, which is slower"
+    limits = f"a value from {SPECIAL_VALUES.start} to {SPECIAL_VALUES.stop - 1} has a kernel of its own"
+    limits = f"{limits}, {MAX_SPECIALIZED} kernels at most; other values share one, which is slower"
     own = [name for name, value in numbers.items() if type(value) is int and name not in kernel.attributes]
     if own:
         yield f"{' and '.join(own)}: {limits}"
@@ -132,16 +131,6 @@ def _factor(factor: Expr, other: Expr, integers: frozenset[str]) -> frozenset[st
 
 def _window_variables(kernel: Kernel, integers: frozenset[str]) -> frozenset[str]:
     """Return the variables of loops that an index adds to that of another loop."""
-    loops = frozenset(s.var for s in statements(kernel.body) if isinstance(s, For))
-    found: set[str] = set()
-    for node in statements(kernel.body):
-        accesses = loads_of(node)
-        for access in (*accesses, *((node,) if isinstance(node, Store) else ())):
-            for index in access.index:
-                variables = {*_variables(index)} & loops - integers
-                found |= variables if len(variables) > 1 else set()
-    return frozenset(found)
-
-
-def _variables(expr: Expr) -> Iterator[str]:
-    return (e.name for e in walk(expr) if isinstance(e, Var))
+    loops = {s.var for s in statements(kernel.body) if isinstance(s, For)} - integers
+    used = [variables_of(index) & loops for access in accesses_of(kernel.body) for index in access.index]
+    return frozenset(name for names in used if len(names) > 1 for name in names)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from ..analysis import affine
 from ..ir.grammar import BOOL, INT, Const, Expr, For, If, Op, Stmt, Store, Var, perfect
 from ..ir.operate import operate
-from ..ir.rewriter import Place, substitute, with_statements
+from ..ir.rewriter import Place, nested, substitute, with_statements
 from .derivation import Derivation
 from .names import Names
 
@@ -43,6 +43,8 @@ def split_clamped_stores(derivation: Derivation) -> Derivation:
 
 
 class _Splitter:
+    """Splits the nests of a kernel that add to ``sums``."""
+
     def __init__(self, sums: frozenset[str], names: Names, shapes: Mapping[str, tuple[Expr, ...]]) -> None:
         self.sums, self.names, self.shapes, self.found = sums, names, shapes, False
 
@@ -66,7 +68,7 @@ class _Splitter:
         tests = [Op(">=", (free, low), BOOL)] if low is not None else []
         tests += [Op("<=", (free, high), BOOL)] if high is not None else []
         test = tests[0] if len(tests) == 1 else Op("and", tuple(tests), BOOL)
-        parts: list[Stmt] = [_nest(loops, If(test, (_at(store, axis, free),), (), store.line))]
+        parts: list[Stmt] = [nested(loops, If(test, (_at(store, axis, free),), (), store.line))]
         for end, sign, place in ((low, 1, _least(low, high)), (high, -1, high)):
             if end is None or place is None:
                 continue
@@ -83,7 +85,7 @@ class _Splitter:
         is_first = isinstance(low, Const) and isinstance(low.value, int) and low.value <= 0
         return is_first and affine.linear(high) is not None and affine.linear(high) == affine.linear(last)
 
-    def _beyond(self, loops: Sequence[For], distance: Expr, store: Store) -> For | None:
+    def _beyond(self, loops: Sequence[For], distance: Expr, store: Store) -> Stmt | None:
         """Return a copy of a nest for the iterations where ``distance`` is negative; None if not linear."""
         found = affine.linear_with_terms(distance)
         if found is None:
@@ -112,13 +114,14 @@ class _Splitter:
             form, leaves = found
         return self._copy(loops, narrowed, store) if exact else None
 
-    def _copy(self, loops: Sequence[For], ranges: Sequence[tuple[Expr, Expr]], store: Store) -> For:
+    def _copy(self, loops: Sequence[For], ranges: Sequence[tuple[Expr, Expr]], store: Store) -> Stmt:
+        """Return a copy of a nest, with other ranges and around another store."""
         names = {loop.var: Var(self.names.new(loop.var), INT) for loop in loops}
         heads = [
             replace(loop, var=names[loop.var].name, lo=substitute(lo, names), hi=substitute(hi, names))
             for loop, (lo, hi) in zip(loops, ranges, strict=True)
         ]
-        return _nest(heads, substitute(store, names))
+        return nested(heads, substitute(store, names))
 
 
 def clamp_of(index: Expr) -> Clamp | None:
@@ -143,15 +146,9 @@ def clamp_of(index: Expr) -> Clamp | None:
 
 
 def _least(low: Expr | None, high: Expr | None) -> Expr | None:
+    """Return the index that iterations below ``low`` have: an axis may end before it."""
     return low if high is None or low is None else operate("min", low, high)
 
 
 def _at(store: Store, axis: int, index: Expr) -> Store:
     return replace(store, index=(*store.index[:axis], index, *store.index[axis + 1 :]))
-
-
-def _nest(loops: Sequence[For], inner: Stmt) -> For:
-    for loop in reversed(loops):
-        inner = replace(loop, body=(inner,))
-    assert isinstance(inner, For)
-    return inner

@@ -22,8 +22,7 @@ def start_of_gradient(
     refuse_in_place(kernel, "gradient")
     flags = present or (True,) * len(kernel.outputs)
     outputs = tuple(n for n, flag in zip(kernel.outputs, flags, strict=True) if flag and is_real(kernel, n))
-    tensors = [n for n in kernel.parameters if n in kernel.buffers]
-    unwanted = {n for n, flag in zip(tensors, wanted, strict=False) if not flag}
+    unwanted = {n for n, flag in zip(kernel.tensor_parameters, wanted, strict=False) if not flag}
     inputs = tuple(
         b.name
         for b in kernel.buffers.values()
@@ -39,8 +38,7 @@ def start_of_tangent(kernel: Kernel, present: Sequence[bool]) -> Derivation:
     Raises ``GradientError`` for a kernel that writes an input.
     """
     refuse_in_place(kernel, "tangent")
-    tensors = [n for n in kernel.parameters if n in kernel.buffers]
-    rows = zip(tensors, present, strict=True)
+    rows = zip(kernel.tensor_parameters, present, strict=True)
     inputs = tuple(n for n, flag in rows if flag and is_real(kernel, n))
     outputs = tuple(n for n in kernel.outputs if is_real(kernel, n))
     return Derivation(kernel, inputs=inputs, outputs=outputs)

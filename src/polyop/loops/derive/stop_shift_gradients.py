@@ -34,8 +34,8 @@ from .swept import Swept
 
 State = dict[str, Degree]
 """By buffer, the degree of its elements; one that is missing has not been stored yet."""
-ROUNDS = 4
-"""A loop whose degrees still change after so many rounds is UNKNOWN."""
+MAX_ROUNDS = 4
+"""Rounds of the iteration to a fixed point. If degrees of a loop still change then, all are UNKNOWN."""
 
 
 def stop_shift_gradients(derivation: Derivation) -> Derivation:
@@ -90,8 +90,13 @@ def _with_stopped_reads(node: Stmt, names: set[str]) -> Stmt:
 class _Run:
     """Runs a kernel on degrees; the buffers of ``group`` hold the shifts.
 
-    Names of shifts: ``t#5`` is what the fifth store makes; ``t@j`` is what ``t`` holds at the head of loop j;
-    ``tif7`` is what it holds after a condition. Names that an iteration makes are unknown outside its loop.
+    The name of a shift tells where it is from, with numbers of stores and conditions in the order of the run:
+
+        t#5   stored in t by number 5
+        t@j   held by t at the head of the loop j
+        t?7   held by t behind the condition number 7
+
+    Outside of a loop, names that an iteration makes are unknown.
     """
 
     def __init__(self, swept: Swept, group: frozenset[str], outputs: Sequence[str]) -> None:
@@ -120,7 +125,7 @@ class _Run:
                         {n: d for n, d in self._after(state, body, loops).items() if only.get(n, arm) == arm}
                         for arm, body in enumerate((node.body, node.orelse))
                     )
-                    state = self._either(then, other, f"if{self._next()}", self.group)
+                    state = self._either(then, other, f"?{self._next()}", self.group)
                 case For():
                     state = self._loop(node, state, loops)
                 case _:
@@ -128,6 +133,7 @@ class _Run:
         return state
 
     def _next(self) -> int:
+        """Return the next number of a store or a condition."""
         self.count += 1
         return self.count
 
@@ -163,7 +169,7 @@ class _Run:
         kept = {name: degree for name, degree in entry.items() if name not in carried}
         shifts = [name for name in self.group if name in carried]
         head = entry
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             end = self._after(head, loop.body, (*loops, loop))
             handed_on = {name: degree for name, degree in end.items() if name in carried}
             found = {**self._either(entry, handed_on, tag, shifts), **kept}

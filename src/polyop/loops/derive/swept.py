@@ -21,7 +21,7 @@ from ..ir.uses import loads_of
 from ..program import Program
 
 Arms = tuple[tuple[If, int], ...]
-"""Conditions: 0 for the arm where one holds, 1 for the other."""
+"""Conditions, each with the arm: 0 is the one that runs where it holds, 1 the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Swept:
 
     def _visit(self, body: Sequence[Stmt], loops: tuple[For, ...], arms: Arms) -> None:
         for node in body:
-            for access in (*loads_of(node), *((node,) if isinstance(node, Store) else ())):
+            for access in (*loads_of(node), *([node] if isinstance(node, Store) else [])):
                 self._accesses.setdefault(access.buffer, []).append(Access(access.index, loops, arms))
             if isinstance(node, For):
                 self._visit(node.body, (*loops, node), arms)

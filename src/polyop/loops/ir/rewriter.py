@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .grammar import (
+    INT,
     Assign,
     Const,
     Expr,
@@ -97,6 +98,19 @@ def placed(body: Sequence[Stmt], around: tuple[For | If, ...] = ()) -> Iterator[
         if isinstance(node, (For, If)):
             for part in bodies(node):
                 yield from placed(part, (*around, node))
+
+
+def nested(loops: Sequence[For], *body: Stmt) -> Stmt:
+    """Return loops around statements, outermost first; without loops, the only statement."""
+    for loop in reversed(loops):
+        body = (replace(loop, body=body),)
+    (node,) = body
+    return node
+
+
+def loops_over(names: Sequence[str], shape: Sequence[Expr], line: int) -> list[For]:
+    """Return loops over all elements of a shape, outermost first, with these variables and no bodies."""
+    return [For(name, Const(0, INT), size, (), line) for name, size in zip(names, shape, strict=True)]
 
 
 def rewrite(node: Any, change: Callable[[Expr], Expr]) -> Any:

@@ -48,6 +48,11 @@ def stored_by(body: Sequence[Stmt]) -> set[str]:
     return {s.buffer for s in statements(tuple(body)) if isinstance(s, Store)}
 
 
+def stores_to(buffer: str, body: Sequence[Stmt]) -> list[Store]:
+    """Return the stores of a body to one tensor, inside of its loops and conditions too."""
+    return [s for s in statements(tuple(body)) if isinstance(s, Store) and s.buffer == buffer]
+
+
 def assigned_by(body: Sequence[Stmt]) -> set[str]:
     """Return the scalars that a body assigns, inside of its loops and conditions too."""
     return {s.name for s in statements(tuple(body)) if isinstance(s, Assign)}
