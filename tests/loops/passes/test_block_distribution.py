@@ -17,7 +17,7 @@ from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.grammar import If, Op, walk
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.verify import violations
-from polyop.loops.passes.block_distribution import ROWS
+from polyop.loops.passes.block_distribution import BLOCK_ROWS
 from polyop.loops.pipeline import schedule
 
 
@@ -166,8 +166,8 @@ SIZES = (
     (3, 4, 0),
     (1, 1, 1),
     (9, 17, 20),
-    (ROWS, 3, 2),
-    (ROWS + 1, 2, 40),
+    (BLOCK_ROWS, 3, 2),
+    (BLOCK_ROWS + 1, 2, 40),
     (100, 35, 7),
 )
 
@@ -249,11 +249,11 @@ def longest_row(kernel):
 def test_rows_that_would_make_a_block_too_large_are_not_in_blocks():
     """A block has two rows for each of its iterations, of scores and of weights, and two numbers."""
     longest = longest_row(typed(online_attention, "float32"))
-    assert longest == (MAX_BLOCK_BYTES - 2 * 4 * ROWS) // (2 * 4 * ROWS)
+    assert longest == (MAX_BLOCK_BYTES - 2 * 4 * BLOCK_ROWS) // (2 * 4 * BLOCK_ROWS)
     op = polyop.kernel(online_attention)
     random = np.random.default_rng(0)
     for keys in (1, 1000, longest, longest + 1):
-        for rows in (1, ROWS, ROWS + 2):
+        for rows in (1, BLOCK_ROWS, BLOCK_ROWS + 2):
             q, k = (random.normal(size=(n, 3)).astype(np.float32) for n in (rows, keys))
             np.testing.assert_allclose(op(q, k), in_numpy(q, k), 2e-4, 2e-5)
 
@@ -282,11 +282,11 @@ def test_each_of_several_sizes_has_a_limit():
     (choice,) = (node for node in schedule(kernel).kernel.body if isinstance(node, If))
     limits = [test.args[1].value for test in choice.condition.args]
     assert [test.name for test in choice.condition.args] == ["<=", "<="]
-    blocks = ROWS * 4 * limits[0] * (5 + limits[1])
+    blocks = BLOCK_ROWS * 4 * limits[0] * (5 + limits[1])
     assert MAX_BLOCK_BYTES / 8 < blocks <= MAX_BLOCK_BYTES
     op = polyop.kernel(two_sizes)
     for keys, features in ((limits[0], 2), (limits[0] + 1, 2), (2, limits[1]), (2, limits[1] + 1)):
-        q, k = arrays(ROWS + 1, keys, features, "float32")
+        q, k = arrays(BLOCK_ROWS + 1, keys, features, "float32")
         r = k * q[:, :1, None]
         p = 5 * np.einsum("ijd,jd->ij", r, k)
         np.testing.assert_array_equal(op(q, k), np.einsum("ij,ijd->id", p, r))
@@ -311,7 +311,7 @@ def test_three_sizes_have_a_limit():
     (choice,) = (node for node in program.kernel.body if isinstance(node, If))
     limits = [e.args[1].value for e in walk(choice.condition) if isinstance(e, Op) and e.name == "<="]
     assert len(limits) == 3
-    assert MAX_BLOCK_BYTES / 8 < ROWS * 4 * math.prod(limits) <= MAX_BLOCK_BYTES
+    assert MAX_BLOCK_BYTES / 8 < BLOCK_ROWS * 4 * math.prod(limits) <= MAX_BLOCK_BYTES
     x, w = np.ones((2, 3, 4, 5), np.float32), np.ones((2, 3), np.float32)
     np.testing.assert_array_equal(polyop.kernel(mixture_of_images)(x, w), np.full((2, 2, 4, 5), 3.0))
 

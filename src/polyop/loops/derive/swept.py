@@ -50,7 +50,7 @@ class Swept:
 
     def _visit(self, body: Sequence[Stmt], loops: tuple[For, ...], arms: Arms) -> None:
         for node in body:
-            for access in (*loads_of(node), *([node] if isinstance(node, Store) else [])):
+            for access in (*loads_of(node), *((node,) if isinstance(node, Store) else ())):
                 self._accesses.setdefault(access.buffer, []).append(Access(access.index, loops, arms))
             if isinstance(node, For):
                 self._visit(node.body, (*loops, node), arms)

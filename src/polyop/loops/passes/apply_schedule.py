@@ -13,19 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NoReturn
 
 from ...core.errors import ScheduleError
 from ..analysis.loop_names import listed, loop_names
 from ..analysis.refused import refused
 from ..analysis.strides import depends
-from ..analysis.tree import Branch, Loop, Node, Rearrangement, paths_of, replaced, statements_of
-from ..ir.grammar import For, statements
+from ..analysis.tree import Branch, Loop, Node, Rearrangement, paths_of, perfect_nest, replaced, statements_of
+from ..ir.grammar import For
 from ..ir.note import Note
 from ..ir.schedule import STEPS, Step
 from ..ir.stops import stop_flags
 from ..program import Program
 from .interchange_fuse import in_order, joined, same_range
-from .strip_mine import tiled, trips, unrolled
+from .strip_mine import loop_of, tiled, trips, unrolled
 
 REASONS = {
     "apply_schedule": "as the schedule says",
@@ -107,7 +108,7 @@ class _Work:
         kernel = replace(self.program.kernel, body=statements_of(self.loops.tree))
         raise refused(kernel, step, rule, hint=f"the loops are {listed(self.names, kernel)}")
 
-    def refuse(self, step: Step, rule: str, loop: Loop, hint: str = "") -> None:
+    def refuse(self, step: Step, rule: str, loop: Loop, hint: str = "") -> NoReturn:
         """Raise ``ScheduleError``, with the line of a loop."""
         raise refused(self.program.kernel, step, rule, line=loop.node.line, hint=hint)
 
@@ -149,25 +150,16 @@ def _all(tree: Sequence[Node]) -> Iterator[Loop]:
                 yield from _all((*node.body, *node.orelse))
 
 
-def _chain(loop: Loop) -> list[Loop]:
-    """Return the loops of the perfect nest that starts with a loop."""
-    chain = [loop]
-    while len(chain[-1].body) == 1 and isinstance(inner := chain[-1].body[0], Loop):
-        chain.append(inner)
-    return chain
-
-
 def _interchange(work: _Work, step: Step, order: list[Loop]) -> None:
     """Put the loops of a perfect nest into another order."""
     nest = next((loop for loop in order if all(other in _all((loop,)) for other in order)), None)
-    chain = _chain(nest) if nest is not None else order
+    chain = perfect_nest(nest) if nest is not None else order
     if nest is None or set(chain[: len(order)]) != set(order):
         more = next((loop for loop in chain if loop in order and len(loop.body) > 1), None)
         beside = (
             f": beside a loop in {more.var} there is more" if nest is not None and more is not None else ""
         )
         work.refuse(step, f"the loops are not directly inside one another{beside}", more or chain[0])
-        return
     made = in_order(order, chain[len(order) - 1].body)
     if made is None:
         inner = {loop.var: frozenset(other.var for other in order[n + 1 :]) for n, loop in enumerate(order)}
@@ -189,7 +181,6 @@ def _fuse(work: _Work, step: Step, loops: list[Loop]) -> None:
         if tree is None:
             rule = f"the loops {names[0]} and {name} are not neighbours with only statements between them"
             work.refuse(step, rule, second)
-            return
         work.rearrange(step, tree, "the order of two accesses to {} would change")
         for alias in [n for n, other in work.names.items() if other == second.var]:
             work.names[alias] = var
@@ -217,7 +208,7 @@ def _unroll(work: _Work, step: Step, loops: list[Loop]) -> None:
 def _divisible(work: _Work, step: Step, loop: Loop) -> For:
     """Return a loop whose iterations can be in blocks, as it is in the kernel."""
     work.flush()
-    node = next(s for s in statements(work.program.kernel.body) if isinstance(s, For) and s.var == loop.var)
+    node = loop_of(work.program.kernel, loop.var)
     if stop_flags(node):
         work.refuse(step, f"the loop {step.loops[0]} may end early", loop, "leave the step out")
     return node

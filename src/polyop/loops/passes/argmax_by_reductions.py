@@ -43,14 +43,14 @@ from ..ir.grammar import (
 from ..ir.note import Note
 from ..ir.rewriter import Place, substitute, with_statements
 from ..ir.types import kind
-from ..ir.uses import loads_of, variables_of
+from ..ir.uses import assigned_by, loads_of, stored_by, variables_of
 from ..program import Program
 from .strip_mine import trips
 
-FEW = 16
-"""Fewer iterations than that are left as they are."""
-MOST = 2**31 - 1
-"""The iterations that a narrow ``at`` can count."""
+MIN_TRIPS = 16
+"""A loop that is known to have fewer iterations is left as it is."""
+MAX_INT32 = 2**31 - 1
+"""The iterations that ``at`` can count where it is an int32."""
 
 
 def argmax_by_reductions(program: Program) -> Program:
@@ -87,8 +87,8 @@ class _Argmax:
         count = trips(self.loop)
         if self.loop.hint == "serial":
             return "serial() asks for its order"
-        if count is not None and count < FEW:
-            return f"it has fewer than {FEW} iterations"
+        if count is not None and count < MIN_TRIPS:
+            return f"it has fewer than {MIN_TRIPS} iterations"
         if stride(self.element, self.loop.var) != UNIT:
             return "its elements are not adjacent in memory"
         return ""
@@ -118,7 +118,7 @@ class _Argmax:
     def _as_it_was(self, top: Var) -> Expr | None:
         """Return the condition under which the loop runs as it was; None for never."""
         steps = self.loop.hi - self.loop.lo
-        long = [steps > Const(MOST, INT)] if self._position.dtype == "int32" else []
+        long = [steps > Const(MAX_INT32, INT)] if self._position.dtype == "int32" else []
         tests = [*long, *([Op("isnan", (top,), BOOL)] if kind(top.type) == "f" else [])]
         return None if not tests else functools.reduce(lambda a, b: Op("or", (a, b), BOOL), tests)
 
@@ -137,7 +137,7 @@ def _argmax(loop: For) -> _Argmax | None:
 def _is_argmax(loop: For, test: Test) -> bool:
     """Whether a loop's test changes what is the greatest to the element, and otherwise only remembers."""
     remember = [s for s in test.remember if isinstance(s, (Store, Assign)) and _sets_one_cell(s, loop.var)]
-    targets = frozenset(s.buffer if isinstance(s, Store) else s.name for s in remember)
+    targets = frozenset(stored_by(remember) | assigned_by(remember))
     read = (loop.lo, loop.hi, test.element, *(e for s in remember for e in children(s)))
     return (
         len(targets) == len(test.remember)

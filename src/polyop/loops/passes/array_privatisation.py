@@ -33,7 +33,7 @@ from ..ir.grammar import (
     Type,
     Var,
 )
-from ..ir.rewriter import map_body, rewrite, with_places
+from ..ir.rewriter import map_body, rewrite, with_bodies, with_places
 from ..ir.types import NARROW
 from ..ir.uses import loads_of, used_by, variables_of
 from ..program import AnyProgram
@@ -58,7 +58,8 @@ def privatise(kernel: Kernel, session: IslSession) -> tuple[Kernel, dict[str, tu
         if not coverage.reads(name) or not coverage.writes(name):
             continue
         loops = coverage.shared_loops(name)
-        level = next((n for n in range(len(loops), -1, -1) if _private(coverage, name, n)), None)
+        levels = range(len(loops), -1, -1)
+        level = next((n for n in levels if coverage.uncovered_read(name, n) is None), None)
         if level is None and kernel.buffers[name].zeroed and _is_own_element(coverage, name, loops):
             level = len(loops)
         if level is None:
@@ -69,10 +70,6 @@ def privatise(kernel: Kernel, session: IslSession) -> tuple[Kernel, dict[str, tu
             kernel = _without_axes(kernel, name, _fixed_axes(coverage, name, frozenset(loops[:level])))
             owners[name] = loops[:level]
     return kernel, owners
-
-
-def _private(coverage: Coverage, name: str, level: int) -> bool:
-    return coverage.uncovered_read(name, level) is None
 
 
 def _is_own_element(coverage: Coverage, name: str, loops: tuple[str, ...]) -> bool:
@@ -95,11 +92,8 @@ def _single_element(coverage: Coverage, name: str, outer: frozenset[str]) -> boo
         is_inside_once_checked(coverage.model, *place, axis) for place in places for axis in range(len(first))
     ):
         return False  # an index out of range must stay an error, and a scalar has no index
-    scalars = coverage.model.owners
-    names = variables_of(*first)
-    loads = bool(loads_of(*first))
     inner = {v for leaf, _ in places for v in leaf.vars} - outer
-    return not loads and not names & inner and not names & scalars.keys()
+    return not loads_of(*first) and not variables_of(*first) & {*inner, *coverage.model.owners}
 
 
 def _fixed_axes(coverage: Coverage, name: str, outer: frozenset[str]) -> frozenset[int]:
@@ -108,15 +102,15 @@ def _fixed_axes(coverage: Coverage, name: str, outer: frozenset[str]) -> frozens
     axes = set()
     for axis, first in enumerate(places[0][1].node.index):
         names = variables_of(first)
-        loads = bool(loads_of(first))
         same = all(access.node.index[axis] == first for _, access in places)
         inside = all(is_inside_once_checked(coverage.model, *place, axis) for place in places)
-        if same and inside and not loads and names and names <= outer:
+        if same and inside and not loads_of(first) and names and names <= outer:
             axes.add(axis)
     return frozenset(axes)
 
 
 def _without_axes(kernel: Kernel, name: str, axes: frozenset[int]) -> Kernel:
+    """Return the kernel in which a buffer has no such axes."""
     if not axes:
         return kernel
 
@@ -132,10 +126,11 @@ def _without_axes(kernel: Kernel, name: str, axes: frozenset[int]) -> Kernel:
 
 
 def _as_scalar(kernel: Kernel, name: str, loops: tuple[str, ...]) -> Kernel:
-    kind = Type(kernel.buffers[name].dtype)
+    """Return the kernel with a scalar in place of a buffer, which each iteration of ``loops`` has for itself."""
+    type_ = Type(kernel.buffers[name].dtype)
 
     def change(expr: Expr) -> Expr:
-        return Var(name, kind) if isinstance(expr, Load) and expr.buffer == name else expr
+        return Var(name, type_) if isinstance(expr, Load) and expr.buffer == name else expr
 
     def store(node: Store | Assign) -> Sequence[Stmt]:
         if isinstance(node, Store) and node.buffer == name:
@@ -144,36 +139,29 @@ def _as_scalar(kernel: Kernel, name: str, loops: tuple[str, ...]) -> Kernel:
 
     body = map_body([rewrite(s, change) for s in kernel.body], store)
     buffers = {key: b for key, b in kernel.buffers.items() if key != name}
-    return replace(kernel, body=_declared(body, name, kind, loops), buffers=buffers)
+    return replace(kernel, body=_declared(body, name, type_, loops), buffers=buffers)
 
 
-def _declared(body: tuple[Stmt, ...], name: str, kind: Type, loops: tuple[str, ...]) -> tuple[Stmt, ...]:
+def _declared(body: tuple[Stmt, ...], name: str, type_: Type, loops: tuple[str, ...]) -> tuple[Stmt, ...]:
     """Assign zero to the scalar at the start of the last of ``loops``, unless that assigns it first."""
     if loops:
-        return tuple(
-            replace(node, body=_declared(node.body, name, kind, loops[1:]))
-            if isinstance(node, For) and node.var == loops[0]
-            else replace(
-                node,
-                body=_declared(node.body, name, kind, loops),
-                orelse=_declared(node.orelse, name, kind, loops),
-            )
-            if isinstance(node, If)
-            else node
-            for node in body
-        )
-    if len(body) == 1 and isinstance(body[0], If) and not body[0].orelse and not _reads(body[0], name):
-        # the condition stays around the whole body: it may be what ends the loop (ir/stops.py)
-        return (replace(body[0], body=_declared(body[0].body, name, kind, ())),)
+
+        def inside(node: Stmt) -> Stmt:
+            if isinstance(node, For) and node.var != loops[0]:
+                return node
+            rest = loops[1:] if isinstance(node, For) else loops
+            return with_bodies(node, lambda part: _declared(part, name, type_, rest))
+
+        return tuple(map(inside, body))
+    match body:
+        case (If(orelse=()) as only,) if name not in variables_of(only):
+            # the condition stays around the whole body: it may be what ends the loop (ir/stops.py)
+            return (replace(only, body=_declared(only.body, name, type_, ())),)
     first = next((n for n in body if isinstance(n, Assign) and n.name == name), None)
-    is_plain = first is not None and not first.op and not _reads(first, name)
+    is_plain = first is not None and not first.op and name not in variables_of(first)
     if first is not None and is_plain and name not in used_by(body[: body.index(first)]):
         return body
     if name not in used_by(body):
         return body
-    zero = 0.0 if kind.dtype.startswith(("float", "bfloat")) else 0
-    return (Assign(name, Const(zero, kind)), *body)
-
-
-def _reads(node: Stmt, name: str) -> bool:
-    return name in variables_of(node)
+    zero = 0.0 if type_.dtype.startswith(("float", "bfloat")) else 0
+    return (Assign(name, Const(zero, type_)), *body)

@@ -21,13 +21,13 @@ of a call choose.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...core.dtypes import dtype
 from ...core.limits import MAX_BLOCK_BYTES
+from ..analysis import affine
 from ..analysis.polyhedra import scalar_owners
 from ..analysis.strides import depends
 from ..analysis.tree import Branch, Loop, Node, Rearrangement, statements_of, tree_of, with_distinct_loops
@@ -42,11 +42,11 @@ from ..ir.grammar import (
     If,
     Kernel,
     Load,
-    Op,
     Stmt,
     Store,
     Type,
     Var,
+    children,
     names_of,
     statements,
     unused,
@@ -60,11 +60,15 @@ from ..ir.uses import used_by
 from ..program import Program
 from .loop_distribution import has_products, parts_of
 from .rows_of_scalars import with_rows_of_scalars
-from .strip_mine import Copies, tiled, with_loop_replaced
+from .strip_mine import Copies, loop_of, tiled, with_loop_replaced
 
-ROWS = 48
-"""Iterations of a block: a multiple of the rows of all register tiles."""
+BLOCK_ROWS = 48
+"""Iterations of a block: a multiple of the rows of all register tiles.
+
+So few that a block, as of the scores of attention, stays in the second cache.
+"""
 NEVER, ALWAYS = Const(value=False, type=BOOL), Const(value=True, type=BOOL)
+"""The conditions that a block fits for no sizes, and for all."""
 
 
 def block_distribution(program: Program) -> Program:
@@ -91,7 +95,7 @@ def _paths(node: Stmt, around: tuple[For, ...]) -> Iterator[tuple[For, ...]]:
 
 
 def _blocked(program: Program, path: tuple[For, ...]) -> Program | None:
-    """Return the program with a loop in blocks, its contractions in loops of their own; None if it stays."""
+    """Return the program with the last loop of ``path`` in blocks, contractions apart; None if it stays."""
     head = path[-1]
     if head.hint or stop_flags(head) or head.var in program.kept_loops():
         return None
@@ -101,10 +105,8 @@ def _blocked(program: Program, path: tuple[For, ...]) -> Program | None:
     shared = _shared(program, path, groups) if len(groups) > 1 else None
     if not shared or not _are_values(head, shared):
         return None
-    loop_now = next(s for s in statements(program.kernel.body) if isinstance(s, For) and s.var == head.var)
-    blocked, outer = tiled(program, loop_now, ROWS)
-    inner = next(s for s in statements(blocked.kernel.body) if isinstance(s, For) and s.var == head.var)
-    place = Var(head.var, INT) - inner.lo
+    blocked, outer = tiled(program, loop_of(program.kernel, head.var), BLOCK_ROWS)
+    place = Var(head.var, INT) - loop_of(blocked.kernel, head.var).lo
     owners = {name: loops for name, loops in program.owners.items() if name not in shared}
     blocked = blocked.with_(kernel=_expanded(blocked.kernel, shared, place), owners=owners)
     fits = _fits(shared)
@@ -136,15 +138,12 @@ def _fits(shared: dict[str, Buffer]) -> Expr:
         limit = int((left / len(varying) / max(bytes_, 1)) ** (1 / len(sizes)))
         limits |= {size: min(limit, limits.get(size, limit)) for size in sizes}
     tests = [size <= Const(limit, INT) for size, limit in limits.items()]
-    return functools.reduce(lambda one, other: Op("and", (one, other), BOOL), tests) if tests else ALWAYS
+    return affine.conjunction(tests) if tests else ALWAYS
 
 
 def _where_it_fits(fits: Expr, plain: Program, nest: str, blocked: Program, its_nest: str) -> Program:
     """Return the program that runs ``its_nest`` of ``blocked`` for such sizes, else ``nest`` of ``plain``."""
-    short, long = (
-        next(s for s in one.kernel.body if isinstance(s, For) and s.var == var)
-        for one, var in ((blocked, its_nest), (plain, nest))
-    )
+    short, long = loop_of(blocked.kernel, its_nest), loop_of(plain.kernel, nest)
     copies = Copies(plain, long, names_of(blocked.kernel))
     choice = If(fits, (short,), (copies.new("_long", None),), long.line)
     kernel = with_loop_replaced(blocked.kernel, its_nest, (choice,))
@@ -169,6 +168,7 @@ def _in(tree: Sequence[Node], var: str) -> tuple[Loop, ...]:
 
 
 def _distributed(program: Program, head: For, outer: str, fits: Expr) -> Program | None:
+    """Return the program with the contractions of a block in loops of their own; None if not legal."""
     loops = Rearrangement(program.model)
     path = _in(loops.tree, head.var)
     around = tuple(other for other in path[:-1] if other.var != outer)
@@ -177,7 +177,9 @@ def _distributed(program: Program, head: For, outer: str, fits: Expr) -> Program
         return None
     used_names = names_of(program.kernel)
     body = with_distinct_loops(statements_of(loops.tree), lambda name: unused(name, used_names))
-    text = f"loop {head.var}: contractions have loops of their own, for {ROWS} of its iterations at a time"
+    text = (
+        f"loop {head.var}: contractions have loops of their own, for {BLOCK_ROWS} of its iterations at a time"
+    )
     text += "" if fits == ALWAYS else f", where that takes a thread at most {MAX_BLOCK_BYTES >> 20} MiB"
     note = Note(head.line, text, "block_distribution")
     return program.with_(note, kernel=replace(program.kernel, body=body))
@@ -199,13 +201,13 @@ def _shared(
         is_shared = sum(name in used_by(group) for group in groups) > 1
         if is_shared and var in scalars.get(name, ()):
             one = assigns[name]
-            found[name] = Buffer(name, one.type.dtype, (Const(ROWS, INT),), "local", one.line)
+            found[name] = Buffer(name, one.type.dtype, (Const(BLOCK_ROWS, INT),), "local", one.line)
         owners = program.owners.get(name, ())
         if len(owners) > len(vars_) and var in owners:
             return None
         if owners == vars_:
             buffer = kernel.buffers[name]
-            found[name] = replace(buffer, shape=(Const(ROWS, INT), *buffer.shape))
+            found[name] = replace(buffer, shape=(Const(BLOCK_ROWS, INT), *buffer.shape))
     return found
 
 
@@ -215,10 +217,8 @@ def _are_values(loop: For, shared: dict[str, Buffer]) -> bool:
     for node in statements((loop,)):
         heads: list[Expr] = [e for x in walk(node) if isinstance(x, Load) for e in x.index]
         match node:
-            case For(lo=lo, hi=hi):
-                heads += (lo, hi)
-            case If(condition=condition):
-                heads.append(condition)
+            case For() | If():
+                heads += children(node)
             case Store(index=index):
                 heads += index
         if any(depends(e, names) for e in heads):

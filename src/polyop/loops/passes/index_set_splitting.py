@@ -42,7 +42,7 @@ from ..ir.grammar import (
 from ..ir.note import Note
 from ..ir.operate import operate
 from ..ir.rewriter import rewrite, substitute, with_bodies, with_buffers
-from ..ir.uses import accesses_of, assigned_by, variables_of
+from ..ir.uses import accesses_of, assigned_by, loads_of, variables_of
 from ..program import Program
 from .remove_empty_loops import without_empty
 
@@ -88,6 +88,8 @@ class Range:
 
 
 class _Splitter:
+    """Splits the loops of a kernel, inner ones first."""
+
     def __init__(
         self, kernel: Kernel, kinds: Mapping[str, Kind], owners: Mapping[str, tuple[str, ...]]
     ) -> None:
@@ -103,13 +105,8 @@ class _Splitter:
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
         result: list[Stmt] = []
         for node in body:
-            if isinstance(node, For):
-                inner = replace(node, body=self.body(node.body))
-                result += self._loop(inner, _assignments(node.body))
-            elif isinstance(node, If):
-                result.append(replace(node, body=self.body(node.body), orelse=self.body(node.orelse)))
-            else:
-                result.append(node)
+            inner = with_bodies(node, self.body)
+            result += self._loop(inner, _assignments((node,))) if isinstance(inner, For) else [inner]
         return tuple(result)
 
     def _loop(self, loop: For, assigned: Mapping[str, int]) -> list[Stmt]:
@@ -148,8 +145,8 @@ class _Splitter:
             return False
         if any(isinstance(s, For) for s in statements(loop.body)):
             return False
-        loads = [e for s in statements(loop.body) for e in walk(s) if isinstance(e, Load) and e.index]
-        return any(self._slides_along(load, loop) for load in loads)
+        loads = loads_of(*statements(loop.body))
+        return any(self._slides_along(load, loop) for load in loads if load.index)
 
     def _slides_along(self, load: Load, loop: For) -> bool:
         """Whether the last index of a load adds another loop to this one, which ends where that axis does."""
@@ -265,8 +262,7 @@ def _bound(atom: Op, loop: For, inner: Mapping[str, For], assigned: set[str]) ->
     for name, coefficient in form.items():
         if name in inner and coefficient:
             head = inner[name]
-            bounds = [e.name for x in (head.lo, head.hi) for e in walk(x) if isinstance(e, Var)]
-            if {loop.var, *inner, *assigned} & set(bounds):
+            if {loop.var, *inner, *assigned} & variables_of(head):
                 return None
             names[name] = head.lo if coefficient > 0 else head.hi - 1
     # step * v + form >= 0 means v >= ceil(-form / step), or, for a step below 0, v < floor(form / -step) + 1
@@ -310,12 +306,8 @@ def _flat(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
     for node in body:
         if isinstance(node, If) and isinstance(node.condition, Const):
             result += _flat(node.body if node.condition.value else node.orelse)
-        elif isinstance(node, If):
-            result.append(replace(node, body=_flat(node.body), orelse=_flat(node.orelse)))
-        elif isinstance(node, For):
-            result.append(replace(node, body=_flat(node.body)))
         else:
-            result.append(node)
+            result.append(with_bodies(node, _flat))
     return tuple(result)
 
 
@@ -329,15 +321,17 @@ def renamed_copy(loop: For, suffix: str, used_names: set[str], outer: Collection
 
 def _renamed(loop: For, suffix: str, used_names: set[str], outer: Collection[str] = ()) -> dict[str, Var]:
     """Return the new names of a loop's variables, and of the scalars that live in it."""
-    kinds = {s.name: s.value.type for s in statements(loop.body) if isinstance(s, Assign)}
+    types = {s.name: s.type for s in statements(loop.body) if isinstance(s, Assign)}
     inner = [loop.var, *(s.var for s in statements(loop.body) if isinstance(s, For))]
     names = {var: Var(unused(var + suffix, used_names), INT) for var in inner}
     return names | {
-        n: Var(unused(n + suffix, used_names), kinds[n]) for n in _local_scalars(loop.body) if n not in outer
+        n: Var(unused(n + suffix, used_names), types[n]) for n in _local_scalars(loop.body) if n not in outer
     }
 
 
 def _copy(loop: For, names: Mapping[str, Var]) -> For:
+    """Return a loop with its variables and scalars renamed."""
+
     def rename(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
         return tuple(with_bodies(renamed(node), rename) for node in body)
 
@@ -354,6 +348,7 @@ def _copy(loop: For, names: Mapping[str, Var]) -> For:
 
 
 def _assignments(body: Sequence[Stmt]) -> Counter[str]:
+    """Return how often a body assigns each scalar."""
     return Counter(s.name for s in statements(tuple(body)) if isinstance(s, Assign))
 
 

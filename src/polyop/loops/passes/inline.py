@@ -11,17 +11,17 @@ example, the steps of a stencil become one pass over memory.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis import affine
 from ..analysis.bounds import is_inside_once_checked
-from ..analysis.cost import HEAVY
+from ..analysis.cost import CONTRACTION_LOOPS, HEAVY
 from ..analysis.initialisation import Coverage
 from ..analysis.loop_names import variables
 from ..analysis.polyhedra import Model
 from ..ir.grammar import (
+    INT,
     Assign,
     Const,
     Expr,
@@ -41,12 +41,11 @@ from ..ir.grammar import (
 from ..ir.note import Note
 from ..ir.rewriter import map_body, placed, rewrite, substitute
 from ..ir.types import NARROW
-from ..ir.uses import assigned_by, loads_of, stored_by, variables_of
+from ..ir.uses import assigned_by, loads_of, scalars_beside, stored_by, stores_to, variables_of
 from ..program import Program
 
 MAX_COPIED_NODES = 240
 """The most operators and loads of all copies together; more would cost more than the memory they save."""
-INDEX = Type("int64", weak=True)
 
 
 def inline(program: Program) -> Program:
@@ -98,7 +97,7 @@ class Recipe:
 
 def _recipe(kernel: Kernel, name: str) -> Recipe | None:
     """Return how to compute the elements of a buffer, or None if it cannot be inlined, or need not."""
-    stores = [s for s in statements(kernel.body) if isinstance(s, Store) and s.buffer == name]
+    stores = stores_to(name, kernel.body)
     if len(stores) != 1 or stores[0].op:
         return None
     (store,) = stores
@@ -146,7 +145,7 @@ def _feeds_contraction(body: Sequence[Stmt], name: str) -> bool:
     It would be computed as often, and the sum would not be a plain product any more.
     """
     for node, place in placed(body):
-        if not isinstance(node, (Store, Assign)) or node.op != "+" or len(place.loops) < 3:
+        if not isinstance(node, (Store, Assign)) or node.op != "+" or len(place.loops) < CONTRACTION_LOOPS:
             continue
         loads = loads_of(node.value)
         for load in loads:
@@ -197,7 +196,7 @@ class _Inliner:
         self.count += 1
         recipe = self.recipe
         values: dict[str, Expr] = {
-            var: Op("-", (i, Const(offset, INDEX)), INDEX) if offset else i
+            var: Op("-", (i, Const(offset, INT)), INT) if offset else i
             for var, i, offset in zip(recipe.variables, index, recipe.offsets, strict=True)
         }
         assignments = []
@@ -212,19 +211,6 @@ class _Inliner:
         return assignments, Var(name, recipe.store.value.type)
 
 
-def _has_live_scalars(loop: For, kernel: Kernel) -> bool:
-    """Whether a scalar that a loop assigns is read or assigned outside it."""
-
-    def occurrences(body: Sequence[Stmt]) -> Counter[str]:
-        nodes = list(statements(tuple(body)))
-        assigned = Counter(s.name for s in nodes if isinstance(s, Assign))
-        return assigned + Counter(e.name for s in nodes for e in walk(s) if isinstance(e, Var))
-
-    inside, everywhere = occurrences((loop,)), occurrences(kernel.body)
-    names = assigned_by(loop.body)
-    return any(everywhere[name] > inside[name] for name in names)
-
-
 def rounded(value: Expr) -> Expr:
     """Return a value rounded as a store does it: narrow floats are computed in float32 between stores."""
     if value.type.dtype not in NARROW:
@@ -233,6 +219,8 @@ def rounded(value: Expr) -> Expr:
 
 
 def _replacing(buffer: str, index: tuple[Expr, ...], scalar: Var) -> Callable[[Expr], Expr]:
+    """Return what replaces the loads of an element by a scalar."""
+
     def change(expr: Expr) -> Expr:
         same = isinstance(expr, Load) and expr.buffer == buffer and expr.index == index
         return scalar if same else expr
@@ -241,12 +229,13 @@ def _replacing(buffer: str, index: tuple[Expr, ...], scalar: Var) -> Callable[[E
 
 
 def _without_store(body: Sequence[Stmt], store: Store, kernel: Kernel) -> tuple[Stmt, ...]:
-    """Return a body without a store, and without the loops that have no other use."""
+    """Return a body without a store, and without loops that store nothing else and leave no scalar behind."""
     result: list[Stmt] = []
     for node in body:
         if isinstance(node, For) and any(s is store for s in statements(node.body)):
             inner = _without_store(node.body, store, kernel)
-            if any(isinstance(s, Store) for s in statements(inner)) or _has_live_scalars(node, kernel):
+            is_read = assigned_by(node.body) & scalars_beside(node, kernel.body)
+            if is_read or any(isinstance(s, Store) for s in statements(inner)):
                 result.append(replace(node, body=inner))
         elif node is not store:
             result.append(node)

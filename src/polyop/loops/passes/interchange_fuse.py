@@ -26,6 +26,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..analysis import affine
+from ..analysis.cost import CONTRACTION_LOOPS
 from ..analysis.dependence import Conflict, Paths, carried, common
 from ..analysis.loop_names import by_variable
 from ..analysis.loop_order import reordered
@@ -36,13 +37,15 @@ from ..analysis.tree import (
     Node,
     Rearrangement,
     StatementNode,
+    in_loops,
     inside,
     paths_of,
+    perfect_nest,
     renamed,
     statement_nodes,
     statements_of,
 )
-from ..ir.grammar import INT, Expr, For, Load, Store, Var, children
+from ..ir.grammar import INT, Expr, For, Load, Store, Var
 from ..ir.note import Note
 from ..ir.schedule import Step
 from ..ir.stops import is_unbounded, stop_flags
@@ -61,6 +64,8 @@ def interchange_fuse(program: Program) -> Program:
 
 
 class _Rules:
+    """Interchanges and fuses the loops of a program, and remembers the steps."""
+
     def __init__(self, program: Program) -> None:
         self.model, self.notes, self.steps = program.model, list[Note](), list[Step]()
         self.names, self.frozen = dict(program.loops), program.frozen
@@ -73,25 +78,23 @@ class _Rules:
     def interchange(self) -> None:
         """Put the loops of nests around one reduction into a better order."""
         for nest in _nests(self.loops.tree):
-            for order in self._orders(nest):
-                made = _rebuilt(nest, order)
-                if made is not None and self.loops.replace(nest, (made,)):
-                    names = ", ".join(loop.var for loop in order)
-                    self.notes.append(Note(nest.node.line, f"loops interchanged to ({names})", "interchange"))
-                    self._step(len(self.steps), "interchange", *(loop.var for loop in order))
-                    break
+            loops, leaf = _chain(nest)
+            self._interchange(loops, self._order(loops, leaf))
         for loops in _around_sums(self.loops.tree):
             row = self._row(loops)
-            if row is None:
-                continue
-            order = [*(x for x in loops[:-1] if x is not row), row, loops[-1]]
-            body = loops[-1].body
-            for loop in reversed(order):
-                body = (Loop(loop.node, body),)
-            if self.loops.replace(loops[0], body):
-                names = ", ".join(loop.var for loop in order)
-                self.notes.append(Note(loops[0].node.line, f"loops interchanged to ({names})", "interchange"))
-                self._step(len(self.steps), "interchange", *(loop.var for loop in order))
+            if row is not None:
+                self._interchange(loops, [*(x for x in loops[:-1] if x is not row), row, loops[-1]])
+
+    def _interchange(self, loops: Sequence[Loop], order: Sequence[Loop]) -> None:
+        """Put the loops of a perfect nest into another order, if there is one and that is legal."""
+        if list(order) == list(loops):
+            return
+        made = in_order(order, loops[-1].body)
+        if made is not None and self.loops.replace(loops[0], (made,)):
+            names = [loop.var for loop in order]
+            text = f"loops interchanged to ({', '.join(names)})"
+            self.notes.append(Note(loops[0].node.line, text, "interchange"))
+            self._step(len(self.steps), "interchange", *names)
 
     def _row(self, loops: list[Loop]) -> Loop | None:
         """Return the loop to put directly around the last one, None if the present one shares its loads.
@@ -127,14 +130,13 @@ class _Rules:
         ]
         return rows[-1] if rows and loops[-2] not in rows else None
 
-    def _orders(self, nest: Loop) -> list[list[Loop]]:
-        """Return the orders to try, the best first; none if the present order is as good."""
-        loops, leaf = _chain(nest)
+    def _order(self, loops: list[Loop], leaf: StatementNode) -> list[Loop]:
+        """Return the best order of the loops around a sum; the present one if that stays."""
         store = leaf.node
         if not isinstance(store, Store) or not store.op or len(loops) < 2:
-            return []
+            return loops
         if any(loop.var in self.frozen or loop.node.hint == "serial" for loop in loops):
-            return []
+            return loops
         inside = {loop.var for loop in loops}
         sums = [x for x in loops if not any(depends(i, frozenset({x.var})) for i in store.index)]
         free = [x for x in loops if x not in sums]
@@ -157,11 +159,9 @@ class _Rules:
             shares = [x for x in others if all(stride(load, x.var) == UNIFORM for load in of_lanes)]
             edges = {name for x in sums for name in variables_of(x.node.lo, x.node.hi)}
             rows = [x for x in shares if x.var not in edges][-1:]
-            best = [*(x for x in others if x not in rows), *rows, lanes, *sums]
-        else:
-            last = min(loops, key=lambda x: (cost(x), -loops.index(x)))
-            best = [*(x for x in loops if x is not last), last]
-        return [] if best == loops else [best]
+            return [*(x for x in others if x not in rows), *rows, lanes, *sums]
+        last = min(loops, key=lambda x: (cost(x), -loops.index(x)))
+        return [*(x for x in loops if x is not last), last]
 
     # fusion
 
@@ -280,9 +280,7 @@ def _around_sums(tree: Sequence[Node]) -> list[list[Loop]]:
             nests += [*_around_sums(node.body), *_around_sums(node.orelse)]
         if not isinstance(node, Loop):
             continue
-        loops = [node]
-        while len(loops[-1].body) == 1 and isinstance(loops[-1].body[0], Loop):
-            loops.append(loops[-1].body[0])
+        loops = perfect_nest(node)
         body = loops[-1].body
         if len(loops) > 2 and any(isinstance(n, Loop) for n in body):
             nests.append(loops)
@@ -293,9 +291,7 @@ def _around_sums(tree: Sequence[Node]) -> list[list[Loop]]:
 
 def _chain_or_none(loop: Loop) -> tuple[list[Loop], StatementNode] | None:
     """Return the loops of a perfect nest and its single leaf, which may have conditions on loops, or None."""
-    loops = [loop]
-    while len(loops[-1].body) == 1 and isinstance(loops[-1].body[0], Loop):
-        loops.append(loops[-1].body[0])
+    loops = perfect_nest(loop)
     last = loops[-1].body
     while len(last) == 1 and isinstance(last[0], Branch) and not (last[0].orelse or loads_of(last[0].node)):
         last = last[0].body
@@ -308,12 +304,6 @@ def _chain(loop: Loop) -> tuple[list[Loop], StatementNode]:
     return chain
 
 
-def _rebuilt(nest: Loop, order: Sequence[Loop]) -> Loop | None:
-    """Return a nest with its loops in an order, None if their bounds cannot follow."""
-    loops, _ = _chain(nest)
-    return in_order(order, loops[-1].body)
-
-
 def in_order(order: Sequence[Loop], body: tuple[Node, ...]) -> Loop | None:
     """Return loops around a body, outermost first, None if their bounds cannot follow that order."""
     heads = [loop.node for loop in order]
@@ -323,11 +313,7 @@ def in_order(order: Sequence[Loop], body: tuple[Node, ...]) -> Loop | None:
         if found is None:
             return None
         heads = found.loops
-    for head in reversed(heads):
-        body = (Loop(head, body),)
-    (made,) = body
-    assert isinstance(made, Loop)
-    return made
+    return in_loops(heads, body)
 
 
 def _is_reused(load: Load, loops: set[str]) -> bool:
@@ -394,6 +380,7 @@ def _same(a: Expr, b: Expr) -> bool:
 
 
 def _shares(a: Loop, b: Loop) -> bool:
+    """Whether two loops access the same tensor."""
     return bool(_touched(a) & _touched(b))
 
 
@@ -402,16 +389,7 @@ def _touched(loop: Loop) -> set[str]:
 
 
 def _is_contraction(loop: Loop) -> bool:
-    """Whether a sum is two or more loops deeper: to be tiled, it must stay alone in its nest."""
-
-    def depth(node: Node) -> int:
-        match node:
-            case Loop():
-                return 1 + max(map(depth, node.body), default=0)
-            case Branch():
-                return max(map(depth, (*node.body, *node.orelse)), default=0)
-            case StatementNode(node=stmt):
-                return 0 if stmt.op and list(children(stmt)) else -99
-        raise TypeError(type(node).__name__)
-
-    return depth(loop) >= 3
+    """Whether a sum in a loop has the loops of a contraction: to be tiled, it must stay alone in its nest."""
+    paths = paths_of((loop,))  # a step for each loop, and one for the statement
+    sums = (place for place in statement_nodes((loop,)) if place.node.op)
+    return any(len(paths[place.leaf.id]) > CONTRACTION_LOOPS for place in sums)

@@ -16,6 +16,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ..analysis.cost import CONTRACTION_LOOPS
 from ..analysis.strides import depends
 from ..analysis.tree import (
     Branch,
@@ -39,9 +40,6 @@ from ..ir.grammar import (
 from ..ir.note import Note
 from ..ir.uses import loads_of, variables_of
 from ..program import Program
-
-MIN_LOOPS = 3
-"""The fewest loops of a contraction: with fewer, no operand is used several times."""
 
 
 def loop_distribution(program: Program) -> Program:
@@ -114,7 +112,7 @@ def _is_contraction(node: Loop, around: tuple[Loop, ...]) -> bool:
             return False
         loops.append(inner[0])
     body = loops[-1].body
-    if len(loops) < MIN_LOOPS or len(body) != 1 or not isinstance(body[0], StatementNode):
+    if len(loops) < CONTRACTION_LOOPS or len(body) != 1 or not isinstance(body[0], StatementNode):
         return False
     names, node_ = {loop.var for loop in loops}, body[0].node
     return _is_product(node_) and all(names - variables_of(*load.index) for load in loads_of(node_))
@@ -144,6 +142,7 @@ def _reuses(node: Node, var: str) -> bool:
 
 
 def _is_product(node: Stmt) -> bool:
+    """Whether a statement adds to a sum what it computes from several elements."""
     return isinstance(node, (Store, Assign)) and node.op == "+" and len(loads_of(node)) > 1
 
 

@@ -25,6 +25,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from ..analysis import affine
 from ..analysis.bounds import is_inside_once_checked
@@ -51,16 +52,19 @@ from ..ir.grammar import (
     unused,
 )
 from ..ir.note import Note
-from ..ir.rewriter import rewrite, with_replaced
+from ..ir.rewriter import loops_over, nested, rewrite, with_replaced
 from ..ir.uses import loads_of, tensors_of, variables_of
 from ..program import Program
 from .index_set_splitting import renamed_copy
 from .strip_mine import in_blocks, trips
 
 BLOCK = 512
-"""So many elements of a row are summed at a time: those of some hundred rows fit into a cache."""
-WIDE = 32
+"""Elements of a row that are summed at a time: those of some hundred rows fit into a cache."""
+ENOUGH_LANES = 32
 """Lanes along a loop with so many iterations fill the vectors of all targets well."""
+
+
+Each = TypeVar("Each", bound=Expr)
 
 
 @dataclass(frozen=True)
@@ -78,15 +82,15 @@ class Nest:
         return (*self.free, *self.sums)
 
     def with_order(
-        self, free: Sequence[For], row: For, change: Callable[[Expr], Expr], kind: Type, used_names: set[str]
+        self, free: Sequence[For], row: For, change: Callable[[Expr], Expr], type_: Type, used_names: set[str]
     ) -> For:
         """Return the nest with its loops over elements in another order, and its expressions changed.
 
         The sums outside ``row`` come first, if bounds allow it, and the blocks of the row: what the elements
-        share is then a part of one row, which stays in the cache. ``kind``: the type of the elements. Only
+        share is then a part of one row, which stays in the cache. ``type_``: the type of the elements. Only
         sums of float32 and float64 may have another order.
         """
-        sums = self.sums if kind.dtype in ("float32", "float64") else ()
+        sums = self.sums if type_.dtype in ("float32", "float64") else ()
         outer = sums[: sums.index(row)] if sums else ()
         found = reordered((*outer, *free, *self.sums[len(outer) :])) if outer else None
         loops = tuple(found.loops) if found else (*free, *self.sums)
@@ -95,9 +99,9 @@ class Nest:
         if sums and (found or not outer) and self._has_blocks(row):
             block, part = in_blocks(row, BLOCK, used_names)
             loops = (*loops[: len(outer)], block, *loops[len(outer) : -1])
-            node = _around(loops, *_partial_sum(part, added, kind, used_names))
+            node = nested(loops, *_partial_sum(part, added, type_, used_names))
         else:
-            node = _around(loops, added)
+            node = nested(loops, added)
         assert isinstance(node, For)
         return node
 
@@ -109,19 +113,12 @@ class Nest:
         return count is None or count > BLOCK
 
 
-def _partial_sum(loop: For, added: Store, kind: Type, used_names: set[str]) -> tuple[Stmt, ...]:
+def _partial_sum(loop: For, added: Store, type_: Type, used_names: set[str]) -> tuple[Stmt, ...]:
     """Return the statements that sum over a loop, which has iterations, and then add to an element."""
     name = unused(f"{added.buffer}_part", used_names)
     term = Assign(name, added.value, "+", added.line)
-    start = Assign(name, Const(0.0, kind), "", added.line)
-    return start, replace(loop, body=(term,)), replace(added, value=Var(name, kind))
-
-
-def _around(loops: Sequence[For], *body: Stmt) -> Stmt:
-    for loop in reversed(loops):
-        body = (replace(loop, body=body),)
-    (node,) = body
-    return node
+    start = Assign(name, Const(0.0, type_), "", added.line)
+    return start, replace(loop, body=(term,)), replace(added, value=Var(name, type_))
 
 
 @dataclass(frozen=True)
@@ -160,8 +157,8 @@ def pack_transposed(program: Program) -> Program:
                 text = f"{one.buffer}: read from a copy with dimension {one.axis} last"
                 notes.append(Note(node.line, text, "pack_transposed"))
             read = functools.partial(_read, one=one, name=copies[key])
-            kind = Type(kernel.buffers[nest.added.buffer].dtype)
-            made = nest.with_order(one.free, one.row, read, kind, used_names)
+            type_ = Type(kernel.buffers[nest.added.buffer].dtype)
+            made = nest.with_order(one.free, one.row, read, type_, used_names)
             if one.tests:
                 made = renamed_copy(made, "_lanes", used_names)
             changed[id(nest.top)] = _if(one.tests, made, nest.top)
@@ -170,6 +167,7 @@ def pack_transposed(program: Program) -> Program:
 
 
 def _if(tests: Sequence[Expr], node: Stmt, *orelse: Stmt) -> Stmt:
+    """Return a statement under tests, if there are any; ``orelse`` runs where they do not hold."""
     return If(affine.conjunction(tests), (node,), orelse, node.line) if tests else node
 
 
@@ -266,7 +264,7 @@ def _tests(kernel: Kernel, along: Sequence[For], lane: For) -> tuple[Expr, ...] 
     extents = [affine.simplified(loop.hi - loop.lo) for loop in (lane, *along)]
     if variables_of(*extents) - {*kernel.attributes} or loads_of(*extents):
         return None
-    return tuple(test for extent in extents[1:] for test in (extent < WIDE, extent <= extents[0]))
+    return tuple(test for extent in extents[1:] for test in (extent < ENOUGH_LANES, extent <= extents[0]))
 
 
 def _with_copy(
@@ -281,7 +279,8 @@ def _with_copy(
     return kernel, _copy_loops(kernel, one, name, used_names, line)
 
 
-def _axis_last(values: tuple[Expr, ...], axis: int) -> tuple[Expr, ...]:
+def _axis_last(values: tuple[Each, ...], axis: int) -> tuple[Each, ...]:
+    """Return what belongs to each axis, with one axis last."""
     return (*values[:axis], *values[axis + 1 :], values[axis])
 
 
@@ -295,7 +294,6 @@ def _copy_loops(kernel: Kernel, one: Transposition, name: str, used_names: set[s
     buffer = kernel.buffers[one.buffer]
     index = tuple(Var(unused(f"{name}_e{k}", used_names), INT) for k in range(len(buffer.shape)))
     value = Load(one.buffer, index, Type(buffer.dtype), line)
-    node: Stmt = Store(name, _axis_last(index, one.axis), value, "", line)
-    for axis in reversed([*(k for k in range(len(index)) if k != one.axis), one.axis]):
-        node = For(index[axis].name, Const(0, INT), buffer.shape[axis], (node,), line)
-    return node
+    target = _axis_last(index, one.axis)
+    loops = loops_over([var.name for var in target], _axis_last(buffer.shape, one.axis), line)
+    return nested(loops, Store(name, target, value, "", line))

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 
 from ..analysis import affine, ranges
 from ..analysis.bounds import is_inside, is_inside_in_loops
+from ..analysis.cost import CONTRACTION_LOOPS
 from ..analysis.guarded_sums import (
     Bound,
     GuardedSum,
@@ -60,18 +61,16 @@ from ..ir.grammar import (
 )
 from ..ir.note import Note
 from ..ir.operate import operate
-from ..ir.rewriter import rewrite, with_bodies, with_replaced
+from ..ir.rewriter import loops_over, nested, rewrite, with_bodies, with_replaced
 from ..ir.types import BYTE_FLOATS, NARROW, kind
 from ..ir.uses import loads_of, scalars_beside, stored_by, variables_of
 from ..program import Program
 from .index_set_splitting import renamed_copy
 
-MIN_LOOPS = 3
-"""The fewest loops of a contraction: with fewer, no operand is used several times."""
-MOST = 4
-"""A padded axis has at most so many times the elements of the operand's axis."""
-LARGEST = 65504
-"""The largest constant that is finite in every dtype."""
+MAX_PADDING = 4
+"""A padded axis has fewer than so many times the elements of the operand's axis: else most would be zeros."""
+GREATEST_FLOAT16 = 65504
+"""A constant of at most this is finite in every dtype that an operand may have."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +222,7 @@ def _is_reused(load: Load, others: Sequence[Load], loops: Sequence[For]) -> bool
     """Whether some loop reads the operand again, and some loop another factor: a contraction."""
     variables = {loop.var for loop in loops}
     again = [bool(variables - variables_of(*e.index)) for e in (load, *others)]
-    return len(loops) >= MIN_LOOPS and again[0] and any(again[1:])
+    return len(loops) >= CONTRACTION_LOOPS and again[0] and any(again[1:])
 
 
 def _vanishes(value: Expr, load: Load) -> bool:
@@ -245,7 +244,7 @@ def _vanishes(value: Expr, load: Load) -> bool:
 def _stays_finite(factor: Expr) -> bool:
     match factor:
         case Const(value=value):
-            return abs(value) <= LARGEST
+            return abs(value) <= GREATEST_FLOAT16
         case Op(name="neg", args=(a,)):
             return _stays_finite(a)
         case Op(name="cast", args=(a,)):
@@ -261,7 +260,9 @@ def _tests(program: Program, found: GuardedSum, load: Load, axes: Sequence[Axis 
         if axis is not None:
             tests += (axis.first >= 0, axis.last < size)
             tests += (
-                [affine.simplified(axis.high - axis.low) < Const(MOST, INT) * size] if axis.padded else []
+                [affine.simplified(axis.high - axis.low) < Const(MAX_PADDING, INT) * size]
+                if axis.padded
+                else []
             )
     model = program.model
     (leaf,) = (leaf for leaf in model.leaves if leaf.node is found.node)
@@ -393,25 +394,23 @@ def _copy(kernel: Kernel, padding: Padding, name: str, names: set[str]) -> tuple
             bounds.append((var, Const(0, INT), size))
         else:
             length = ranges.length(axis.low, axis.high + 1)
-            most = [Const(MOST, INT) * size if axis.padded else size] if padding.tests else []
+            most = [Const(MAX_PADDING, INT) * size if axis.padded else size] if padding.tests else []
             shape.append(affine.extreme("min", (length, *most)))  # no memory for a copy that is not made
             target.append(affine.simplified(here - axis.low))
             bounds.append((var, axis.first, affine.simplified(axis.last + 1)))
-    node: Stmt = Store(name, tuple(target), replace(load, index=tuple(source)), "", load.line)
-    for var, lo, hi in reversed(bounds):
-        node = For(var, lo, hi, (node,), load.line)
-    return tuple(shape), node
+    store = Store(name, tuple(target), replace(load, index=tuple(source)), "", load.line)
+    return tuple(shape), nested([For(*bound, (), load.line) for bound in bounds], store)
 
 
 def _without_conditions(padding: Padding, load: Load) -> Stmt:
     """Return the sum in loops without conditions, which reads ``load``."""
-    node: Stmt = rewrite(padding.sum.node, lambda e: load if e == padding.load else e)
-    for loop in reversed(padding.sum.free_first if padding.bounds else padding.sum.inner):
+    loops = list[For]()
+    for loop in padding.sum.free_first if padding.bounds else padding.sum.inner:
         lows = [e for bound in padding.bounds if bound.var == loop.var for e in bound.lows]
         highs = [e for bound in padding.bounds if bound.var == loop.var for e in bound.highs]
         lo, hi = affine.extreme("max", (loop.lo, *lows)), affine.extreme("min", (loop.hi, *highs))
-        node = replace(loop, lo=lo, hi=hi, body=(node,))
-    return node
+        loops.append(replace(loop, lo=lo, hi=hi))
+    return nested(loops, rewrite(padding.sum.node, lambda e: load if e == padding.load else e))
 
 
 def _in_order(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -425,7 +424,4 @@ def _check(kernel: Kernel, buffer: str, flag: Var, names: set[str], line: int) -
     sizes = kernel.sizes_of(buffer)
     loops = [unused(f"{buffer}_f{axis}", names) for axis in range(len(sizes))]
     element = Load(buffer, tuple(Var(v, INT) for v in loops), Type(kernel.buffers[buffer].dtype), line)
-    node: Stmt = Assign(flag.name, call("isfinite", element), "min", line)
-    for var, size in zip(reversed(loops), reversed(sizes), strict=True):
-        node = For(var, Const(0, INT), size, (node,), line)
-    return node
+    return nested(loops_over(loops, sizes, line), Assign(flag.name, call("isfinite", element), "min", line))

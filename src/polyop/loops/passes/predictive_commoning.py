@@ -41,7 +41,7 @@ from ..ir.note import Note
 from ..ir.rewriter import Place, rewrite, substitute, with_statements
 from ..ir.stops import stop_flags
 from ..ir.types import NARROW
-from ..ir.uses import loads_of, variables_of
+from ..ir.uses import loads_of, stores_to, variables_of
 from ..program import Program
 
 
@@ -78,11 +78,11 @@ def _carried(loop: For, program: Program) -> Store | None:
     assigned = {s.name for s in statements(loop.body) if isinstance(s, Assign)}
     optional = {e for s in loop.body for choice in walk(s) if _chooses(choice) for e in loads_of(choice)}
     for position, store in enumerate(loop.body):
-        if not isinstance(store, Store) or store.op or store.value.type.dtype != _dtype(program, store):
+        if not isinstance(store, Store) or store.op or not _keeps_its_value(program, store):
             continue
         loads = {e for e in loads_of(*loop.body) if e.buffer == store.buffer}
         late = loads & {*loads_of(*loop.body[position + 1 :])}
-        if not loads or late or loads & optional or sum(_stores(s, store.buffer) for s in loop.body) > 1:
+        if not loads or late or loads & optional or len(stores_to(store.buffer, loop.body)) > 1:
             continue
         names = variables_of(*store.index)
         fixed = not names & assigned and not loads_of(*store.index)
@@ -94,29 +94,26 @@ def _carried(loop: For, program: Program) -> Store | None:
     return None
 
 
-def _stores(node: Stmt, buffer: str) -> bool:
-    return isinstance(node, Store) and node.buffer == buffer
-
-
 def _chooses(expr: object) -> bool:
     """Whether an expression computes some of its operands only where it needs them."""
     return isinstance(expr, Op) and expr.name in ("select", "and", "or")
 
 
-def _dtype(program: Program, store: Store) -> str:
-    """Return the dtype of a tensor, "" where a scalar of it would not be what is in memory."""
+def _keeps_its_value(program: Program, store: Store) -> bool:
+    """Whether memory has what is stored to the last bit, as a scalar would."""
     dtype = program.kernel.buffers[store.buffer].dtype
-    return "" if dtype in (*NARROW, "bool") else dtype
+    return store.value.type.dtype == dtype and dtype not in (*NARROW, "bool")
 
 
 def _at(index: Sequence[Expr], var: str, value: Expr) -> tuple[Expr, ...]:
+    """Return an index for one value of a loop's variable, simplified."""
     return tuple(affine.simplified(substitute(i, {var: value})) for i in index)
 
 
 def _with_scalars(loop: For, store: Store, names: set[str]) -> tuple[Stmt, For]:
     """Return the load of the element before the first one, and the loop that reads scalars instead."""
-    kind = Type(store.value.type.dtype)
-    before, now = (Var(unused(f"{store.buffer}_{word}", names), kind) for word in ("before", "now"))
+    type_ = Type(store.value.type.dtype)
+    before, now = (Var(unused(f"{store.buffer}_{word}", names), type_) for word in ("before", "now"))
 
     def read(expr: Expr) -> Expr:
         return before if isinstance(expr, Load) and expr.buffer == store.buffer else expr
@@ -129,5 +126,5 @@ def _with_scalars(loop: For, store: Store, names: set[str]) -> tuple[Stmt, For]:
             changed = replace(changed, value=now)
         body.append(changed)
     body.append(Assign(before.name, now, "", store.line))
-    first = Load(store.buffer, _at(store.index, loop.var, loop.lo - 1), kind, store.line)
+    first = Load(store.buffer, _at(store.index, loop.var, loop.lo - 1), type_, store.line)
     return Assign(before.name, first, "", store.line), replace(loop, body=tuple(body))

@@ -127,6 +127,7 @@ def _renamed(owners: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ..
 
 
 def _variables(loop: For) -> list[str]:
+    """Return the variables of a loop and of those in it, in order."""
     return [s.var for s in statements((loop,)) if isinstance(s, For)]
 
 
@@ -143,6 +144,11 @@ def _blocks(name: str, loop: For, size: int) -> Expr:
     if known is not None:
         return Const(-(-known // size) if name == "ceil_div" else known // size, INT)
     return operate(name, count, Const(size, INT))
+
+
+def loop_of(kernel: Kernel, var: str) -> For:
+    """Return the loop of a kernel that has this variable."""
+    return next(s for s in statements(kernel.body) if isinstance(s, For) and s.var == var)
 
 
 def with_loop_replaced(kernel: Kernel, var: str, parts: Sequence[Stmt]) -> Kernel:
