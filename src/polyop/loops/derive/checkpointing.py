@@ -96,10 +96,10 @@ class _Segmented:
 def _with_segments(done: _Segmented, var: str, names: Iterable[str]) -> _Segmented:
     """Return the kernel with one more loop in segments; ``names`` are the buffers that it carries on."""
     kernel, scopes = done.kernel, done.scopes
-    taken = names_of(kernel)
-    segment, step = unused(f"segment_of_{var}", taken), unused(f"{var}_of_segment", taken)
-    now = {name: unused(f"{name}_of_segment", taken) for name in names}
-    axes = [unused(f"e{k}", taken) for k in range(max(len(kernel.buffers[n].shape) for n in now))]
+    used_names = names_of(kernel)
+    segment, step = unused(f"segment_of_{var}", used_names), unused(f"{var}_of_segment", used_names)
+    now = {name: unused(f"{name}_of_segment", used_names) for name in names}
+    axes = [unused(f"e{k}", used_names) for k in range(max(len(kernel.buffers[n].shape) for n in now))]
     around: list[str] = []
     lines: list[int] = []
 

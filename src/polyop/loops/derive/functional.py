@@ -31,7 +31,7 @@ def functional(kernel: Kernel) -> Kernel:
 
     The parameter is renamed to ``x_before``; ``x`` is the output.
     """
-    taken = names_of(kernel)
+    used_names = names_of(kernel)
     buffers: dict[str, Buffer] = {}
     before: dict[str, str] = {}
     copies: list[Stmt] = []
@@ -39,11 +39,11 @@ def functional(kernel: Kernel) -> Kernel:
         if buffer.role != "inplace":
             buffers[name] = buffer
             continue
-        before[name] = old = unused(f"{name}_before", taken)
+        before[name] = old = unused(f"{name}_before", used_names)
         shape = own_sizes(old, buffer)
         buffers[old] = replace(buffer, name=old, role="input", shape=shape)
         buffers[name] = replace(buffer, role="output", shape=shape)
-        copies.append(_copy(buffers[name], old, taken))
+        copies.append(_copy(buffers[name], old, used_names))
 
     def renamed(expr: Expr) -> Expr:
         if isinstance(expr, Size) and expr.buffer in before:
@@ -57,8 +57,8 @@ def functional(kernel: Kernel) -> Kernel:
     return with_sizes(changed, renamed)
 
 
-def _copy(buffer: Buffer, old: str, taken: set[str]) -> Stmt:
-    names = [unused(f"{buffer.name}_{k}", taken) for k in range(len(buffer.shape))]
+def _copy(buffer: Buffer, old: str, used_names: set[str]) -> Stmt:
+    names = [unused(f"{buffer.name}_{k}", used_names) for k in range(len(buffer.shape))]
     index = tuple(Var(n, INT) for n in names)
     value = Load(old, index, Type(buffer.dtype), buffer.line)
     loops = loops_over(names, buffer.shape, buffer.line)

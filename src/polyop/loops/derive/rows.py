@@ -47,7 +47,7 @@ class InRows(NamedTuple):
 
 def in_rows(kernel: Kernel, tensors: Mapping[str, Rows]) -> InRows:
     """Return the kernel for inputs that lie in rows; they are read, and not written."""
-    taken = names_of(kernel)
+    used_names = names_of(kernel)
     author: dict[tuple[str, int], Expr] = {}
     names: dict[tuple[str, int], str] = {}
     demands: list[Demand] = []
@@ -55,7 +55,7 @@ def in_rows(kernel: Kernel, tensors: Mapping[str, Rows]) -> InRows:
         for k, axis in enumerate(order):
             author[name, axis] = size = Size(name, k)
             if has_gap[k]:
-                names[name, axis] = unused(f"{name}_size_{axis}", taken)
+                names[name, axis] = unused(f"{name}_size_{axis}", used_names)
                 author[name, axis] = inner = Var(names[name, axis], INT)
                 fits = Op("<=", (inner, size), BOOL)
                 demands.append(Demand(fits, f"a row of {name} is longer than the memory that has it"))

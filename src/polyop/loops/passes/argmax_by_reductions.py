@@ -56,7 +56,7 @@ MAX_INT32 = 2**31 - 1
 def argmax_by_reductions(program: Program) -> Program:
     """Return the program in which loops that remember their greatest element are reductions."""
     kernel, named = program.kernel, program.named_loops()
-    taken, notes = names_of(kernel), list[Note]()
+    used_names, notes = names_of(kernel), list[Note]()
 
     def change(node: Stmt, _place: Place) -> Sequence[Stmt] | None:
         found = _argmax(node) if isinstance(node, For) else None
@@ -67,7 +67,7 @@ def argmax_by_reductions(program: Program) -> Program:
         extreme = "greatest" if found.test.is_greater else "least"
         text = f"loop {found.loop.var}: a search for the {extreme} element, {how}"
         notes.append(Note(node.line, text, "argmax_by_reductions"))
-        return (node if why_not else found.reduced(taken),)
+        return (node if why_not else found.reduced(used_names),)
 
     body = with_statements(kernel.body, change)
     return program.with_(*notes, kernel=replace(kernel, body=body)) if notes else program
@@ -93,18 +93,18 @@ class _Argmax:
             return "its elements are not adjacent in memory"
         return ""
 
-    def reduced(self, taken: set[str]) -> Stmt:
-        """Return the two reductions; their names are not in ``taken``."""
+    def reduced(self, used_names: set[str]) -> Stmt:
+        """Return the two reductions; their names are not in ``used_names``."""
         loop, test, line = self.loop, self.test, self.loop.line
-        top = Var(unused("top", taken), self.element.type)
-        over = self._copy(taken)
+        top = Var(unused("top", used_names), self.element.type)
+        over = self._copy(used_names)
         here = substitute(self.element, {loop.var: Var(over.var, INT)})
         reduction = replace(over, body=(Assign(top.name, here, "max" if test.is_greater else "min", line),))
-        at = Var(unused("at", taken), self._position)
+        at = Var(unused("at", used_names), self._position)
         equal = Op("==", (self.element, top), BOOL)
         # of equal elements the first wins; where none is greater than the greatest before, that stays
         greater = Op(test.comparison, (top, test.greatest), BOOL) if len(test.comparison) == 1 else None
-        over = self._copy(taken)
+        over = self._copy(used_names)
         found = tuple(search(loop.var, over, equal, test.remember, at, line, first_wins=greater))
         as_it_was = self._as_it_was(top)
         rest = found if as_it_was is None else (If(as_it_was, (loop,), found, line),)
@@ -122,8 +122,8 @@ class _Argmax:
         tests = [*long, *([Op("isnan", (top,), BOOL)] if kind(top.type) == "f" else [])]
         return None if not tests else functools.reduce(lambda a, b: Op("or", (a, b), BOOL), tests)
 
-    def _copy(self, taken: set[str]) -> For:
-        return replace(self.loop, var=unused(self.loop.var, taken), body=())
+    def _copy(self, used_names: set[str]) -> For:
+        return replace(self.loop, var=unused(self.loop.var, used_names), body=())
 
 
 def _argmax(loop: For) -> _Argmax | None:

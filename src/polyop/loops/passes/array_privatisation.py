@@ -126,7 +126,7 @@ def _without_axes(kernel: Kernel, name: str, axes: frozenset[int]) -> Kernel:
 
 
 def _as_scalar(kernel: Kernel, name: str, loops: tuple[str, ...]) -> Kernel:
-    """Return the kernel with a scalar in place of a buffer, which each iteration of ``loops`` has for itself."""
+    """Return the kernel with a scalar of ``loops``, one for each iteration, in place of a buffer."""
     type_ = Type(kernel.buffers[name].dtype)
 
     def change(expr: Expr) -> Expr:

@@ -177,10 +177,9 @@ def _distributed(program: Program, head: For, outer: str, fits: Expr) -> Program
         return None
     used_names = names_of(program.kernel)
     body = with_distinct_loops(statements_of(loops.tree), lambda name: unused(name, used_names))
-    text = (
-        f"loop {head.var}: contractions have loops of their own, for {BLOCK_ROWS} of its iterations at a time"
-    )
-    text += "" if fits == ALWAYS else f", where that takes a thread at most {MAX_BLOCK_BYTES >> 20} MiB"
+    where = "" if fits == ALWAYS else f", where that takes a thread at most {MAX_BLOCK_BYTES >> 20} MiB"
+    blocks = f"for {BLOCK_ROWS} of its iterations at a time{where}"
+    text = f"loop {head.var}: contractions have loops of their own, {blocks}"
     note = Note(head.line, text, "block_distribution")
     return program.with_(note, kernel=replace(program.kernel, body=body))
 

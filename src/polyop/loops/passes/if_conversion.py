@@ -38,19 +38,19 @@ def if_conversion(program: AnyProgram) -> AnyProgram:
     return program if body == kernel.body else program.with_(kernel=replace(kernel, body=body))
 
 
-def _converted(body: Sequence[Stmt], taken: set[str]) -> tuple[Stmt, ...]:
+def _converted(body: Sequence[Stmt], used_names: set[str]) -> tuple[Stmt, ...]:
     result: list[Stmt] = []
     for node in body:
-        inside = with_bodies(node, lambda part: _converted(part, taken))
-        result += _with_common_stores(inside, taken) if isinstance(inside, If) else (inside,)
+        inside = with_bodies(node, lambda part: _converted(part, used_names))
+        result += _with_common_stores(inside, used_names) if isinstance(inside, If) else (inside,)
     return tuple(result)
 
 
-def _with_common_stores(node: If, taken: set[str]) -> list[Stmt]:
+def _with_common_stores(node: If, used_names: set[str]) -> list[Stmt]:
     """Return a condition, and behind it the stores that ended both of its arms."""
     pairs = list(_ends(node))
     if len(pairs) == len(node.body) == len(node.orelse):
-        return _choices(node, pairs[::-1], taken)
+        return _choices(node, pairs[::-1], used_names)
     then, other, stores = list(node.body), list(node.orelse), list[Stmt]()
     for number, (one, another) in enumerate(pairs, 1):
         after = [arm[len(arm) - number + 1 :] for arm in (then, other)]
@@ -59,7 +59,7 @@ def _with_common_stores(node: If, taken: set[str]) -> list[Stmt]:
         loads = {load for load in loads_of(*after[0], *after[1]) if load.buffer == one.buffer}
         if any(one.op or load.index != one.index or load.type != one.value.type for load in loads):
             break  # it is read ahead of where it would be stored
-        value = Var(unused(f"{one.buffer}_value", taken), one.value.type)
+        value = Var(unused(f"{one.buffer}_value", used_names), one.value.type)
         for arm, store, later in zip((then, other), (one, another), after, strict=True):
             rest = (_with_value(s, loads, value) for s in later)
             arm[-number:] = [Assign(value.name, store.value, line=store.line), *rest]
@@ -72,12 +72,12 @@ def _with_value(node: Stmt, loads: Collection[Expr], value: Var) -> Stmt:
     return changed
 
 
-def _choices(node: If, pairs: Sequence[Pair], taken: set[str]) -> list[Stmt]:
+def _choices(node: If, pairs: Sequence[Pair], used_names: set[str]) -> list[Stmt]:
     """Return the statements of arms that set the same elements and scalars."""
     result: list[Stmt] = []
     condition = node.condition
     if len(pairs) > 1:  # what is set first may be read by the condition
-        held = Var(unused("taken", taken), BOOL)
+        held = Var(unused("taken", used_names), BOOL)
         result.append(Assign(held.name, condition, line=node.line))
         condition = held
     for one, another in pairs:

@@ -234,8 +234,8 @@ def _without_store(body: Sequence[Stmt], store: Store, kernel: Kernel) -> tuple[
     for node in body:
         if isinstance(node, For) and any(s is store for s in statements(node.body)):
             inner = _without_store(node.body, store, kernel)
-            is_read = assigned_by(node.body) & scalars_beside(node, kernel.body)
-            if is_read or any(isinstance(s, Store) for s in statements(inner)):
+            stores = any(isinstance(s, Store) for s in statements(inner))
+            if stores or assigned_by(node.body) & scalars_beside(node, kernel.body):
                 result.append(replace(node, body=inner))
         elif node is not store:
             result.append(node)

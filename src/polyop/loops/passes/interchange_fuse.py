@@ -385,6 +385,7 @@ def _shares(a: Loop, b: Loop) -> bool:
 
 
 def _touched(loop: Loop) -> set[str]:
+    """Return the tensors that a loop accesses."""
     return {access.target for place in statement_nodes((loop,)) for access in place.leaf.accesses}
 
 

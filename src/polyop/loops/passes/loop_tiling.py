@@ -25,9 +25,9 @@ from .apply_schedule import with_steps
 from .strip_mine import trips
 
 COLUMNS = 64
-"""Iterations of a tile along the rows that are loaded: a few neighbouring lines of memory from each row."""
-FEWEST = 4
-"""With fewer iterations, if their number is a constant, elements of all rows are in one line anyway."""
+"""Iterations of a tile along the rows that are loaded: a few neighbouring cache lines of each row."""
+MIN_TRIPS = 4
+"""A loop that is known to have fewer iterations is not tiled: what it loads is in one cache line anyway."""
 
 
 def loop_tiling(program: Program) -> Program:
@@ -69,7 +69,7 @@ def _chosen(program: Program, nest: Sequence[For]) -> tuple[For, For] | None:
         return None
     counts = [len(across(inner, lanes.var, columns.var)) for lanes, columns in pairs]
     lanes, columns = pairs[counts.index(max(counts))]
-    short = any(count is not None and count < FEWEST for count in map(trips, (lanes, columns)))
+    short = any(count is not None and count < MIN_TRIPS for count in map(trips, (lanes, columns)))
     parallel = all(program.kinds[loop.var].name == "parallel" for loop in (lanes, columns))
     return (lanes, columns) if max(counts) and parallel and not short else None
 

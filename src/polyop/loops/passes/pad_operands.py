@@ -107,17 +107,17 @@ Copies = dict[tuple[str, tuple[Axis | None, ...], tuple[Expr, ...]], str]
 
 def pad_operands(program: Program) -> Program:
     """Return the program in which contractions under conditions read padded copies of an operand."""
-    kernel, notes, names, copies = program.kernel, list[Note](), names_of(program.kernel), Copies()
+    kernel, notes, used_names, copies = program.kernel, list[Note](), names_of(program.kernel), Copies()
     body: list[Stmt] = []
     for node in kernel.body:
-        found = list(_paddings(program, node)) if isinstance(node, For) else []
-        made = _with_copies(kernel, node, found, names, copies) if found and isinstance(node, For) else None
-        if made is None or not _are_inside(made, program):
-            body.append(node)
-            continue
-        kernel, copies = replace(kernel, buffers=made.buffers), made.copies
-        body += made.body
-        notes += (Note(p.load.line, f"{p.load.buffer}: {_text(p)}", "pad_operands") for p in found)
+        if isinstance(node, For) and (found := list(_paddings(program, node))):
+            made = _with_copies(kernel, node, found, used_names, copies)
+            if _are_inside(made, program):
+                kernel, copies = replace(kernel, buffers=made.buffers), made.copies
+                body += made.body
+                notes += (Note(p.load.line, f"{p.load.buffer}: {_text(p)}", "pad_operands") for p in found)
+                continue
+        body.append(node)
     return program.with_(*notes, kernel=replace(kernel, body=tuple(body))) if notes else program
 
 
@@ -259,11 +259,8 @@ def _tests(program: Program, found: GuardedSum, load: Load, axes: Sequence[Axis 
     for axis, size in zip(axes, kernel.sizes_of(load.buffer), strict=True):
         if axis is not None:
             tests += (axis.first >= 0, axis.last < size)
-            tests += (
-                [affine.simplified(axis.high - axis.low) < Const(MAX_PADDING, INT) * size]
-                if axis.padded
-                else []
-            )
+            if axis.padded:
+                tests.append(affine.simplified(axis.high - axis.low) < Const(MAX_PADDING, INT) * size)
     model = program.model
     (leaf,) = (leaf for leaf in model.leaves if leaf.node is found.node)
     for access in leaf.accesses:
@@ -340,7 +337,7 @@ class _Made:
 
 
 def _with_copies(
-    kernel: Kernel, nest: For, found: Sequence[Padding], names: set[str], known: Copies
+    kernel: Kernel, nest: For, found: Sequence[Padding], used_names: set[str], known: Copies
 ) -> _Made:
     """Return what comes instead of a nest: copies, the nest that reads them, the old one for infinities."""
     buffers, body, copies = dict(kernel.buffers), list[Stmt](), dict(known)
@@ -353,8 +350,8 @@ def _with_copies(
             continue
         name = copies.get(key)
         if name is None:
-            name = unused(f"{load.buffer}_padded", names)
-            shape, copy = _copy(kernel, padding, name, names)
+            name = unused(f"{load.buffer}_padded", used_names)
+            shape, copy = _copy(kernel, padding, name, used_names)
             buffers[name] = Buffer(name, load.type.dtype, shape, "local", load.line, zeroed=True)
             body.append(copy)
             copies |= {key: name} if kernel.buffers[load.buffer].role == "input" else {}
@@ -368,24 +365,24 @@ def _with_copies(
     before: list[Stmt] = []
     conditions = list(tests)
     if checked:
-        flag = Var(unused("is_finite", names), BOOL)
+        flag = Var(unused("is_finite", used_names), BOOL)
         before = [Assign(flag.name, Const(value=True, type=BOOL), "", nest.line)]
-        body += (_check(kernel, name, flag, names, nest.line) for name in checked)
+        body += (_check(kernel, name, flag, used_names, nest.line) for name in checked)
         conditions.append(flag)
     if tests and body:
         body = [If(affine.conjunction(tests), tuple(body), (), nest.line)]
     if conditions:
-        exact = renamed_copy(replace(nest, body=_in_order(nest.body)), "_exact", names)
+        exact = renamed_copy(replace(nest, body=_in_order(nest.body)), "_exact", used_names)
         changed = If(affine.conjunction(conditions), (changed,), (exact,), nest.line)
     return _Made((*before, *body, changed), buffers, copies)
 
 
-def _copy(kernel: Kernel, padding: Padding, name: str, names: set[str]) -> tuple[tuple[Expr, ...], Stmt]:
+def _copy(kernel: Kernel, padding: Padding, name: str, used_names: set[str]) -> tuple[tuple[Expr, ...], Stmt]:
     """Return the shape of a padded copy, and the loops that fill its inside."""
     load, shape, source, target = padding.load, list[Expr](), list[Expr](), list[Expr]()
     bounds: list[tuple[str, Expr, Expr]] = []
     for axis, size in zip(padding.axes, kernel.sizes_of(load.buffer), strict=True):
-        var = unused(f"{name}_e{len(bounds)}", names)
+        var = unused(f"{name}_e{len(bounds)}", used_names)
         here = Var(var, INT)
         source.append(here)
         if axis is None:
@@ -419,9 +416,9 @@ def _in_order(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
     return tuple(with_bodies(node, _in_order) for node in nodes)
 
 
-def _check(kernel: Kernel, buffer: str, flag: Var, names: set[str], line: int) -> Stmt:
+def _check(kernel: Kernel, buffer: str, flag: Var, used_names: set[str], line: int) -> Stmt:
     """Return the loops that clear a flag if an element of a tensor is infinite or no number."""
     sizes = kernel.sizes_of(buffer)
-    loops = [unused(f"{buffer}_f{axis}", names) for axis in range(len(sizes))]
+    loops = [unused(f"{buffer}_f{axis}", used_names) for axis in range(len(sizes))]
     element = Load(buffer, tuple(Var(v, INT) for v in loops), Type(kernel.buffers[buffer].dtype), line)
     return nested(loops_over(loops, sizes, line), Assign(flag.name, call("isfinite", element), "min", line))

@@ -47,7 +47,7 @@ from ..program import Program
 
 def predictive_commoning(program: Program) -> Program:
     """Return the program in which loops keep the element that the next iteration reads in a scalar."""
-    kernel, names, notes = program.kernel, names_of(program.kernel), list[Note]()
+    kernel, used_names, notes = program.kernel, names_of(program.kernel), list[Note]()
     kept = program.kept_loops()
 
     def change(node: Stmt, place: Place) -> list[Stmt] | None:
@@ -58,7 +58,7 @@ def predictive_commoning(program: Program) -> Program:
             Note(store.line, f"{store.buffer}: the element before is in a scalar", "predictive_commoning")
         )
         leaf = next(leaf for leaf in program.model.leaves if leaf.node is store)
-        before, after = _with_scalars(node, store, names)
+        before, after = _with_scalars(node, store, used_names)
         if always_runs(program.model, leaf, (*place.loops, node)):
             return [before, after]
         return [If(Op("<", (node.lo, node.hi), BOOL), (before, after), (), node.line)]
@@ -110,10 +110,10 @@ def _at(index: Sequence[Expr], var: str, value: Expr) -> tuple[Expr, ...]:
     return tuple(affine.simplified(substitute(i, {var: value})) for i in index)
 
 
-def _with_scalars(loop: For, store: Store, names: set[str]) -> tuple[Stmt, For]:
+def _with_scalars(loop: For, store: Store, used_names: set[str]) -> tuple[Stmt, For]:
     """Return the load of the element before the first one, and the loop that reads scalars instead."""
     type_ = Type(store.value.type.dtype)
-    before, now = (Var(unused(f"{store.buffer}_{word}", names), type_) for word in ("before", "now"))
+    before, now = (Var(unused(f"{store.buffer}_{word}", used_names), type_) for word in ("before", "now"))
 
     def read(expr: Expr) -> Expr:
         return before if isinstance(expr, Load) and expr.buffer == store.buffer else expr

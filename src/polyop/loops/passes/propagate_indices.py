@@ -23,7 +23,7 @@ from ..ir.uses import variables_of
 from ..program import AnyProgram
 
 MAX_NODES = 16
-"""A scalar whose value is larger than this stays: its copies would cost more than it does."""
+"""The most nodes of a value that is written out where it is used: copies of a longer one would cost more."""
 
 
 def propagate_indices(program: AnyProgram) -> AnyProgram:
@@ -44,7 +44,7 @@ def propagate(kernel: Kernel) -> Kernel:
         value: Expr = substitute(node.value, values)
         names = variables_of(value)
         loads_nothing = all(isinstance(e, (Const, Op, Size, Var)) for e in walk(value))
-        is_index = is_integer(value.type) and value.type.weak and _is_short(value)
+        is_index = is_integer(value.type) and value.type.weak and sum(1 for _ in walk(value)) <= MAX_NODES
         if loads_nothing and is_index and names <= loops | kernel.attributes.keys():
             values[node.name] = value
     if not values:
@@ -81,7 +81,3 @@ def _is_positive(expr: Expr) -> bool:
     if form is None or form.get("", 0) < 1:
         return False
     return all(factor == 0 or (factor > 0 and name in sizes) for name, factor in form.items() if name)
-
-
-def _is_short(value: Expr) -> bool:
-    return sum(1 for _ in walk(value)) <= MAX_NODES

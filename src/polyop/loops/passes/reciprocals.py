@@ -24,7 +24,6 @@ from ..ir.grammar import (
     Kernel,
     Op,
     Stmt,
-    Store,
     Var,
     children,
     names_of,
@@ -33,6 +32,7 @@ from ..ir.grammar import (
 )
 from ..ir.rewriter import Place, rewrite, with_statements
 from ..ir.types import WIDE
+from ..ir.uses import assigned_by, stored_by
 from ..program import Program
 
 
@@ -56,10 +56,10 @@ def hoist_reciprocals(kernel: Kernel) -> Kernel:
 
 
 def _hoisted(loop: For, used_names: set[str]) -> Iterator[Stmt]:
-    inside = [s for s in loop.body if isinstance(s, (Store, Assign))]
-    changing = frozenset({loop.var, *(s.buffer if isinstance(s, Store) else s.name for s in inside)})
+    """Yield the reciprocals of what an innermost loop divides by, and the loop with products."""
+    changing = frozenset({loop.var, *stored_by(loop.body), *assigned_by(loop.body)})
     reciprocal_of: dict[Expr, Expr] = {}
-    for quotient in (q for s in inside for e in children(s) for q in _quotients(e)):
+    for quotient in (q for s in loop.body for e in children(s) for q in _quotients(e)):
         divisor = quotient.args[1]
         if divisor in reciprocal_of or depends(divisor, changing) or quotient.type.dtype not in WIDE:
             continue

@@ -11,7 +11,6 @@ scalars are expressed by what the iteration finds.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -38,7 +37,7 @@ from ..ir.grammar import (
 from ..ir.rewriter import rewrite
 from ..ir.stops import stop_flags
 from ..ir.types import NARROW
-from ..ir.uses import variables_of
+from ..ir.uses import assigned_by, scalars_beside, stored_by, variables_of
 
 WEIGHT = "exp(score - top)"
 """The name that stands for the weight of an iteration in the term of a sum; no variable has it."""
@@ -72,24 +71,25 @@ class Recurrence:
     line: int
 
 
-class _NotOne(Exception):  # noqa: N818 - it ends a search, and is no error
+class _NoRecurrence(Exception):  # noqa: N818 - it ends a search, and is no error
     """The loop is not a recurrence of this kind."""
 
 
 def recurrence(loop: For, kernel: Kernel) -> Recurrence | None:
-    """Return what the loop's sums and its maximum are, or None if it has others."""
+    """Return the sums and the maximum of a loop of rescaled sums, or None for any other loop."""
     nodes = list(statements(loop.body))
     if not any(isinstance(e, Op) and e.name == "exp" for s in nodes for e in walk(s)):
         return None
     try:
         return _Reader(loop, kernel).read()
-    except _NotOne:
+    except _NoRecurrence:
         return None
 
 
 def _require(condition: object) -> None:
+    """End the search unless a condition holds."""
     if not condition:
-        raise _NotOne
+        raise _NoRecurrence
 
 
 @dataclass
@@ -118,11 +118,9 @@ class _Reader:
     def read(self) -> Recurrence:
         loop = self.loop
         _require(loop.hint in ("", "reduce") and not stop_flags(loop))
-        inside = list(statements(loop.body))
-        assigned = {s.name for s in inside if isinstance(s, Assign)}
-        self.written = frozenset(s.buffer for s in inside if isinstance(s, Store))
-        outside = _occurrences(self.kernel.body) - _occurrences((loop,))
-        self.carried = frozenset(name for name in assigned if outside[name])
+        assigned = assigned_by(loop.body)
+        self.written = frozenset(stored_by(loop.body))
+        self.carried = frozenset(assigned & scalars_beside(loop, self.kernel.body))
         self.changing = frozenset(assigned | {loop.var})
         _require(not any(depends(e, self.carried | self.written) for e in (loop.lo, loop.hi)))
         for node in loop.body:
@@ -238,7 +236,7 @@ class _Reader:
                 term: Expr = rewrite(added, self._named)
                 _require(self._is_linear(term))
                 return Sum(update.target, term, update.loops, update.line)
-        raise _NotOne
+        raise _NoRecurrence
 
     def _is_rescaled(self, expr: Expr, target: Var | Load) -> bool:
         """Whether an expression is the old value of a sum, rescaled to the new maximum."""
@@ -274,13 +272,6 @@ class _Reader:
 
 def _exp_of(value: Expr, less: Expr) -> Expr:
     return Op("exp", (Op("-", (value, less), less.type),), less.type)
-
-
-def _occurrences(body: Sequence[Stmt]) -> Counter[str]:
-    """Return how often each scalar is assigned or read."""
-    nodes = list(statements(tuple(body)))
-    assigned = Counter(s.name for s in nodes if isinstance(s, Assign))
-    return assigned + Counter(e.name for s in nodes for e in walk(s) if isinstance(e, Var))
 
 
 def counts_up(loop: For) -> bool:

@@ -37,7 +37,7 @@ from ..ir.grammar import (
     statements,
     unused,
 )
-from ..ir.rewriter import Place, rewrite, substitute, with_statements
+from ..ir.rewriter import Place, nested, rewrite, substitute, with_statements
 from ..ir.types import NARROW
 from ..ir.uses import loads_of, tensors_of, variables_of
 from ..program import AnyProgram
@@ -48,11 +48,11 @@ def residue_classes(program: AnyProgram) -> AnyProgram:
     kernel = program.kernel
     if not any(_multiple(e) for s in statements(kernel.body) if isinstance(s, If) for e in _tests(s)):
         return program
-    names = names_of(kernel)
+    used_names = names_of(kernel)
 
     def change(node: Stmt, _: Place) -> list[Stmt] | None:
         changed = [node]
-        while (found := _sum(kernel, changed[-1])) and (made := found.over_multiples(names)):
+        while (found := _sum(kernel, changed[-1])) and (made := found.over_multiples(used_names)):
             changed[-1:] = made
         return changed if len(changed) > 1 or changed[0] is not node else None
 
@@ -76,13 +76,13 @@ class Sum:
     dividend: Expr
     step: int
 
-    def over_multiples(self, names: set[str]) -> list[Stmt] | None:
+    def over_multiples(self, used_names: set[str]) -> list[Stmt] | None:
         """Return the loops over multiples, behind those that start the sums; None without a range."""
         loops = {loop.var: (loop.lo, loop.hi) for loop in (*self.outer, *self.inner)}
         low, high = (ranges.extreme(self.dividend, loops, up=up) for up in (False, True))
         if low is None or high is None or variables_of(low, high) & loops.keys():
             return None
-        step, here = Const(self.step, INT), Var(unused(f"{self.element}_class", names), INT)
+        step, here = Const(self.step, INT), Var(unused(f"{self.element}_class", used_names), INT)
         old = Var(self.element, INT)
         place = affine.simplified(step * here - (self.dividend - old))
         values = _Division(self.dividend, self.step, here)
@@ -102,18 +102,16 @@ class Sum:
         index = tuple(substitute(i, {self.element: place}) for i in self.target.index)
         node: Stmt = replace(self.target, index=index, value=value, op="+")
         node = If(affine.conjunction(tests), (node,), (), node.line)
-        for loop in reversed((*self.outer, *self.inner)):
-            if loop is of_element:
-                lo, hi = affine.extreme("max", lows), affine.extreme("min", highs)
-                node = replace(loop, var=here.name, lo=lo, hi=hi, body=(node,))
-            else:
-                node = replace(loop, body=(node,))
-        return [*self._starts(names), node]
+        lo, hi = affine.extreme("max", lows), affine.extreme("min", highs)
+        multiples = replace(of_element, var=here.name, lo=lo, hi=hi)
+        heads = [multiples if loop is of_element else loop for loop in (*self.outer, *self.inner)]
+        return [*self._starts(used_names), nested(heads, node)]
 
-    def _starts(self, names: set[str]) -> list[Stmt]:
+    def _starts(self, used_names: set[str]) -> list[Stmt]:
+        """Return the loops that start the sums, if they do not add to what is there."""
         if self.start is None:
             return []
-        renamed = {loop.var: Var(unused(loop.var, names), INT) for loop in self.outer}
+        renamed = {loop.var: Var(unused(loop.var, used_names), INT) for loop in self.outer}
         node: Stmt = substitute(replace(self.target, value=self.start), renamed)
         for loop in reversed(self.outer):
             lo, hi = substitute(loop.lo, renamed), substitute(loop.hi, renamed)
@@ -211,6 +209,7 @@ def _chain(node: Stmt) -> tuple[list[For], list[Expr], Stmt]:
 
 
 def _tests(node: If) -> Sequence[Expr]:
+    """Return what must hold, all of it, for a condition to hold."""
     return affine.operands("and", node.condition)
 
 

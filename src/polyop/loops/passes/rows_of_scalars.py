@@ -106,11 +106,11 @@ def _in_two(program: Program, path: tuple[For, ...], loop: For) -> Program:
     if narrow:
         why = f"memory would round {narrow[0]}" if narrow[0] != "bool" else "a bool is no factor"
         return program.with_(_note(loop, f"no place for {listed} in each iteration: {why}"))
-    taken = names_of(program.kernel)
-    rows = Rows(loop, ends, lambda name: unused(name, taken))
+    used_names = names_of(program.kernel)
+    rows = Rows(loop, ends, lambda name: unused(name, used_names))
     for scalar in scalars:
         rows.add(scalar.name, scalar.type, scalar.line)
-    second = Var(unused(loop.var, taken), INT)
+    second = Var(unused(loop.var, used_names), INT)
     rest = tuple(rows.moved(s, second) for s in loop.body[len(first) :])
     parts = (replace(loop, body=(*first, *rows.filled())), replace(loop, var=second.name, body=rest))
     changed = with_loop_replaced(program.kernel, loop.var, parts)

@@ -12,9 +12,9 @@ iteration, all of this is put under a condition, because the element may then be
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 
+from ..analysis import affine
 from ..analysis.bounds import always_runs
 from ..analysis.polyhedra import Access, Leaf
 from ..ir.grammar import (
@@ -35,7 +35,7 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.rewriter import with_places
-from ..ir.uses import loads_of, tensors_of, variables_of
+from ..ir.uses import loads_of, stores_to, tensors_of, variables_of
 from ..program import Program
 
 Index = tuple[Expr, ...]
@@ -48,6 +48,8 @@ def scalar_replacement(program: Program) -> Program:
 
 
 class _Accumulators:
+    """Puts the elements that loops update again and again into scalars."""
+
     def __init__(self, program: Program) -> None:
         kernel = program.kernel
         self.program, self.kernel, self.model = program, kernel, program.model
@@ -80,28 +82,27 @@ class _Accumulators:
         start = len(result)
         for buffer, index in self._candidates(loop, loops):
             name = self._new(buffer)
-            kind = Type(self.kernel.buffers[buffer].dtype)
+            type_ = Type(self.kernel.buffers[buffer].dtype)
             partial = self._is_partial_sum(loop, buffer, index, loops)
-            loop = _with_scalar(loop, buffer, index, Var(name, kind))
+            loop = _with_scalar(loop, buffer, index, Var(name, type_))
             before = result[-1] if result else None
             if isinstance(before, Store) and (before.buffer, before.index) == (buffer, index):
-                first = Assign(name, Load(buffer, index, kind, before.line), "", before.line)
+                first = Assign(name, Load(buffer, index, type_, before.line), "", before.line)
                 value = Assign(name, before.value, before.op, before.line)
                 result[-1:] = [first, value] if before.op else [value]
                 start = len(result)
-                always.append(Store(buffer, index, Var(name, kind), "", loop.line))
+                always.append(Store(buffer, index, Var(name, type_), "", loop.line))
             else:
-                start_value = Const(0.0, kind) if partial else Load(buffer, index, kind, loop.line)
+                start_value = Const(0.0, type_) if partial else Load(buffer, index, type_, loop.line)
                 result.append(Assign(name, start_value, "", loop.line))
                 guard = guard or bool(self._may_be_empty(loop, loops))
-                after.append(Store(buffer, index, Var(name, kind), "+" if partial else "", loop.line))
+                after.append(Store(buffer, index, Var(name, type_), "+" if partial else "", loop.line))
         inner = replace(loop, body=self.body(loop.body, (*loops, loop.var)))
         result += [inner, *after]
         if guard:  # a loop without iterations must not touch the element, which may not exist
             wrapped = tuple(result[start:])
             tests = [Op("<", (one.lo, one.hi), BOOL) for one in self._may_be_empty(loop, loops)]
-            test = functools.reduce(lambda one, other: Op("and", (one, other), BOOL), tests)
-            result[start:] = [If(test, wrapped, (), loop.line)]
+            result[start:] = [If(affine.conjunction(tests), wrapped, (), loop.line)]
         result += always
 
     def _may_be_empty(self, loop: For, loops: tuple[str, ...]) -> list[For]:
@@ -120,9 +121,7 @@ class _Accumulators:
         """
         if self.kernel.buffers[buffer].dtype not in ("float32", "float64"):
             return False  # others are narrower in memory than the sum, or have sums of no other order
-        inside = list(statements((loop,)))
-        stores = [s for s in inside if isinstance(s, Store) and s.buffer == buffer]
-        if any(s.op != "+" for s in stores) or any(_loads(s, buffer) for s in inside):
+        if buffer in tensors_of(*statements((loop,))) or any(s.op != "+" for s in stores_to(buffer, (loop,))):
             return False
         # where the bounds depend on the outer loop this may be a strip of it: a part of one sum
         fixed = [*index, *(bound for one in perfect(loop) for bound in (one.lo, one.hi))]
@@ -131,6 +130,7 @@ class _Accumulators:
         return any((buffer, "+") in self.program.kinds[var].over for var in outer)
 
     def _new(self, buffer: str) -> str:
+        """Return a name for the scalar of another element of a buffer."""
         while True:
             self.count += 1
             name = f"{buffer}_acc{self.count}"
@@ -161,7 +161,8 @@ class _Accumulators:
         places = [(leaf, a) for leaf in inside for a in leaf.accesses if a.target == buffer]
         same = [(leaf, a) for leaf, a in places if a.node.index == index]
         others = [(leaf, a) for leaf, a in places if a.node.index != index]
-        if any(not isinstance(s, (Store, Assign)) and _loads(s, buffer) for s in statements((loop,))):
+        heads = (s for s in statements((loop,)) if isinstance(s, (For, If)))
+        if buffer in tensors_of(*heads):
             return False
         # all accesses with this index are compared: under a condition one has only some iterations
         return all(self._are_disjoint(one, other, len(loops)) for one in same for other in others)
@@ -182,10 +183,6 @@ def _unconditional(body: tuple[Stmt, ...], changing: set[str]) -> list[Stmt]:
             return []  # it may have iterations now and none later
         body = body[0].body
     return list(body)
-
-
-def _loads(node: Stmt, buffer: str) -> bool:
-    return buffer in tensors_of(node)
 
 
 def _with_scalar(loop: For, buffer: str, index: Index, scalar: Var) -> For:

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from ...core.locks import cached_property
 from ..analysis import affine
 from ..analysis.bounds import is_inside, is_inside_once_checked
-from ..analysis.polyhedra import Model
+from ..analysis.polyhedra import Access, Leaf, Model
 from ..ir.derivatives import number
 from ..ir.grammar import (
     INT,
@@ -85,7 +85,7 @@ def scatter_to_gather(program: AnyProgram) -> AnyProgram:
     A nest stays as it is if it does anything else, reads what it adds to, or has a loop that the author's
     schedule names.
     """
-    kernel, notes, names = program.kernel, list[Note](), names_of(program.kernel)
+    kernel, notes, used_names = program.kernel, list[Note](), names_of(program.kernel)
     if not any(isinstance(s, Store) and s.op == "+" for s in statements(kernel.body)):
         return program
 
@@ -96,12 +96,15 @@ def scatter_to_gather(program: AnyProgram) -> AnyProgram:
         return Model(kernel, program.session)
 
     def change(node: Stmt, _: Place) -> list[Stmt] | None:
-        nest = _Nest.of(kernel, node, names) if isinstance(node, For) else None
+        nest = _Nest.of(kernel, node, used_names) if isinstance(node, For) else None
         if nest is None or nest.loops.keys() & kept:
             return None
-        limit = _limit_of(model(), nest)
-        if limit is None:
+        writes = _writes(model(), nest)
+        are_inside = all(is_inside(model(), leaf, access) for leaf, access in writes)
+        if not are_inside and not _are_refused(model(), nest, writes):
             return None
+        # without a limit, elements beyond the tensor would be reached where an inner loop has no iterations
+        limit = nest.is_guarded or not (are_inside or kernel.derived)
         text = f"{nest.target}: each element collects what is added to it"
         notes.append(Note(nest.additions[0].store.line, text, "scatter_to_gather"))
         return [nest.gathered(limit=limit)]
@@ -110,27 +113,27 @@ def scatter_to_gather(program: AnyProgram) -> AnyProgram:
     return program.with_(*notes, kernel=replace(kernel, body=body)) if notes else program
 
 
-def _limit_of(model: Model, nest: _Nest) -> bool | None:
-    """Return whether the elements must be limited to the tensor; None if the nest has to stay as it is.
-
-    A limit drops additions beyond the tensor. So each must be inside, or be refused before anything runs; the
-    call of a derived kernel is refused by the forward. Without a limit, elements beyond the tensor would be
-    reached where an inner loop has no iterations.
-    """
+def _writes(model: Model, nest: _Nest) -> list[tuple[Leaf, Access]]:
+    """Return the writes of a nest's additions."""
     stores = {id(a.store) for a in nest.additions}
-    writes = [(x, a) for x in model.leaves if id(x.node) in stores for a in x.accesses if a.write]
-    if all(is_inside(model, leaf, access) for leaf, access in writes):
-        return nest.is_guarded
+    return [(x, a) for x in model.leaves if id(x.node) in stores for a in x.accesses if a.write]
+
+
+def _are_refused(model: Model, nest: _Nest, writes: Sequence[tuple[Leaf, Access]]) -> bool:
+    """Whether a call with an addition beyond the tensor is refused before anything runs.
+
+    A limit on the elements would drop such an addition, where the author must see an error. The call of a
+    derived kernel is refused by the forward.
+    """
     if model.kernel.derived:
         shifted = [k for k, axis in enumerate(nest.axes) if axis is not None]
         is_affine = all(access.index[k] is not None for _, access in writes for k in shifted)
-        return nest.is_guarded if is_affine or not nest.is_guarded else None
-    known = (
+        return is_affine or not nest.is_guarded
+    return all(
         is_inside_once_checked(model, leaf, access, axis)
         for leaf, access in writes
         for axis in range(len(access.index))
     )
-    return True if all(known) else None
 
 
 class _Nest:
@@ -142,9 +145,9 @@ class _Nest:
         loops: list[For],
         additions: list[Addition],
         axes: list[Shift | None],
-        names: set[str],
+        used_names: set[str],
     ) -> None:
-        self.kernel, self.additions, self.axes, self.names = kernel, additions, axes, names
+        self.kernel, self.additions, self.axes, self.used_names = kernel, additions, axes, used_names
         self.target = additions[0].store.buffer
         self.loops = {loop.var: loop for loop in loops}
         self.owned = {axis.owner for axis in axes if axis is not None}
@@ -155,7 +158,7 @@ class _Nest:
                 self.leaves |= {} if found is None else found[1]
 
     @classmethod
-    def of(cls, kernel: Kernel, node: For, names: set[str]) -> _Nest | None:
+    def of(cls, kernel: Kernel, node: For, used_names: set[str]) -> _Nest | None:
         """Return the nest that starts with a loop, or None if it is not one of shifted additions."""
         loops = perfect(node)
         found = [_addition(s) for s in loops[-1].body]
@@ -168,7 +171,7 @@ class _Nest:
         axes = _shifts(stores, variables)
         if axes is None:
             return None
-        nest = cls(kernel, loops, additions, axes, names)
+        nest = cls(kernel, loops, additions, axes, used_names)
         return nest if all(nest.kept_tests(a) == nest.common for a in additions) else None
 
     @cached_property
@@ -190,7 +193,7 @@ class _Nest:
         """Return the loops over elements; ``limit``: over those of the tensor alone."""
         first = self.additions[0].store
         of = Type(first.value.type.dtype)
-        total = Var(unused(f"{first.buffer}_all", self.names), of)
+        total = Var(unused(f"{first.buffer}_all", self.used_names), of)
         phases = self._phases()
         index = tuple(
             at if axis is None else self._element(axis, phases)
@@ -206,8 +209,8 @@ class _Nest:
         for loop in reversed(self._around(phases, index, limit=limit)):
             here = [test for test in left if loop.var in variables_of(test)]
             left = [test for test in left if test not in here]
-            body = (replace(loop, body=_all_under(here, body)),)
-        (nest,) = _all_under(left, body)
+            body = (replace(loop, body=_under(here, *body)),)
+        (nest,) = _under(left, *body)
         return nest
 
     def _mixed_tests(self, index: Sequence[Expr]) -> Iterator[Expr]:
@@ -246,7 +249,7 @@ class _Nest:
             for var, factor in axis.inner[0].items():
                 count = axis.step // math.gcd(axis.step, factor)
                 if count > 1:
-                    found[var] = Phase(unused(f"{var}_phase", self.names), count)
+                    found[var] = Phase(unused(f"{var}_phase", self.used_names), count)
         return found
 
     def _count(self, var: str, phase: Phase) -> Expr:
@@ -333,12 +336,13 @@ class _Nest:
         tests += self._open_tests(addition, values, index)
         node: Stmt = Assign(total.name, substitute(addition.store.value, values), "+", addition.store.line)
         outside = [t for t in tests if not variables_of(t) & bounds.keys()]
-        node = _under([t for t in tests if t not in outside], node)
+        (node,) = _under([t for t in tests if t not in outside], node)
         for var, (lo, hi) in reversed(bounds.items()):
-            name = var if number == 0 else unused(var, self.names)
+            name = var if number == 0 else unused(var, self.used_names)
             inside = substitute(node, {var: Var(name, INT)})
             node = replace(self.loops[var], var=name, lo=lo, hi=hi, body=(inside,))
-        return _under(outside, node)
+        (node,) = _under(outside, node)
+        return node
 
     def _is_inner(self, var: str) -> bool:
         """Whether a loop is none of the target's axes that stay as they are."""
@@ -399,18 +403,17 @@ class Phase:
 
 
 def _form(found: tuple[affine.Linear, object] | None) -> affine.Linear | None:
+    """Return the form of an inequality without zeros, so that equal ones are the same."""
     return None if found is None else {n: c for n, c in found[0].items() if c}
 
 
-def _under(tests: Sequence[Expr], node: Stmt) -> Stmt:
-    return If(affine.conjunction(tests), (node,), (), node.line) if tests else node
-
-
-def _all_under(tests: Sequence[Expr], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def _under(tests: Sequence[Expr], *body: Stmt) -> tuple[Stmt, ...]:
+    """Return statements under tests, if there are any."""
     return (If(affine.conjunction(tests), body, (), body[0].line),) if tests else body
 
 
 def _addition(node: Stmt) -> Addition | None:
+    """Return the only addition of a statement, with the tests around it; None for anything else."""
     tests: list[Expr] = []
     while isinstance(node, If) and not node.orelse and len(node.body) == 1:
         tests += affine.operands("and", node.condition)

@@ -17,6 +17,7 @@ from ..program import Program
 from .dead_statements import unused_results, without_dead_statements
 
 MARKS = ("stop_gradient", "with_gradient")
+"""Operators whose value is that of their first argument."""
 
 
 def strip_gradient_marks(program: Program) -> Program:
@@ -48,6 +49,7 @@ def _value(expr: Expr) -> Expr:
 
 
 def _is_zero_with_gradient(value: Expr) -> bool:
+    """Whether a value is ``with_gradient(0.0, ...)``, perhaps converted."""
     while isinstance(value, Op) and value.name == "cast":
         value = value.args[0]
     if not isinstance(value, Op) or value.name != "with_gradient":

@@ -25,6 +25,7 @@ TEXTS = {
     "+": "1 + tanh(u) is computed as 2 / (1 + exp(-2 u)), without the polynomial of tanh",
     "-": "1 - tanh(u) is computed as 2 / (1 + exp(2 u)), without the polynomial of tanh",
 }
+"""The notes, by the operator between 1 and tanh(u)."""
 
 
 def tanh_by_exp(program: Program) -> Program:

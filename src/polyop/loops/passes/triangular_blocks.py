@@ -59,14 +59,14 @@ from ..ir.types import WIDE
 from ..ir.uses import accesses_of, loads_of, tensors_of, variables_of
 from ..program import Program
 from .index_set_splitting import renamed_copy
-from .strip_mine import tiled, with_loop_replaced
+from .strip_mine import loop_of, tiled, with_loop_replaced
 
-LANES = 32
-"""The iterations of a block: four vectors of AVX2, so that no sum waits for the one before."""
+BLOCK_LANES = 32
+"""Iterations of a block: four vectors of float32 with AVX2, so that no sum waits for the one before."""
 TILE_ROWS, TILE_LANES = 48, 64
-"""The iterations of a block of a contraction: whole register tiles of all targets, and few edges."""
-SHARED = 0.5
-"""The cost of a load that the rows of a register tile share, in contiguous vector loads."""
+"""Iterations of a block of a contraction: whole register tiles of all targets, and few edges."""
+SHARED_LOAD_COST = 0.5
+"""The cost of a load that the rows of a register tile share; a contiguous one of their own costs 1."""
 
 
 def triangular_blocks(program: Program) -> Program:
@@ -137,9 +137,10 @@ def _highs(loop: For) -> list[Expr]:
 
 
 def _blocked(program: Program, loop: For) -> Program:
+    """Return the program with a loop in blocks, and the sums in it in parts."""
     names = {s.var for s in _edges(loop, frozenset({loop.var}))}
-    program, _ = tiled(program, loop, LANES)
-    (lane,) = (s for s in statements(program.kernel.body) if isinstance(s, For) and s.var == loop.var)
+    program, _ = tiled(program, loop, BLOCK_LANES)
+    lane = loop_of(program.kernel, loop.var)
     outer = [n for n, loops in scalar_owners(program.kernel).items() if not names & {*loops}]
     body = _with_parts(lane.body, names, {lane.var: (lane.lo, lane.hi)}, names_of(program.kernel), outer)
     kernel = with_loop_replaced(program.kernel, lane.var, (replace(lane, body=body),))
@@ -148,17 +149,17 @@ def _blocked(program: Program, loop: For) -> Program:
 
 
 def _with_parts(
-    body: Sequence[Stmt], sums: set[str], around: ranges.Ranges, used: set[str], outer: Sequence[str]
+    body: Sequence[Stmt], sums: set[str], around: ranges.Ranges, used_names: set[str], outer: Sequence[str]
 ) -> tuple[Stmt, ...]:
     """Return a body with sums in parts; the scalars ``outer`` keep their names."""
 
     def change(node: Stmt, _: object) -> Sequence[Stmt] | None:
-        return _parts(node, around, used, outer) if isinstance(node, For) and node.var in sums else None
+        return _parts(node, around, used_names, outer) if isinstance(node, For) and node.var in sums else None
 
     return with_statements(body, change)
 
 
-def _parts(inner: For, around: ranges.Ranges, used: set[str], outer: Sequence[str]) -> list[Stmt]:
+def _parts(inner: For, around: ranges.Ranges, used_names: set[str], outer: Sequence[str]) -> list[Stmt]:
     """Return the parts of a sum: that of all iterations of the loops around, and edges under conditions."""
     ends = [ranges.extreme(e, around, up=up) for e in (inner.lo, inner.hi) for up in (False, True)]
     first, start, end, last = (e for e in ends if e is not None)
@@ -174,10 +175,10 @@ def _parts(inner: For, around: ranges.Ranges, used: set[str], outer: Sequence[st
     parts: list[Stmt] = [replace(inner, lo=start, hi=end)]
     if depends(inner.lo, names):
         before = replace(edge, lo=first, hi=affine.extreme("min", (start, last)))
-        parts.insert(0, renamed_copy(before, "_edge", used, outer))
+        parts.insert(0, renamed_copy(before, "_edge", used_names, outer))
     if depends(inner.hi, names):
         behind = replace(edge, lo=affine.extreme("max", (start, end)), hi=last)
-        parts.append(renamed_copy(behind, "_edge", used, outer))
+        parts.append(renamed_copy(behind, "_edge", used_names, outer))
     return parts
 
 
@@ -239,7 +240,7 @@ def _is_shared(inner: For, row: str, lane: str) -> bool:
     of_rows, of_lanes = ([e for e in loads if stride(e, var) != UNIFORM] for var in (row, lane))
     if len(of_rows) == len(loads) or len(of_lanes) == len(loads):
         return False
-    across = sum(COSTS[stride(e, lane)] if e in of_rows else SHARED for e in loads)
+    across = sum(COSTS[stride(e, lane)] if e in of_rows else SHARED_LOAD_COST for e in loads)
     return across < sum(COSTS[stride(e, inner.var)] for e in loads)
 
 
@@ -272,12 +273,12 @@ def _in_scalar(program: Program, nest: Contraction) -> Contraction:
     row, lane, inner = found.loops
     leaf = next(leaf for leaf in program.model.leaves if inner.var in leaf.vars)
     tests = [] if always_runs(program.model, leaf, (*nest.around, *found.loops)) else found.tests
-    kind, used = Type(program.kernel.buffers[buffer].dtype), names_of(program.kernel)
-    total = Var(unused(f"{buffer}_sum", used), kind)
+    type_ = Type(program.kernel.buffers[buffer].dtype)
+    total = Var(unused(f"{buffer}_sum", names_of(program.kernel)), type_)
     kinds = [program.kinds[loop.var] for loop in nest.around]
     # a loop around that adds to the element too stays a sum, as in scalar_replacement
-    partial = kind.dtype in WIDE and any((buffer, "+") in one.over for one in kinds)
-    begin = Const(0.0, kind) if partial else Load(buffer, index, kind, store.line)
+    partial = type_.dtype in WIDE and any((buffer, "+") in one.over for one in kinds)
+    begin = Const(0.0, type_) if partial else Load(buffer, index, type_, store.line)
     body = (
         Assign(total.name, begin, "", store.line),
         replace(inner, body=(Assign(total.name, store.value, "+", store.line),)),
@@ -288,11 +289,11 @@ def _in_scalar(program: Program, nest: Contraction) -> Contraction:
 
 def _in_tiles(program: Program, nest: Contraction) -> Program:
     """Return the program with blocks of rows and lanes in place of a nest."""
-    row, lane, used = nest.row, nest.lane, names_of(program.kernel)
+    row, lane, used_names = nest.row, nest.lane, names_of(program.kernel)
     scalars = [s.name for s in statements(lane.body) if isinstance(s, Assign)]
-    used |= {*scalars}
+    used_names |= {*scalars}
     size_of_row, size_of_lane = Const(TILE_ROWS, INT), Const(TILE_LANES, INT)
-    row_outer, lane_outer = (unused(f"{loop.var}_outer", used) for loop in (row, lane))
+    row_outer, lane_outer = (unused(f"{loop.var}_outer", used_names) for loop in (row, lane))
     start = affine.simplified(row.lo + size_of_row * Var(row_outer, INT))
     rows = {row.var: (start, affine.extreme("min", (start + size_of_row, row.hi)))}
     first, last = (ranges.extreme(e, rows, up=up) for e, up in ((lane.lo, False), (lane.hi, True)))
@@ -304,7 +305,7 @@ def _in_tiles(program: Program, nest: Contraction) -> Program:
         **rows,
         lane.var: (affine.extreme("max", lows), affine.extreme("min", (strip + size_of_lane, lane.hi))),
     }
-    body = _with_parts(lane.body, {s.var for s in nest.sums}, around, used, scalars)
+    body = _with_parts(lane.body, {s.var for s in nest.sums}, around, used_names, scalars)
     for loop in (lane, row):
         body = (replace(loop, lo=around[loop.var][0], hi=around[loop.var][1], body=body),)
     for var, count, size, loop in (

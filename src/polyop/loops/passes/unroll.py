@@ -17,8 +17,8 @@ from ..ir.schedule import Step
 from ..program import AnyProgram
 from .strip_mine import trips, unrolled
 
-MAX_TRIPS, MAX_NODES = 4, 64
-"""The most iterations that are unrolled, and the most nodes of expressions in one of them."""
+MAX_TRIPS, MAX_NODES = 4, 256
+"""The most iterations that are unrolled, and the most nodes of expressions in all of them."""
 
 
 def unroll(program: AnyProgram) -> AnyProgram:
@@ -66,8 +66,9 @@ def _short_loops(body: Sequence[Stmt], depth: int) -> Iterator[For]:
 
 
 def _is_short(loop: For) -> bool:
+    """Whether an innermost loop has few iterations with little in them."""
     count = trips(loop)
     if count is None or not 0 < count <= MAX_TRIPS or any(isinstance(s, For) for s in statements(loop.body)):
         return False
     size = sum(1 for s in statements(loop.body) for _ in walk(s))
-    return size * count <= MAX_NODES * MAX_TRIPS
+    return size * count <= MAX_NODES
