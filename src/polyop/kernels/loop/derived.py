@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Form:
-    """What a derived kernel is, beside its base.
+    """A kind of derived kernels, such as gradients: what they take and return, and how they are derived.
 
-    It takes the base's tensors, then those that the form adds, then attributes of its own, then those of the
+    One takes its base's tensors, then those that the form adds, then attributes of its own, then those of the
     base. Functions get the derived kernel, and the inputs and attributes of a call of it.
     """
 

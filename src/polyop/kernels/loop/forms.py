@@ -55,6 +55,7 @@ def _sizes_of_gradients(kernel: DerivedKernel, inputs: Inputs, attributes: Attri
 
 
 def _check_tapes(kernel: DerivedKernel, inputs: Inputs, attributes: Attributes) -> None:
+    """Raise ``GradientError`` if the tapes of a call take more than ``tape_bytes``."""
     adjoints, present, wanted = _gradient_call(kernel, inputs, attributes)
     adjoints.check_tapes(adjoints.within_limit(present, wanted))
 
@@ -136,6 +137,7 @@ def _batched(kernel: DerivedKernel, inputs: Inputs, attributes: Attributes) -> K
 
 
 def _check_tapes_of_sample(kernel: DerivedKernel, inputs: Inputs, attributes: Attributes) -> None:
+    """Raise ``GradientError`` if the tapes of one sample take more than ``tape_bytes``."""
     if isinstance(kernel.base, DerivedKernel):
         sample = _sample(inputs, parse_axes(attributes[kernel.key_attribute]))
         kernel.base.check_tapes(sample, attributes)

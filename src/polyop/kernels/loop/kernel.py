@@ -307,6 +307,7 @@ class LoopKernel(DefinedOnce):
         return use(self.options, None)
 
     def _built(self, kernel: Kernel, options: Options) -> LibraryKernel:
+        """Return the library of a typed kernel with these options; the first request compiles it."""
         with self._compiling:
             key = (id(kernel), options)
             if key not in self._libraries:
@@ -444,6 +445,7 @@ class LoopKernel(DefinedOnce):
         return said
 
     def _typed_or_last(self, inputs: Inputs, attributes: Attributes | None) -> Kernel:
+        """Return the typed kernel for these specs; without specs, the one that was typed last."""
         if not inputs and not self.is_typed:
             rule = "nothing is compiled yet"
             raise ArgumentValueError(
@@ -461,6 +463,7 @@ class LoopKernel(DefinedOnce):
     def _check(
         self, kernel: Kernel, inputs: Inputs, outputs: tuple[Spec, ...], attributes: Attributes
     ) -> None:
+        """Raise an error unless the sizes are allowed, and the kernel writes such outputs."""
         check_sizes(kernel, specs_of(kernel, inputs), self._numbers(attributes))
         new_outputs = _new_outputs(kernel)
         shapes = self.infer_shapes(inputs, attributes, len(new_outputs))

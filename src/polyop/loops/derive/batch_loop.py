@@ -47,6 +47,7 @@ def batch_loop(batch: Batch) -> Batch:
 
 
 def _batched(kernel: Kernel, axes: Sequence[int | None]) -> Kernel:
+    """Return the kernel with an axis of samples in its tensors, and a loop over samples around its body."""
     names = Names(kernel)
     rows = zip(kernel.tensor_parameters, axes, strict=True)
     places = {n: axis for n, axis in rows if axis is not None}
@@ -91,6 +92,7 @@ def _buffers(
     places: Mapping[str, int],
     size: Size,
 ) -> dict[str, Buffer]:
+    """Return the buffers with the axis of samples. It comes first, but in inputs, where ``places`` has it."""
     found: dict[str, Buffer] = {}
     for name, buffer in own.items():
         shape = shapes[name]

@@ -35,6 +35,7 @@ def first_stores(derivation: Derivation) -> Derivation:
 
 
 def _stored_first(kernel: Kernel, session: IslSession, adjoints: Sequence[str]) -> Kernel:
+    """Return the kernel with first additions to ``adjoints`` as stores."""
     order = order_of(kernel, session, adjoints)
     first = {k for k, leaf in enumerate(order.model.leaves) if _is_first(order, leaf, adjoints)}
     if not first:
@@ -44,6 +45,7 @@ def _stored_first(kernel: Kernel, session: IslSession, adjoints: Sequence[str]) 
 
 
 def _is_first(order: Order, leaf: Leaf, adjoints: Sequence[str]) -> bool:
+    """Whether a statement adds to each of its elements once, and only zeros were stored there before."""
     node = leaf.node
     if not isinstance(node, Store) or node.op != "+" or node.buffer not in adjoints:
         return False

@@ -78,6 +78,7 @@ class _Tangent:
         )
 
     def _change(self, node: Stmt, _place: Place) -> list[Stmt] | None:
+        """Return what comes in place of a statement, or None to keep it."""
         match node:
             case For():
                 return self._last_of_equals(node) or None
@@ -86,6 +87,7 @@ class _Tangent:
         return None
 
     def _tangent(self, node: Store) -> list[Stmt]:
+        """Return the statements that set the tangent of a stored element."""
         tangent = self._of(node.value)
         if node.op in ("max", "min"):
             wins = operate(">=" if node.op == "max" else "<=", node.value, node.target)
@@ -131,6 +133,7 @@ class _Tangent:
         return [loop, *search(loop.var, over, equal, [tangent], last, node.line)]
 
     def _buffers(self) -> dict[str, Buffer]:
+        """Return the buffers of the primal, and one for each tangent."""
         own = self.kernel.buffers
         buffers = {n: own[n] for n in self.kernel.tensor_parameters}
         for name, tangent in self.input_tangents.items():

@@ -88,6 +88,8 @@ def _is_short(kernel: Kernel, store: Store) -> bool:
 
 
 def _to_value(store: Store) -> Callable[[Expr], Expr]:
+    """Return what replaces loads of a stored element by its value."""
+
     def change(expr: Expr) -> Expr:
         same = isinstance(expr, Load) and (expr.buffer, expr.index) == (store.buffer, store.index)
         return store.value if same else expr

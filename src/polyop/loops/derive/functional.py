@@ -58,6 +58,7 @@ def functional(kernel: Kernel) -> Kernel:
 
 
 def _copy(buffer: Buffer, old: str, used_names: set[str]) -> Stmt:
+    """Return loops that copy the tensor ``old`` into a buffer."""
     names = [unused(f"{buffer.name}_{k}", used_names) for k in range(len(buffer.shape))]
     index = tuple(Var(n, INT) for n in names)
     value = Load(old, index, Type(buffer.dtype), buffer.line)

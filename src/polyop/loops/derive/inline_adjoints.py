@@ -70,6 +70,7 @@ def inlined(kernel: Kernel, session: IslSession, names: Sequence[str]) -> Kernel
 
 
 def _step(kernel: Kernel, session: IslSession, names: Sequence[str]) -> Kernel | None:
+    """Return the kernel with one more store inlined, or None if no other can be."""
     cheap = [s for s in _cheap_stores(kernel.body) if s.buffer in names]
     if not cheap:
         return None
@@ -158,6 +159,8 @@ def _is_unchanged(order: Order, writer: Leaf, reader: Leaf, values: Mapping[str,
 
 
 def _with_inlined(body: Sequence[Stmt], link: _Link) -> tuple[Stmt, ...]:
+    """Return a body without the writer of a link, whose value the reader computes."""
+
     def change(node: Store | Assign) -> Sequence[Stmt]:
         if node is link.writer.node:
             return ()

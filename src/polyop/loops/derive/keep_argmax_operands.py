@@ -42,6 +42,7 @@ class _Rewriter:
         self.buffers: dict[str, Buffer] = {}
 
     def change(self, node: Stmt, place: Place) -> list[Stmt] | None:
+        """Return the store of an operand and the update that reads it; None keeps a statement."""
         match node:
             case Store(op="max" | "min", value=value) if self._is_computed_twice(node):
                 store = self._store_of_operand(node, place.loops)

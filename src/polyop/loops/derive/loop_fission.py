@@ -61,8 +61,7 @@ def _nests(tree: Sequence[Node]) -> Iterator[Loop]:
                     yield node
                 yield from _nests(node.body)
             case Branch():
-                yield from _nests(node.body)
-                yield from _nests(node.orelse)
+                yield from _nests((*node.body, *node.orelse))
 
 
 Chain = tuple[Loop, ...]

@@ -29,8 +29,8 @@ from .recorded_values import Scope
 CAPACITY = 1 << 25
 """The elements of such a tape. One more is an error of the call, as any index that is outside."""
 ZERO, ONE = Const(0, INT), Const(1, INT)
-Place = tuple[tuple[Expr, ...], tuple[Expr, ...]]
-"""An index into a tape, and the shape of the tape."""
+IndexAndShape = tuple[tuple[Expr, ...], tuple[Expr, ...]]
+"""The index of an element of a tape, and the shape of the tape."""
 Ends = tuple[Expr, Expr]
 """The bounds of a loop."""
 
@@ -59,7 +59,7 @@ class OpenLoops:
         self._forwards: dict[tuple[Scope, str], dict[_Counter, Load]] = {}
         """By inner scope and loop, for each counter the place of the iteration that runs forwards again."""
 
-    def place(self, loops: Sequence[For], scope: Scope) -> Place:
+    def place(self, loops: Sequence[For], scope: Scope) -> IndexAndShape:
         """Return the index of what an iteration of loops keeps, and the shape of the memory for a scope.
 
         ``loops`` are all around it, the scope's first.
@@ -84,7 +84,7 @@ class OpenLoops:
         """Return the statements with which a scope begins: its counters are 0."""
         return [_store(own.place, ZERO) for (within, _), own in self._counters.items() if within == scope]
 
-    def again(
+    def recomputed(
         self,
         head: For,
         ends: Ends,
@@ -92,7 +92,7 @@ class OpenLoops:
         scope: Scope,
         loop: Callable[[For, Ends, list[Stmt]], For],
     ) -> list[Stmt]:
-        """Return a loop that a scope runs again, made by ``loop``, with what counts its iterations.
+        """Return a loop that a scope recomputes, made by ``loop``, with what counts its iterations.
 
         A ``while`` whose flag is not computed again runs as often as it did.
         """
@@ -166,6 +166,7 @@ class OpenLoops:
         return self._counters[key].place
 
     def _memory(self, name: str, index: tuple[Expr, ...], shape: tuple[Expr, ...], line: int) -> Load:
+        """Return an element of a new buffer for counters."""
         name = self.names.new(name)
         self.buffers[name] = Buffer(name, INT.dtype, shape, "local", line, counted=is_counted(index))
         return Load(name, index, Type(INT.dtype), line)

@@ -173,10 +173,12 @@ class Order:
         )
 
     def _itself(self, leaf: Leaf, read: Access, write: Access) -> bool:
+        """Whether an instance of a leaf writes what it has read."""
         same = self._pairs(leaf, read, leaf, write)
         return not same.intersect(same.domain().identity()).is_empty()
 
     def _meet(self, leaf: Leaf, read: Access, writer: Leaf, write: Access, *, backward: bool) -> Any:
+        """Return the pairs of a read and a write of the same element; ``backward``: the write comes first."""
         pairs = self._pairs(leaf, read, writer, write)
         if pairs.is_empty():
             return pairs
@@ -184,6 +186,7 @@ class Order:
         return forward(self.model, conflict, self.where, backward=backward)
 
     def _pairs(self, leaf: Leaf, read: Access, writer: Leaf, write: Access) -> Any:
+        """Return the pairs of instances that access the same element, in any order."""
         return self.model.map(leaf, read).apply_range(self.model.map(writer, write).reverse())
 
     def loops(self, leaf: Leaf) -> list[Loop]:

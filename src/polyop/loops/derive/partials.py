@@ -103,6 +103,7 @@ def _oversized(line: int) -> GradientError:
 def _adjoint_parts(
     value: Expr, g: Expr, guard: Expr | None, is_active: Callable[[Load], bool]
 ) -> Iterator[Part]:
+    """Yield the contributions one by one; several may be to the same load."""
     if isinstance(value, Load):
         if is_active(value):
             yield Part(value, guard, g)
@@ -122,6 +123,7 @@ def _both(a: Expr | None, b: Expr) -> Expr:
 
 
 def _reaches(value: Expr, is_active: Callable[[Load], bool]) -> bool:
+    """Whether a value reads an active load."""
     if isinstance(value, Load):
         return is_active(value)
     return isinstance(value, Op) and any(_reaches(a, is_active) for a in children(value))
@@ -148,6 +150,7 @@ def tangent_of(value: Expr, tangent: Callable[[Load], Expr | None]) -> Expr | No
 
 
 def _tangent_of_choice(value: Op, tangent: Callable[[Load], Expr | None]) -> Expr | None:
+    """Return the tangent of a ``select``, None for zero."""
     condition, *branches = value.args
     parts = [tangent_of(branch, tangent) for branch in branches]
     if all(part is None for part in parts):

@@ -63,6 +63,7 @@ class Values:
         return replace(load, buffer=self.memory(load.buffer), index=index)
 
     def _load(self, load: Load, leaf: str, within: Scope | None, depth: int | None) -> Expr:
+        """Return a load of the memory that has the value: a tensor, a tape, or a recomputed buffer."""
         name = load.buffer
         read = Read(leaf, load, depth)
         if not self.recorded.is_given(read):
@@ -76,6 +77,7 @@ class Values:
         return replace(load, buffer=name, index=index)
 
     def _recomputed(self, body: Sequence[Node], scope: Scope) -> list[Stmt]:
+        """Return the statements of a body that a scope recomputes, with the stores to its tapes."""
         stmts: list[Stmt] = []
         for node in body:
             if not any(True for _ in statement_nodes((node,))):
@@ -92,7 +94,7 @@ class Values:
                     inner = self._recomputed(node.body, scope)
                     if inner:
                         lo, hi = (self.at(e, leaf, scope, where) for e in children(head))
-                        stmts += self.open.again(head, (lo, hi), inner, scope, self.loop)
+                        stmts += self.open.recomputed(head, (lo, hi), inner, scope, self.loop)
                 case Branch(head_if):
                     then = self._recomputed(node.body, scope)
                     other = self._recomputed(node.orelse, scope)

@@ -257,6 +257,7 @@ class RecordedValues:
         return self.again.statements[leaf].leaf
 
     def _recompute(self, leaf: str, scope: Scope) -> None:
+        """Add a statement to those that a scope recomputes, and request what it reads."""
         chosen = self.slices.setdefault(scope, set())
         if leaf in chosen:
             return
@@ -283,6 +284,7 @@ def guard_of(expressions: Iterable[Expr], load: Load) -> Expr | None:
 
 
 def _tests(expr: Expr, load: Load) -> Iterator[Expr | None]:
+    """Yield for each place where an expression reads an element the condition of that; None: always."""
     if expr == load:
         yield None
     lazy = isinstance(expr, Op) and expr.name in ("select", "and", "or")

@@ -128,6 +128,7 @@ class Recording:
             self.values.settle()
 
     def _request(self, place: StatementNode) -> None:
+        """Request what the gradient reads because of one statement."""
         node, leaf = place.node, place.leaf.id
         assert isinstance(node, Store)
         if node.buffer not in self.active:
@@ -149,6 +150,7 @@ class Recording:
         self._request_parts(place)
 
     def _request_parts(self, place: StatementNode) -> None:
+        """Request what the contributions of one statement read."""
         node, leaf = place.node, place.leaf.id
         assert isinstance(node, Store)
         for part in self.parts(node, leaf):

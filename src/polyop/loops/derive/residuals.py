@@ -75,6 +75,7 @@ def _recorded_residuals(kernel: Kernel, results: int) -> frozenset[str] | None:
 
 
 def _recorded(derivation: Derivation, session: IslSession) -> Derivation:
+    """Return the derivation after the passes that decide where the values come from."""
     from ..runner import run_passes
     from .pipelines import NORMAL_FORM, RECORD
 

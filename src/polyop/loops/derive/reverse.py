@@ -121,6 +121,7 @@ class _Sweep:
         return [*self.values.recomputed(body, scope), *zeros, *copies, *backwards]
 
     def _backwards(self, body: Sequence[Node], loops: Scope) -> list[Stmt]:
+        """Return the reverse of each statement of a body, the last one first."""
         stmts: list[Stmt] = []
         for node in reversed(body):
             match node:
@@ -133,6 +134,7 @@ class _Sweep:
         return stmts
 
     def _loop(self, node: Loop, loops: Scope) -> list[Stmt]:
+        """Return the reverse of a loop."""
         last = self._last_of_equals(node)
         if last is not None:
             return last
@@ -150,6 +152,7 @@ class _Sweep:
         return [trips, self.values.loop(head, ends, body, reverse=True)]
 
     def _branch(self, node: Branch, loops: Scope) -> list[Stmt]:
+        """Return the reverse of a condition."""
         then, other = self._backwards(node.body, loops), self._backwards(node.orelse, loops)
         if not then and not other:
             return []
@@ -160,6 +163,7 @@ class _Sweep:
         return self.values.at(expr, leaf, depth=self.order.around[leaf].index(node))
 
     def _statement(self, place: StatementNode) -> list[Stmt]:
+        """Return the reverse of a store."""
         node, leaf = place.node, place.leaf.id
         assert isinstance(node, Store)
         if node.buffer not in self.active:
@@ -307,6 +311,7 @@ class _Sweep:
         return nested(free, Store(name, index, value, "", line))
 
     def _zeroed(self, name: str) -> Stmt:
+        """Return the statements that set an adjoint to zero."""
         buffer = self.kernel.buffers[name]
         zero = number(0.0, Type(summed_as(buffer.dtype)))
         if buffer.shape == SCALAR_SHAPE:
@@ -335,6 +340,7 @@ class _Sweep:
         )
 
     def _kernel(self, body: list[Stmt]) -> Kernel:
+        """Return the kernel whose statements are the gradient."""
         own = self.kernel.buffers
         buffers: dict[str, Buffer] = {n: own[n] for n in self.kernel.tensor_parameters}
         for name in self.kernel.outputs:

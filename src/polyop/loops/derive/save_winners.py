@@ -67,6 +67,7 @@ class _Rewriter:
         self.winners: list[str] = []
 
     def body(self, body: Sequence[Stmt], around: tuple[For, ...]) -> tuple[Stmt, ...]:
+        """Return a body with the winners of its maxima and minima."""
         stmts: list[Stmt] = []
         rest = list(body)
         while rest:
@@ -144,6 +145,7 @@ class _Rewriter:
         return found.in_loops(renamed, stmts)
 
     def _temporary(self, name: str, dtype: str, around: Sequence[For], line: int) -> str:
+        """Return the name of a new temporary, of which each iteration of ``around`` has its own."""
         name = self.names.new(name)
         self.buffers[name] = Buffer(name, dtype, SCALAR_SHAPE, "local", line, exact=True)
         self.owners[name] = tuple(loop.var for loop in around)

@@ -35,6 +35,7 @@ def scalars_to_memory(derivation: Derivation) -> Derivation:
 
 
 def _stored(kernel: Kernel) -> Kernel:
+    """Return the kernel with a buffer of one element in place of each scalar."""
     types = {s.name: s.type for s in statements(kernel.body) if isinstance(s, Assign)}
     if not types:
         return kernel

@@ -90,6 +90,7 @@ def _combined(node: Op, degrees: Sequence[Degree]) -> Degree:
 
 
 def _plus(node: Op, a: Degree, b: Degree) -> Degree:
+    """Return the degree of a sum or a difference."""
     if b == ZERO:
         return a
     if a == ZERO:
@@ -100,6 +101,7 @@ def _plus(node: Op, a: Degree, b: Degree) -> Degree:
 
 
 def _times(node: Op, a: Degree, b: Degree) -> Degree:
+    """Return the degree of a product."""
     if ZERO in (a, b):
         return ZERO
     for one, other, factor in ((a, b, node.args[1]), (b, a, node.args[0])):
@@ -111,18 +113,22 @@ def _times(node: Op, a: Degree, b: Degree) -> Degree:
 
 
 def _over(_node: Op, a: Degree, b: Degree) -> Degree:
+    """Return the degree of a quotient."""
     if a.slope or b.slope or b == ZERO:
         return UNKNOWN
     return ZERO if a == ZERO else Degree(_sum(dict(a.power), b.power, -1.0))
 
 
 def _either(_node: Op, a: Degree, b: Degree) -> Degree:
+    """Return the degree of a value that is one of two."""
     degree = joined(a, b)
     assert degree is not None
     return degree
 
 
 def _scaled(by: float) -> Callable[[Op, Degree], Degree]:
+    """Return the rule of a function that multiplies powers by a number, as 0.5 of a square root."""
+
     def rule(_node: Op, a: Degree) -> Degree:
         return a if a == ZERO else UNKNOWN if a.slope else Degree(_sum({}, a.power, by))
 

@@ -68,12 +68,12 @@ class _Splitter:
         tests = [Op(">=", (free, low), BOOL)] if low is not None else []
         tests += [Op("<=", (free, high), BOOL)] if high is not None else []
         test = tests[0] if len(tests) == 1 else Op("and", tuple(tests), BOOL)
-        parts: list[Stmt] = [nested(loops, If(test, (_at(store, axis, free),), (), store.line))]
+        parts: list[Stmt] = [nested(loops, If(test, (_with_index(store, axis, free),), (), store.line))]
         for end, sign, place in ((low, 1, _least(low, high)), (high, -1, high)):
             if end is None or place is None:
                 continue
             distance = operate("-", *((free, end) if sign > 0 else (end, free)))
-            part = self._beyond(loops, distance, _at(store, axis, place))
+            part = self._beyond(loops, distance, _with_index(store, axis, place))
             if part is None:
                 return []
             parts.append(part)
@@ -150,5 +150,6 @@ def _least(low: Expr | None, high: Expr | None) -> Expr | None:
     return low if high is None or low is None else operate("min", low, high)
 
 
-def _at(store: Store, axis: int, index: Expr) -> Store:
+def _with_index(store: Store, axis: int, index: Expr) -> Store:
+    """Return a store with another index along an axis."""
     return replace(store, index=(*store.index[:axis], index, *store.index[axis + 1 :]))

@@ -49,6 +49,7 @@ class Swept:
         self._same = {name for name in self._accesses if self._is_same_everywhere(name)}
 
     def _visit(self, body: Sequence[Stmt], loops: tuple[For, ...], arms: Arms) -> None:
+        """Collect the accesses of a body."""
         for node in body:
             for access in (*loads_of(node), *((node,) if isinstance(node, Store) else ())):
                 self._accesses.setdefault(access.buffer, []).append(Access(access.index, loops, arms))

@@ -49,6 +49,7 @@ def without_unused_buffers(kernel: Kernel) -> Kernel:
 
 
 def _live(body: Sequence[Stmt], outputs: Iterable[str]) -> tuple[Stmt, ...]:
+    """Return the statements of a body that ``outputs`` depend on."""
     live = frozenset(outputs)
     while True:
         kept = map_body(body, lambda s: (s,) if _target(s) in live else (), drop_empty=True)  # noqa: B023

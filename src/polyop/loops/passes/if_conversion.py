@@ -39,6 +39,7 @@ def if_conversion(program: AnyProgram) -> AnyProgram:
 
 
 def _converted(body: Sequence[Stmt], used_names: set[str]) -> tuple[Stmt, ...]:
+    """Return a body with its conditions converted, inner ones first."""
     result: list[Stmt] = []
     for node in body:
         inside = with_bodies(node, lambda part: _converted(part, used_names))

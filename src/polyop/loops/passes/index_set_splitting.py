@@ -103,6 +103,7 @@ class _Splitter:
         self.used_names = names_of(kernel)
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        """Return a body with its loops split, inner ones first."""
         result: list[Stmt] = []
         for node in body:
             inner = with_bodies(node, self.body)

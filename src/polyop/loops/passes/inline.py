@@ -184,6 +184,7 @@ class _Inliner:
         self.recipe, self.count, self.used_names = recipe, 0, used_names
 
     def statement(self, node: Stmt) -> list[Stmt]:
+        """Return a statement that reads scalars, behind the assignments that compute them."""
         name, result = self.recipe.store.buffer, list[Stmt]()
         for expr in dict.fromkeys(e.index for e in walk(node) if isinstance(e, Load) and e.buffer == name):
             before, scalar = self._element(expr)

@@ -46,6 +46,7 @@ def _is_quick(node: Assign) -> bool:
 
 
 def _written_out(body: Sequence[Stmt], single: Mapping[str, Assign]) -> tuple[Stmt, ...]:
+    """Return a body without those scalars of ``single`` that their reader can do without."""
     rest = [with_bodies(node, lambda part: _written_out(part, single)) for node in body]
     result: list[Stmt] = []
     while rest:

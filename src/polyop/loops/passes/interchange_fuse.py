@@ -77,8 +77,7 @@ class _Rules:
 
     def interchange(self) -> None:
         """Put the loops of nests around one reduction into a better order."""
-        for nest in _nests(self.loops.tree):
-            loops, leaf = _chain(nest)
+        for loops, leaf in list(_nests(self.loops.tree)):
             self._interchange(loops, self._order(loops, leaf))
         for loops in _around_sums(self.loops.tree):
             row = self._row(loops)
@@ -172,6 +171,7 @@ class _Rules:
         return self.tree
 
     def _fuse_in(self, body: tuple[Node, ...]) -> None:
+        """Fuse the neighbouring loops of a body, and then those inside."""
         again = True
         while again:
             again = False
@@ -250,26 +250,25 @@ class _Rules:
         return False
 
     def _carried_by(self, conflict: Conflict, where: Paths, var: str) -> bool:
+        """Whether a loop carries a conflict."""
         loops = common(where[conflict.a.id], where[conflict.b.id])
         level = next((k for k, (_, _, name) in enumerate(loops) if name == var), None)
         return level is not None and not carried(self.model, conflict, where, level).is_empty()
 
 
-def _nests(tree: Sequence[Node]) -> list[Loop]:
-    """Return the outermost loops of perfect nests around a single leaf."""
-    nests: list[Loop] = []
+Nest = tuple[list[Loop], StatementNode]
+"""The loops of a perfect nest, outermost first, and the leaf in them."""
+
+
+def _nests(tree: Sequence[Node]) -> Iterator[Nest]:
+    """Yield the perfect nests around a single leaf."""
     for node in tree:
         match node:
             case Loop():
-                if _chain_or_none(node) is not None:
-                    nests.append(node)
-                else:
-                    nests += _nests(node.body)
+                nest = _nest(node)
+                yield from _nests(node.body) if nest is None else (nest,)
             case Branch():
-                nests += [*_nests(node.body), *_nests(node.orelse)]
-            case _:
-                pass
-    return nests
+                yield from _nests((*node.body, *node.orelse))
 
 
 def _around_sums(tree: Sequence[Node]) -> list[list[Loop]]:
@@ -277,7 +276,7 @@ def _around_sums(tree: Sequence[Node]) -> list[list[Loop]]:
     nests: list[list[Loop]] = []
     for node in tree:
         if isinstance(node, Branch):
-            nests += [*_around_sums(node.body), *_around_sums(node.orelse)]
+            nests += _around_sums((*node.body, *node.orelse))
         if not isinstance(node, Loop):
             continue
         loops = perfect_nest(node)
@@ -289,19 +288,13 @@ def _around_sums(tree: Sequence[Node]) -> list[list[Loop]]:
     return nests
 
 
-def _chain_or_none(loop: Loop) -> tuple[list[Loop], StatementNode] | None:
-    """Return the loops of a perfect nest and its single leaf, which may have conditions on loops, or None."""
+def _nest(loop: Loop) -> Nest | None:
+    """Return the nest of a loop if it is perfect, around one leaf, perhaps under conditions; or None."""
     loops = perfect_nest(loop)
     last = loops[-1].body
     while len(last) == 1 and isinstance(last[0], Branch) and not (last[0].orelse or loads_of(last[0].node)):
         last = last[0].body
     return (loops, last[0]) if len(last) == 1 and isinstance(last[0], StatementNode) else None
-
-
-def _chain(loop: Loop) -> tuple[list[Loop], StatementNode]:
-    chain = _chain_or_none(loop)
-    assert chain is not None
-    return chain
 
 
 def in_order(order: Sequence[Loop], body: tuple[Node, ...]) -> Loop | None:
@@ -338,6 +331,7 @@ def joined(tree: tuple[Node, ...], first: Loop, second: Loop) -> tuple[Node, ...
 
 
 def _one_loop(first: Loop, second: Loop) -> Loop:
+    """Return two loops as one, with the variable of the first."""
     other = renamed(second, second.var, Var(first.var, INT)) if second.var != first.var else second
     assert isinstance(other, Loop)
     return Loop(first.node, (*first.body, *other.body))

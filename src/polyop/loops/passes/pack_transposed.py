@@ -285,12 +285,14 @@ def _axis_last(values: tuple[Each, ...], axis: int) -> tuple[Each, ...]:
 
 
 def _read(expr: Expr, one: Transposition, name: str) -> Expr:
+    """Return an expression with the copy of a tensor in place of the tensor."""
     if isinstance(expr, Load) and expr.buffer == one.buffer:
         return replace(expr, buffer=name, index=_axis_last(expr.index, one.axis))
     return expr
 
 
 def _copy_loops(kernel: Kernel, one: Transposition, name: str, used_names: set[str], line: int) -> Stmt:
+    """Return the loops that fill a copy, in the order of its memory."""
     buffer = kernel.buffers[one.buffer]
     index = tuple(Var(unused(f"{name}_e{k}", used_names), INT) for k in range(len(buffer.shape)))
     value = Load(one.buffer, index, Type(buffer.dtype), line)

@@ -122,6 +122,7 @@ def pad_operands(program: Program) -> Program:
 
 
 def _text(padding: Padding) -> str:
+    """Return what became of a sum, for a note."""
     if any(padding.axes):
         return "read from a copy with zeros around it, so that its sum needs no condition"
     return "the condition on it is in the bounds of its loops"
@@ -242,6 +243,7 @@ def _vanishes(value: Expr, load: Load) -> bool:
 
 
 def _stays_finite(factor: Expr) -> bool:
+    """Whether a factor is finite if the element that it reads is."""
     match factor:
         case Const(value=value):
             return abs(value) <= GREATEST_FLOAT16
@@ -331,6 +333,8 @@ def _shortest(bound: Expr, *, up: bool) -> Expr:
 
 @dataclass(frozen=True)
 class _Made:
+    """What comes in place of a nest, and all buffers and copies with it."""
+
     body: tuple[Stmt, ...]
     buffers: Mapping[str, Buffer]
     copies: Copies

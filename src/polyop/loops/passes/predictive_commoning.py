@@ -88,8 +88,8 @@ def _carried(loop: For, program: Program) -> Store | None:
         fixed = not names & assigned and not loads_of(*store.index)
         if not fixed or loop.var not in names or loop.var in program.owners.get(store.buffer, ()):
             continue
-        before = _at(store.index, loop.var, Var(loop.var, INT) - 1)
-        if all(_at(e.index, loop.var, Var(loop.var, INT)) == before for e in loads):
+        before = _index_at(store.index, loop.var, Var(loop.var, INT) - 1)
+        if all(_index_at(e.index, loop.var, Var(loop.var, INT)) == before for e in loads):
             return store
     return None
 
@@ -105,7 +105,7 @@ def _keeps_its_value(program: Program, store: Store) -> bool:
     return store.value.type.dtype == dtype and dtype not in (*NARROW, "bool")
 
 
-def _at(index: Sequence[Expr], var: str, value: Expr) -> tuple[Expr, ...]:
+def _index_at(index: Sequence[Expr], var: str, value: Expr) -> tuple[Expr, ...]:
     """Return an index for one value of a loop's variable, simplified."""
     return tuple(affine.simplified(substitute(i, {var: value})) for i in index)
 
@@ -126,5 +126,5 @@ def _with_scalars(loop: For, store: Store, used_names: set[str]) -> tuple[Stmt, 
             changed = replace(changed, value=now)
         body.append(changed)
     body.append(Assign(before.name, now, "", store.line))
-    first = Load(store.buffer, _at(store.index, loop.var, loop.lo - 1), type_, store.line)
+    first = Load(store.buffer, _index_at(store.index, loop.var, loop.lo - 1), type_, store.line)
     return Assign(before.name, first, "", store.line), replace(loop, body=tuple(body))

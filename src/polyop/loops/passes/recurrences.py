@@ -116,6 +116,7 @@ class _Reader:
     used_names: set[str] = field(default_factory=set)
 
     def read(self) -> Recurrence:
+        """Return the recurrence that the loop is, or end the search."""
         loop = self.loop
         _require(loop.hint in ("", "reduce") and not stop_flags(loop))
         assigned = assigned_by(loop.body)
@@ -130,6 +131,7 @@ class _Reader:
     # the statements
 
     def _statement(self, node: Stmt) -> None:
+        """Read what a statement leaves in scalars and sums."""
         match node:
             case Assign(name=name, op=op):
                 value = self._value(node.value)
@@ -206,6 +208,7 @@ class _Reader:
     # the form
 
     def _found(self) -> Recurrence:
+        """Return the recurrence of the updates that were read."""
         found = [(u, pair) for u in self.updates.values() if (pair := self._maximum(u)) is not None]
         _require(len(found) == 1 and len(self.updates) > 1)
         update, (top, score) = found[0]
@@ -228,6 +231,7 @@ class _Reader:
         return None
 
     def _sum(self, update: _Update) -> Sum:
+        """Return the sum that an update is."""
         value = update.value
         _require(isinstance(value, Op) and value.name == "+" and value.type.dtype == self.top.type.dtype)
         assert isinstance(value, Op)

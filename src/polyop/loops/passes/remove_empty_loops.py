@@ -50,6 +50,7 @@ def without_empty(body: Sequence[Stmt], used_names: set[str]) -> tuple[Stmt, ...
 
 
 def _dummy_if_it_reads(node: For | If, head: Sequence[Expr], used_names: set[str]) -> tuple[Stmt, ...]:
+    """Return an assignment to a scalar that nobody reads, if a head reads a tensor."""
     if not bool(loads_of(*head)):
         return ()
     return (Assign(unused("idle", used_names), Const(0, INT), "", node.line),)

@@ -93,6 +93,7 @@ def with_rows_of_scalars(program: Program, path: tuple[For, ...]) -> Program:
 
 
 def _in_two(program: Program, path: tuple[For, ...], loop: For) -> Program:
+    """Return the program with a loop in two, if each scalar between them can have a place."""
     first = [s for s in loop.body if isinstance(s, Assign)]
     scalars = _read_inside(program.kernel, first, loop.body[len(first) :])
     if not scalars:

@@ -60,6 +60,7 @@ class _Accumulators:
         self.used_names |= {s.name for s in nodes if isinstance(s, Assign)}
 
     def body(self, body: tuple[Stmt, ...], loops: tuple[str, ...]) -> tuple[Stmt, ...]:
+        """Return a body with accumulations in scalars; ``loops`` are around it."""
         result: list[Stmt] = []
         for node in body:
             if isinstance(node, For):

@@ -318,6 +318,7 @@ class _Nest:
     # what is added
 
     def _added(self, number: int, total: Var, phases: Mapping[str, Phase], index: Sequence[Expr]) -> Stmt:
+        """Return the loops that add to the total of one element."""
         addition = self.additions[number]
         values: dict[str, Expr] = {}
         tests: list[Expr] = []

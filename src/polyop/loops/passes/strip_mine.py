@@ -56,7 +56,7 @@ def in_blocks(loop: For, size: int, used_names: set[str]) -> tuple[For, For]:
     Both have the body of the loop. The variable of the first is not in ``used_names``.
     """
     outer = unused(f"{loop.var}_outer", used_names)
-    start = _at(loop, size, outer, 0)
+    start = _iteration(loop, size, outer, 0)
     end = start + Const(size, INT)
     count = trips(loop)
     if count is None or count % size:
@@ -76,7 +76,7 @@ def unrolled(program: AnyProgram, loop: For, factor: int) -> tuple[AnyProgram, s
     copies = Copies(program, loop, used_names)
     body: list[Stmt] = []
     for number in range(factor):
-        place = _at(loop, factor, main, number) if main else loop.lo + Const(number, INT)
+        place = _iteration(loop, factor, main, number) if main else loop.lo + Const(number, INT)
         copy = copies.new(f"_{number}", main) if number else loop
         body += (substitute(s, {copy.var: place}) for s in copy.body)
     parts: list[Stmt] = list(body)
@@ -131,7 +131,7 @@ def _variables(loop: For) -> list[str]:
     return [s.var for s in statements((loop,)) if isinstance(s, For)]
 
 
-def _at(loop: For, size: int, outer: str, number: int) -> Expr:
+def _iteration(loop: For, size: int, outer: str, number: int) -> Expr:
     """Return the iteration ``number`` of the block ``outer``."""
     step = Const(size, INT) * Var(outer, INT)
     return affine.simplified(loop.lo + step + Const(number, INT))

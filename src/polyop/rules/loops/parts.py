@@ -86,6 +86,7 @@ def loop_kernels(operator: Operator) -> list[Any]:
 
 
 def _unused(name: str, taken: set[str]) -> str:
+    """Return the name, with a number if it is in ``taken``, and add it there."""
     unused, count = name, 1
     while unused in taken:
         count += 1

@@ -120,6 +120,7 @@ class Savings:
             return part if self._attribute_types.setdefault(key, types) == types else None
 
     def _make(self, key: SavingKey, attributes: dict[str, Any]) -> BoundOperator | None:
+        """Return the operator for a key; None where nothing is saved, or where there is no gradient."""
         first, kernel_attributes = self.kernels[0], all_attributes(self.operator, attributes)
         try:
             kernel = saving_kernel(first, key.specs.specs, kernel_attributes, key.omitted)

@@ -171,12 +171,14 @@ class LoopVJP:
         return cached[0]
 
     def _spec_of_gradient(self, number: int, grad: Any) -> Any:
+        """Return the spec of an output's gradient; an error names the output."""
         try:
             return spec(grad)
         except PolyopError as problem:
             raise about(f"{self.schema.qualified_name}: gradient of output {number}", problem) from None
 
     def _make_plan(self, grads: Sequence[Any], needs_gradient: Flags) -> GradientPlan | None:
+        """Return the plan for these output gradients, or None if none of them is present."""
         grad_specs = [self._spec_of_gradient(number, grad) for number, grad in enumerate(grads)]
         adjoints = self.adjoints
         rows = zip(grad_specs, adjoints.differentiable_outputs(), strict=True)

@@ -92,6 +92,7 @@ class VmappedGradient(Rule):
         return [stack(list(row)) for row in zip(*samples, strict=True)]
 
     def _warn_once(self, problem: RuntimeError) -> None:
+        """Warn, once for each operator, that its rule runs sample by sample."""
         name = self.operator.name
         if name not in _warned:
             _warned.add(name)
