@@ -21,6 +21,7 @@ from dataclasses import replace
 
 from ..ir.grammar import (
     BOOL,
+    FALSE,
     INT,
     Assign,
     Const,
@@ -49,7 +50,7 @@ from .inductions import Iteration, iteration_of
 
 MAX_NODES = 16
 """A first value that is larger than this stays in its scalar."""
-TRUE, FALSE, ONE = Const(True, BOOL), Const(False, BOOL), Const(1, INT)
+ONE = Const(1, INT)
 
 
 def with_counted_whiles(kernel: Kernel) -> Kernel:

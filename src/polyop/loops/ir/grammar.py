@@ -122,6 +122,9 @@ class Const(Notation):
     type: Type
 
 
+TRUE, FALSE = Const(value=True, type=BOOL), Const(value=False, type=BOOL)
+
+
 @dataclass(frozen=True, slots=True)
 class Var(Notation):
     """A loop variable, a scalar, or an attribute of the kernel."""

@@ -32,8 +32,9 @@ from ..analysis.polyhedra import scalar_owners
 from ..analysis.strides import depends
 from ..analysis.tree import Branch, Loop, Node, Rearrangement, statements_of, tree_of, with_distinct_loops
 from ..ir.grammar import (
-    BOOL,
+    FALSE,
     INT,
+    TRUE,
     Assign,
     Buffer,
     Const,
@@ -67,8 +68,6 @@ BLOCK_ROWS = 48
 
 So few that a block, as of the scores of attention, stays in the second cache.
 """
-NEVER, ALWAYS = Const(value=False, type=BOOL), Const(value=True, type=BOOL)
-"""The conditions that a block fits for no sizes, and for all."""
 
 
 def block_distribution(program: Program) -> Program:
@@ -110,17 +109,17 @@ def _blocked(program: Program, path: tuple[For, ...]) -> Program | None:
     owners = {name: loops for name, loops in program.owners.items() if name not in shared}
     blocked = blocked.with_(kernel=_expanded(blocked.kernel, shared, place), owners=owners)
     fits = _fits(shared)
-    done = None if fits == NEVER else _distributed(blocked, head, outer, fits)
-    if done is None or fits == ALWAYS:
+    done = None if fits == FALSE else _distributed(blocked, head, outer, fits)
+    if done is None or fits == TRUE:
         return done
     return _where_it_fits(fits, program, path[0].var, done, outer if len(path) == 1 else path[0].var)
 
 
 def _fits(shared: dict[str, Buffer]) -> Expr:
-    """Return a condition on sizes, for which the memory of a block is within its limit.
+    """Return the condition on sizes under which the memory of a block is within its limit.
 
-    It is affine, so that isl knows it: each tensor gets the same part of the limit, and each of its sizes
-    that is no constant gets the same root of that.
+    It is affine, so that isl knows it: each tensor gets the same part of the limit, and each of its sizes that
+    is no constant gets the same root of that. It is ``TRUE`` or ``FALSE`` where no size varies.
     """
     left, varying = MAX_BLOCK_BYTES, list[tuple[int, list[Expr]]]()
     for buffer in shared.values():
@@ -132,13 +131,13 @@ def _fits(shared: dict[str, Buffer]) -> Expr:
         else:
             left -= bytes_
     if left < 0:
-        return NEVER
+        return FALSE
     limits: dict[Expr, int] = {}
     for bytes_, sizes in varying:
         limit = int((left / len(varying) / max(bytes_, 1)) ** (1 / len(sizes)))
         limits |= {size: min(limit, limits.get(size, limit)) for size in sizes}
     tests = [size <= Const(limit, INT) for size, limit in limits.items()]
-    return affine.conjunction(tests) if tests else ALWAYS
+    return affine.conjunction(tests) if tests else TRUE
 
 
 def _where_it_fits(fits: Expr, plain: Program, nest: str, blocked: Program, its_nest: str) -> Program:
@@ -177,7 +176,7 @@ def _distributed(program: Program, head: For, outer: str, fits: Expr) -> Program
         return None
     used_names = names_of(program.kernel)
     body = with_distinct_loops(statements_of(loops.tree), lambda name: unused(name, used_names))
-    where = "" if fits == ALWAYS else f", where that takes a thread at most {MAX_BLOCK_BYTES >> 20} MiB"
+    where = "" if fits == TRUE else f", where that takes a thread at most {MAX_BLOCK_BYTES >> 20} MiB"
     blocks = f"for {BLOCK_ROWS} of its iterations at a time{where}"
     text = f"loop {head.var}: contractions have loops of their own, {blocks}"
     note = Note(head.line, text, "block_distribution")

@@ -21,7 +21,9 @@ from ..analysis.ranges import SHORT, compared
 from ..analysis.strides import UNIT, stride
 from ..ir.grammar import (
     BOOL,
+    FALSE,
     INT,
+    TRUE,
     Assign,
     Const,
     Expr,
@@ -46,7 +48,6 @@ from ..ir.uses import accesses_of, assigned_by, loads_of, variables_of
 from ..program import Program
 from .remove_empty_loops import without_empty
 
-TRUE = Const(value=True, type=BOOL)
 MAX_SPLIT_LOOPS = 3
 """The most loops of a kernel that are split: each becomes three loops."""
 
@@ -292,7 +293,7 @@ def _simplified(node: Stmt, atoms: frozenset[Expr]) -> Stmt:
             case Op(name="select", args=(condition, then, _)) if condition == TRUE:
                 return then
             case Op(name="not", args=(x,)) if x == TRUE:
-                return Const(value=False, type=BOOL)
+                return FALSE
             case Op(name=name, args=(a, b)) if affine.is_clamp(expr):
                 return a if _chooses(name, a, b) in atoms else b if _chooses(name, b, a) in atoms else expr
         return expr

@@ -40,6 +40,7 @@ from ..analysis.strides import STRIDED, UNIT, stride
 from ..ir.grammar import (
     BOOL,
     INT,
+    TRUE,
     Assign,
     Buffer,
     Const,
@@ -370,7 +371,7 @@ def _with_copies(
     conditions = list(tests)
     if checked:
         flag = Var(unused("is_finite", used_names), BOOL)
-        before = [Assign(flag.name, Const(value=True, type=BOOL), "", nest.line)]
+        before = [Assign(flag.name, TRUE, "", nest.line)]
         body += (_check(kernel, name, flag, used_names, nest.line) for name in checked)
         conditions.append(flag)
     if tests and body:

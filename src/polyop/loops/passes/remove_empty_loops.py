@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..ir.grammar import INT, Assign, Const, Expr, For, If, Kernel, Stmt, names_of, unused
+from ..ir.grammar import INT, Assign, Const, For, If, Kernel, Stmt, names_of, unused
 from ..ir.uses import loads_of
 from ..program import Program
 
@@ -36,21 +36,19 @@ def without_empty(body: Sequence[Stmt], used_names: set[str]) -> tuple[Stmt, ...
     for node in body:
         match node:
             case For():
-                inner = without_empty(node.body, used_names) or _dummy_if_it_reads(
-                    node, (node.lo, node.hi), used_names
-                )
+                inner = without_empty(node.body, used_names) or _dummy_if_it_reads(node, used_names)
                 kept += [replace(node, body=inner)] if inner else []
             case If():
                 then, other = (without_empty(part, used_names) for part in (node.body, node.orelse))
-                then = then if then or other else _dummy_if_it_reads(node, (node.condition,), used_names)
+                then = then if then or other else _dummy_if_it_reads(node, used_names)
                 kept += [replace(node, body=then, orelse=other)] if then or other else []
             case _:
                 kept.append(node)
     return tuple(kept)
 
 
-def _dummy_if_it_reads(node: For | If, head: Sequence[Expr], used_names: set[str]) -> tuple[Stmt, ...]:
-    """Return an assignment to a scalar that nobody reads, if a head reads a tensor."""
-    if not bool(loads_of(*head)):
+def _dummy_if_it_reads(node: For | If, used_names: set[str]) -> tuple[Stmt, ...]:
+    """Return an assignment to a scalar that nobody reads, if a bound or condition reads a tensor."""
+    if not loads_of(node):
         return ()
     return (Assign(unused("idle", used_names), Const(0, INT), "", node.line),)
