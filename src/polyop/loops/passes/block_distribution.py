@@ -118,8 +118,8 @@ def _blocked(program: Program, path: tuple[For, ...]) -> Program | None:
 def _fits(shared: dict[str, Buffer]) -> Expr:
     """Return the condition on sizes under which the memory of a block is within its limit.
 
-    It is affine, so that isl knows it: each tensor gets the same part of the limit, and each of its sizes that
-    is no constant gets the same root of that. It is ``TRUE`` or ``FALSE`` where no size varies.
+    It is affine, so that isl knows it: each tensor gets the same part of the limit, and each of its sizes
+    that is no constant gets the same root of that. It is ``FALSE`` if constant sizes alone exceed the limit.
     """
     left, varying = MAX_BLOCK_BYTES, list[tuple[int, list[Expr]]]()
     for buffer in shared.values():
