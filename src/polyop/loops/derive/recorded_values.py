@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ..analysis.polyhedra import Access, Leaf
 from ..analysis.tree import Loop, Node, statement_nodes
 from ..analysis.writes import is_sole_write
-from ..ir.grammar import BOOL, Const, Expr, Load, Op, Store, children
+from ..ir.grammar import BOOL, Const, Expr, Load, Op, Store, children, is_lazy
 from ..ir.uses import loads_of
 from .order import Order
 
@@ -287,7 +287,7 @@ def _tests(expr: Expr, load: Load) -> Iterator[Expr | None]:
     """Yield for each place where an expression reads an element the condition of that; None: always."""
     if expr == load:
         yield None
-    lazy = isinstance(expr, Op) and expr.name in ("select", "and", "or")
+    lazy = is_lazy(expr)
     first, *rest = children(expr) or (None,)
     for place, argument in enumerate((first, *rest)):
         if argument is None:

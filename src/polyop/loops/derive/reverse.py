@@ -46,6 +46,7 @@ from ..ir.grammar import (
     Type,
     Var,
     children,
+    is_lazy,
     own_sizes,
     statements,
 )
@@ -434,7 +435,7 @@ def _unconditional(value: Expr) -> Iterator[Op]:
         if value.name in SLOW:
             yield value
             return
-        for argument in value.args[:1] if value.name in ("select", "and", "or") else value.args:
+        for argument in value.args[:1] if is_lazy(value) else value.args:
             yield from _unconditional(argument)
 
 

@@ -388,12 +388,16 @@ def perfect(loop: For) -> list[For]:
     return nest
 
 
+def is_lazy(expr: Expr) -> bool:
+    """Whether an expression computes its operands behind the first only where it needs them."""
+    return isinstance(expr, Op) and expr.name in ("select", "and", "or")
+
+
 def unconditional(expr: Expr) -> Iterator[Expr]:
     """Yield an expression and its operands that are evaluated in any case; indices are left out."""
     yield expr
     if not isinstance(expr, Load):
-        lazy = isinstance(expr, Op) and expr.name in ("select", "and", "or")
-        for argument in children(expr)[:1] if lazy else children(expr):
+        for argument in children(expr)[:1] if is_lazy(expr) else children(expr):
             yield from unconditional(argument)
 
 

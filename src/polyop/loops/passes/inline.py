@@ -33,6 +33,8 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
+    children,
+    is_lazy,
     names_of,
     statements,
     unused,
@@ -41,7 +43,7 @@ from ..ir.grammar import (
 from ..ir.note import Note
 from ..ir.rewriter import map_body, placed, rewrite, substitute
 from ..ir.types import NARROW
-from ..ir.uses import assigned_by, loads_of, scalars_beside, stored_by, stores_to, variables_of
+from ..ir.uses import assigned_by, loads_of, scalars_beside, stored_by, stores_to, tensors_of, variables_of
 from ..program import Program
 
 MAX_COPIED_NODES = 240
@@ -130,10 +132,7 @@ def _pays(kernel: Kernel, name: str, scalars: Sequence[Assign], store: Store) ->
     for node in statements(kernel.body):
         reads = {e.index for e in walk(node) if isinstance(e, Load) and e.buffer == name}
         copies += len(reads)
-        lazy = [e for e in walk(node) if isinstance(e, Op) and e.name in ("select", "and", "or")]
-        guarded = any(
-            isinstance(e, Load) and e.buffer == name for op in lazy for a in op.args[1:] for e in walk(a)
-        )
+        guarded = any(name in tensors_of(*children(e)[1:]) for e in walk(node) if is_lazy(e))
         if reads and (guarded or not isinstance(node, (Store, Assign))):
             return False
     return copies > 0 and size * copies <= MAX_COPIED_NODES

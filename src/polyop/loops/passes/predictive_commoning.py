@@ -32,6 +32,7 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
+    is_lazy,
     names_of,
     statements,
     unused,
@@ -76,7 +77,7 @@ def _carried(loop: For, program: Program) -> Store | None:
     if any(isinstance(s, (For, If)) for s in statements(loop.body)) or stop_flags(loop):
         return None
     assigned = {s.name for s in statements(loop.body) if isinstance(s, Assign)}
-    optional = {e for s in loop.body for choice in walk(s) if _chooses(choice) for e in loads_of(choice)}
+    optional = {e for s in loop.body for choice in walk(s) if is_lazy(choice) for e in loads_of(choice)}
     for position, store in enumerate(loop.body):
         if not isinstance(store, Store) or store.op or not _keeps_its_value(program, store):
             continue
@@ -92,11 +93,6 @@ def _carried(loop: For, program: Program) -> Store | None:
         if all(_index_at(e.index, loop.var, Var(loop.var, INT)) == before for e in loads):
             return store
     return None
-
-
-def _chooses(expr: object) -> bool:
-    """Whether an expression computes some of its operands only where it needs them."""
-    return isinstance(expr, Op) and expr.name in ("select", "and", "or")
 
 
 def _keeps_its_value(program: Program, store: Store) -> bool:
