@@ -331,7 +331,7 @@ COMPUTING = {
         call(IMAGE, f(4), f(4), None, None, True, 0.1, 1e-5, True),
         call(IMAGE, None, None, f(4), POSITIVE.reshape(-1)[:4], False, 0.1, 1e-2, True),
     ],
-    "rms_norm": [call(X, [4], f(4)), call(X, [3, 4], None, 0.1)],
+    "rms_norm": [call(X, [4], f(4)), call(X.double(), [4]), call(X, [3, 4], None, 0.1)],
     **{
         name: [call(X, 0.5, False), call(X, 0.0, True), call(X, 0.5, True)]
         for name in ("dropout", "feature_dropout", "alpha_dropout")

@@ -87,6 +87,8 @@ class _Filled(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         if isinstance(node, ast.IfExp) and self._is_decided(node.test):
             return self.visit(node.body if _value(node.test, self.arguments) else node.orelse)
+        if isinstance(node, ast.Starred):
+            return self.generic_visit(node)
         if isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
             read = names_in(node) - set(BUILTINS)
             if read <= self.values or (read <= set(self.arguments) and self._is_of_shapes(node)):

@@ -20,8 +20,8 @@ def shortened(tree: ast.expr, functions: dict[str, Any]) -> ast.expr:
     'x[:, -1:]'
     >>> short("x.reshape(tuple(x.shape[i] if s == -1 else s for i, s in [(0, 4), (1, -1)]))")
     'x.reshape((4, x.shape[1]))'
-    >>> short("jnp.arange(8, dtype=None or kind)")
-    'jnp.arange(8, dtype=kind)'
+    >>> short("ms.ops.arange(8, dtype=getattr(ms, None or 'int64'))")
+    'ms.ops.arange(8, dtype=ms.int64)'
     """
     found: ast.expr = _Shortened(functions).visit(ast.fix_missing_locations(copy.deepcopy(tree)))
     return ast.fix_missing_locations(found)
@@ -58,7 +58,7 @@ class _Shortened(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         node = super().visit(node)
-        if isinstance(node, ast.Constant) or not isinstance(node, ast.expr):
+        if isinstance(node, (ast.Constant, ast.Starred)) or not isinstance(node, ast.expr):
             return node
         known, value = self._known(node)
         return (literal(value) if known else None) or node
@@ -93,8 +93,13 @@ class _Shortened(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Return the tuple for ``tuple([...])``."""
+        """Return the tuple for ``tuple([...])``, and ``ms.int32`` for ``getattr(ms, "int32")``."""
         self.generic_visit(node)
+        node.args = [one for argument in node.args for one in _spread(argument)]
+        if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) == 2:
+            known, name = self._known(node.args[1])
+            if known and name.isidentifier():
+                return ast.Attribute(node.args[0], name, ast.Load())
         is_tuple = isinstance(node.func, ast.Name) and node.func.id == "tuple" and len(node.args) == 1
         if is_tuple and isinstance(node.args[0], ast.List):
             return ast.Tuple(node.args[0].elts, ast.Load())
@@ -129,6 +134,12 @@ class _Shortened(ast.NodeTransformer):
             return True, eval(code, {"__builtins__": self.functions})  # noqa: S307 - of polyop's own table
         except Exception:  # noqa: BLE001 - a part of a larger expression, such as a slice, may have no value
             return False, None
+
+
+def _spread(argument: ast.expr) -> list[ast.expr]:
+    """Return the arguments that ``*[2, 3]`` stands for; else the argument."""
+    is_known = isinstance(argument, ast.Starred) and isinstance(argument.value, (ast.List, ast.Tuple))
+    return argument.value.elts if is_known else [argument]  # type: ignore[attr-defined]
 
 
 class _Put(ast.NodeTransformer):
