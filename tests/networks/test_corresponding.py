@@ -204,7 +204,11 @@ def test_an_operator_in_place_has_the_row_of_the_other():
 
 
 def test_a_note_is_about_the_framework_that_it_is_shown_for():
-    others = {"jax": r"mindspore|numpy\b|\bnp\.|xp\.", "mindspore": r"jax|flax|numpy|\bnp\.|xp\.", "numpy": r"jax|flax|mindspore|xp\."}
+    others = {
+        "jax": r"mindspore|numpy\b|\bnp\.|xp\.",
+        "mindspore": r"jax|flax|numpy|\bnp\.|xp\.",
+        "numpy": r"jax|flax|mindspore|xp\.",
+    }
     wrong = [
         (row.name, target, note)
         for row in corresponding.table().values()
@@ -223,7 +227,10 @@ def test_the_text_of_a_call_is_short():
 
     assert line("slice.Tensor", "jax", dim=-1, start=0, end=2, step=1) == "x[:, :, :2]"
     assert line("select.int", "numpy", dim=1, index=-1) == "x[:, -1]"
-    assert line("flatten.using_ints", "jax", start_dim=-2, end_dim=-1) == "x.reshape(x.shape[:1] + (-1,) + x.shape[3:])"
+    assert (
+        line("flatten.using_ints", "jax", start_dim=-2, end_dim=-1)
+        == "x.reshape(x.shape[:1] + (-1,) + x.shape[3:])"
+    )
     assert line("expand", "numpy", size=[-1, 5, 4]) == "np.broadcast_to(x, (x.shape[-3], 5, 4))"
     assert line("rand", "mindspore", size=[2, 3], dtype=None) == "ops.rand(2, 3, dtype=ms.float32)"
     assert line("cumsum", "jax", dim=1, dtype=None) == "jnp.cumsum(x, axis=1, dtype=None)"

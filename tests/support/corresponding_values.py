@@ -289,7 +289,12 @@ COMPUTING = {
         call(IMAGE[0], 2),
     ],
     "avg_pool3d": [call(f(1, 2, 4, 4, 4), 2, 1, 1)],
-    "adaptive_avg_pool1d": [call(f(2, 4, 8), 2), call(f(2, 4, 3), 7), call(f(2, 4, 8), 1), call(f(2, 4, 8), 3)],
+    "adaptive_avg_pool1d": [
+        call(f(2, 4, 8), 2),
+        call(f(2, 4, 3), 7),
+        call(f(2, 4, 8), 1),
+        call(f(2, 4, 8), 3),
+    ],
     **{
         name: [call(IMAGE, [1, 1]), call(IMAGE, [3, 2]), call(IMAGE, [4, 3]), call(IMAGE[0], [2, 3])]
         for name in ("adaptive_avg_pool2d", "_adaptive_avg_pool2d")
