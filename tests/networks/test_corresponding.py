@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import importlib.util
 import math
+import re
 
 import ml_dtypes  # noqa: F401 - NumPy knows bfloat16 by its name then
 import numpy as np
@@ -200,3 +201,36 @@ def test_an_operator_in_place_has_the_row_of_the_other():
         "add.Scalar", sizes, "jax"
     )
     assert corresponding.answer("no_such_operator_", sizes, "jax").reason == corresponding.NO_ROW
+
+
+def test_a_note_is_about_the_framework_that_it_is_shown_for():
+    others = {
+        "jax": r"mindspore|numpy\b|\bnp\.|xp\.",
+        "mindspore": r"jax|flax|numpy|\bnp\.|xp\.",
+        "numpy": r"jax|flax|mindspore|xp\.",
+    }
+    wrong = [
+        (row.name, target, note)
+        for row in corresponding.table().values()
+        for target, note in row.differs.items()
+        if target in row.functions and re.search(others[target], note, re.IGNORECASE)
+    ]
+    assert wrong == []
+
+
+def test_the_text_of_a_call_is_short():
+    """Constants are computed, an index is written as one, and no name of a part that was decided is left."""
+    x = TensorArgument((2, 3, 4), "float32")
+
+    def line(name, target, **arguments):
+        return corresponding.answer(name, {"x": x, **arguments}, target).expression
+
+    assert line("slice.Tensor", "jax", dim=-1, start=0, end=2, step=1) == "x[:, :, :2]"
+    assert line("select.int", "numpy", dim=1, index=-1) == "x[:, -1]"
+    assert (
+        line("flatten.using_ints", "jax", start_dim=-2, end_dim=-1)
+        == "x.reshape(x.shape[:1] + (-1,) + x.shape[3:])"
+    )
+    assert line("expand", "numpy", size=[-1, 5, 4]) == "np.broadcast_to(x, (x.shape[-3], 5, 4))"
+    assert line("rand", "mindspore", size=[2, 3], dtype=None) == "ops.rand(2, 3, dtype=ms.float32)"
+    assert line("cumsum", "jax", dim=1, dtype=None) == "jnp.cumsum(x, axis=1, dtype=None)"

@@ -30,7 +30,7 @@ class Net(torch.nn.Module):
 
     def forward(self, x, grid):
         y = torch.nn.functional.leaky_relu(self.first(x), 0.25)
-        return self.pool(torch.nn.functional.grid_sample(y, grid, align_corners=True))
+        return self.pool(torch.nn.functional.grid_sample(y, grid, "nearest", align_corners=True))
 
 def example_inputs():
     return torch.ones(1, 1, 5, 5), torch.zeros(1, 5, 5, 2)
@@ -232,3 +232,28 @@ def test_a_network_that_fails_is_said_with_its_line(tmp_path, capsys):
     (tmp_path / "broken.pt2").write_text("no program")
     assert main(["missing", str(tmp_path / "broken.pt2")]) == 1
     assert "broken.pt2 cannot be loaded: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["jax", "mindspore"])
+def test_the_line_of_an_operator_without_tensors_says_whose_array_it_returns(tmp_path, capsys, target):
+    pytest.importorskip("jax" if target == "jax" else "mindspore.ops")
+    path = tmp_path / f"net_of_a_window_{target}.py"
+    path.write_text(
+        "import torch\nclass Net(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return x * torch.hann_window(x.shape[0], device=x.device)\nexample_inputs = (torch.ones(6),)\n"
+    )
+    _, rows = operators(capsys, path, "--to", target)
+    window = eval(rows["aten::hann_window"]["line"], {"polyop": polyop})
+    assert type(window).__module__.startswith(target)
+    np.testing.assert_array_equal(np.asarray(window), torch.hann_window(6).numpy())
+
+
+def test_a_place_is_a_line_of_a_function_that_a_forward_calls(tmp_path, capsys):
+    path = tmp_path / "net_with_a_helper.py"
+    path.write_text(
+        "import torch\ndef helper(x):\n    return torch.special.bessel_j0(x)\n"
+        "class Net(torch.nn.Module):\n    def forward(self, x):\n        return helper(x)\n"
+        "example_inputs = (torch.ones(3),)\n"
+    )
+    _, rows = operators(capsys, path)
+    assert rows["aten::special_bessel_j0"]["places"] == [f"{path}:3"]

@@ -231,7 +231,7 @@ REFUSED = [  # a call, its error, what the error says
     (
         lambda: aten("arange")(3, like=2),
         ArgumentValueError,
-        "aten::arange: like: must be an array of numpy, torch or jax, but got int",
+        "aten::arange: like: must be an array of numpy, torch, jax or mindspore, but got int",
     ),
     (
         lambda: aten("randn")([2], host="numpy", generator=jax.random.key(0)),

@@ -245,6 +245,7 @@ CASES = {
             for padding in (0, 1, 2)
             for corners in (False, True)
         ),
+        call(f(1, 2, 3, 4, 5), f(1, 2, 2, 2, 3), 0, 0, False),
     ],
     "lstm.input": [],
     "gru.input": [],

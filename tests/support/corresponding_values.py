@@ -289,7 +289,12 @@ COMPUTING = {
         call(IMAGE[0], 2),
     ],
     "avg_pool3d": [call(f(1, 2, 4, 4, 4), 2, 1, 1)],
-    "adaptive_avg_pool1d": [call(f(2, 4, 8), 2), call(f(2, 4, 8), 1), call(f(2, 4, 8), 3)],
+    "adaptive_avg_pool1d": [
+        call(f(2, 4, 8), 2),
+        call(f(2, 4, 3), 7),
+        call(f(2, 4, 8), 1),
+        call(f(2, 4, 8), 3),
+    ],
     **{
         name: [call(IMAGE, [1, 1]), call(IMAGE, [3, 2]), call(IMAGE, [4, 3]), call(IMAGE[0], [2, 3])]
         for name in ("adaptive_avg_pool2d", "_adaptive_avg_pool2d")
@@ -301,12 +306,22 @@ COMPUTING = {
         call(PICTURE, [8, 18], None),
         call(PICTURE, None, [2.0, 3.0]),
         call(PICTURE, [5, 6], None),
+        call(PICTURE, [3, 7], None),
         call(PICTURE, None, [1.5, 2.0]),
+        call(PICTURE, None, [1.7, 0.7]),
     ],
     "upsample_nearest3d.vec": [call(f(1, 2, 3, 2, 3), None, [2.0, 1.0, 2.0])],
-    "_upsample_nearest_exact1d.vec": [call(f(1, 2, 4), [8], None), call(f(1, 2, 4), [6], None)],
+    "_upsample_nearest_exact1d.vec": [
+        call(f(1, 2, 4), [8], None),
+        call(f(1, 2, 4), [6], None),
+        call(f(1, 2, 4), None, [1.3]),
+    ],
     "_upsample_nearest_exact2d.vec": [call(PICTURE, None, [2.0, 3.0]), call(PICTURE, [5, 6], None)],
-    "upsample_linear1d.vec": [call(f(1, 2, 4), [7], False, None), call(f(1, 2, 4), [7], True, None)],
+    "upsample_linear1d.vec": [
+        call(f(1, 2, 4), [7], False, None),
+        call(f(1, 2, 4), [7], True, None),
+        call(f(1, 2, 4), None, False, [1.3]),
+    ],
     "upsample_bilinear2d.vec": [
         call(PICTURE, [7, 9], False, None),
         call(PICTURE, [7, 9], True, None),
@@ -317,8 +332,16 @@ COMPUTING = {
         call(PICTURE, None, False, [1.3, 1.5]),
         call(PICTURE, [1, 5], True, None),
     ],
-    "upsample_trilinear3d.vec": [call(f(1, 2, 3, 4, 3), [5, 6, 6], False, None)],
-    "upsample_bicubic2d.vec": [call(PICTURE, [7, 9], False, None)],
+    "upsample_trilinear3d.vec": [
+        call(f(1, 2, 3, 4, 3), [5, 6, 6], False, None),
+        call(f(1, 2, 3, 4, 3), None, False, [1.3, 1, 2]),
+    ],
+    "upsample_bicubic2d.vec": [
+        call(PICTURE, [7, 9], False, None),
+        call(PICTURE, [7, 9], True, None),
+        call(PICTURE, [3, 1], True, None),
+        call(PICTURE, None, False, [1.5, 1.3]),
+    ],
     # norms
     "batch_norm": [
         call(IMAGE, f(4), f(4), f(4), POSITIVE.reshape(-1)[:4], False, 0.1, 1e-5, True),
@@ -331,7 +354,7 @@ COMPUTING = {
         call(IMAGE, f(4), f(4), None, None, True, 0.1, 1e-5, True),
         call(IMAGE, None, None, f(4), POSITIVE.reshape(-1)[:4], False, 0.1, 1e-2, True),
     ],
-    "rms_norm": [call(X, [4], f(4)), call(X, [3, 4], None, 0.1)],
+    "rms_norm": [call(X, [4], f(4)), call(X.double(), [4]), call(X, [3, 4], None, 0.1)],
     **{
         name: [call(X, 0.5, False), call(X, 0.0, True), call(X, 0.5, True)]
         for name in ("dropout", "feature_dropout", "alpha_dropout")

@@ -130,7 +130,9 @@ def answer(name: str, arguments: Mapping[str, Any], target: str) -> Answer:
         return Answer(None, NO_ROW)
     function = row.functions.get(target)
     if function is None:
-        return Answer(None, row.no_function.get(target, f"{NAMES[target]} has no function for it"))
+        return Answer(
+            None, row.no_function.get(target, f"polyop's table has no function of {NAMES[target]} for it")
+        )
     arguments = {**ABSENT, **arguments}
     for condition, reason in function.unless.items():
         if refusal := _refusal(condition, reason, arguments):

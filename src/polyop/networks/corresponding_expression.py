@@ -7,6 +7,9 @@ import builtins
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from .corresponding_shortened import literal, shortened
+from .corresponding_shortened import names as names_in
+
 _PURE = (
     *("all", "any", "bool", "dict", "enumerate", "float", "getattr", "int", "isinstance", "len", "list"),
     *("max", "min", "range", "reversed", "set", "slice", "sorted", "str", "sum", "tuple", "zip"),
@@ -57,7 +60,7 @@ def filled(expression: str, arguments: Mapping[str, Any]) -> str:
     'jnp.sum(x, axis=None)'
     """
     tree = _Filled(arguments).visit(ast.parse(expression, mode="eval").body)
-    return ast.unparse(ast.fix_missing_locations(tree))
+    return ast.unparse(shortened(tree, BUILTINS))
 
 
 def names(expression: str) -> set[str]:
@@ -66,14 +69,7 @@ def names(expression: str) -> set[str]:
     >>> sorted(names("[p * scale for p in padding]"))
     ['padding', 'scale']
     """
-    return _names(ast.parse(expression, mode="eval"))
-
-
-def _names(tree: ast.AST) -> set[str]:
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    bound = {node.id for node in found if isinstance(node.ctx, ast.Store)}
-    bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    return {node.id for node in found} - bound
+    return names_in(ast.parse(expression, mode="eval"))
 
 
 def _value(tree: ast.expr, arguments: Mapping[str, Any]) -> Any:
@@ -81,41 +77,28 @@ def _value(tree: ast.expr, arguments: Mapping[str, Any]) -> Any:
     return eval(code, {"__builtins__": BUILTINS, **arguments})  # noqa: S307 - the text is of polyop's own table
 
 
-def _literal(value: Any) -> ast.expr | None:
-    """Return the expression of a value, or None if it is no number, text, None, or list of these."""
-    if isinstance(value, float) and (value != value or value in (float("inf"), -float("inf"))):  # noqa: PLR0124 - NaN
-        return ast.parse(f"float('{value}')", mode="eval").body
-    if value is None or type(value) in (bool, int, float, complex, str):
-        return ast.parse(repr(value), mode="eval").body
-    if type(value) in (list, tuple):
-        parts = [_literal(part) for part in value]
-        if any(part is None for part in parts):
-            return None
-        kind = ast.List if isinstance(value, list) else ast.Tuple
-        return kind([part for part in parts if part is not None], ast.Load())
-    return None
-
-
 class _Filled(ast.NodeTransformer):
     """Puts arguments in, and computes from the inside out what they decide."""
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         self.arguments = arguments
-        self.values = {name for name, value in arguments.items() if _literal(value) is not None}
+        self.values = {name for name, value in arguments.items() if literal(value) is not None}
 
     def visit(self, node: ast.AST) -> Any:
         if isinstance(node, ast.IfExp) and self._is_decided(node.test):
             return self.visit(node.body if _value(node.test, self.arguments) else node.orelse)
+        if isinstance(node, ast.Starred):
+            return self.generic_visit(node)
         if isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-            read = _names(node) - set(BUILTINS)
+            read = names_in(node) - set(BUILTINS)
             if read <= self.values or (read <= set(self.arguments) and self._is_of_shapes(node)):
-                literal = _literal(_value(node, self.arguments))
-                if literal is not None:
-                    return literal
+                text = literal(_value(node, self.arguments))
+                if text is not None:
+                    return text
         return self.generic_visit(node)
 
     def _is_decided(self, test: ast.expr) -> bool:
-        if not _names(test) - set(BUILTINS) <= set(self.arguments):
+        if not names_in(test) - set(BUILTINS) <= set(self.arguments):
             return False
         try:
             _value(test, self.arguments)

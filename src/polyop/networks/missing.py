@@ -10,8 +10,8 @@ from ..core.errors import ArgumentValueError, PolyopError
 from ..core.texts import did_you_mean
 from ..providers.aten import aten
 from . import foreign_operator, onnx_translated
-from .corresponding import NO_ROW, ONNX, TARGETS, answer, row_of, table
-from .corresponding_expression import TensorArgument
+from .corresponding import IGNORED, NO_ROW, ONNX, TARGETS, answer, row_of, table
+from .corresponding_expression import TensorArgument, Unknown
 from .traced import Traced, Use, bound
 
 EVERY = (*TARGETS, ONNX)
@@ -96,14 +96,14 @@ def _found(use: Use, target: str) -> tuple[str, str, str]:
         return MISSING, foreign_operator.line(use.name), foreign_operator.reason(use.name)
     found = answer(name if namespace == "aten" else use.name, use.arguments, target)
     if found.expression is None:
-        return UNKNOWN if found.reason == NO_ROW else MISSING, _by_name(use), found.reason
+        return UNKNOWN if found.reason == NO_ROW else MISSING, _by_name(use, target), found.reason
     row = row_of(name)
     in_place = [_IN_PLACE] if row and name not in table() else []
     return THERE, found.expression, "; ".join([*in_place, *filter(None, [found.note])])
 
 
-def _by_name(use: Use) -> str:
-    """Return the line that calls PyTorch's own operator, or how to begin one."""
+def _by_name(use: Use, target: str) -> str:
+    """Return the line that calls PyTorch's own operator in a framework, or how to begin one."""
     if use.name in foreign_operator.HIGHER_ORDER:
         return foreign_operator.HIGHER_ORDER[use.name]
     use = use._replace(name=foreign_operator.without_writing(use.name))
@@ -112,7 +112,8 @@ def _by_name(use: Use) -> str:
         aten(short)
     except PolyopError:
         return foreign_operator.NOTHING
-    return f'polyop.aten("{short}")({", ".join(_written(use))})'
+    host = [] if any(map(_has_tensor, use.arguments.values())) else [f'host="{target}"']
+    return f'polyop.aten("{short}")({", ".join(_written(use) + host)})'
 
 
 def _written(use: Use) -> list[str]:
@@ -123,7 +124,8 @@ def _written(use: Use) -> list[str]:
     positional = [one for one in given if not one[0].kwarg_only]
     while positional and positional[-1][0].has_default_value() and _is_plain(positional[-1], plain):
         positional.pop()
-    named = [one for one in given if one[0].kwarg_only and not _is_plain(one, plain)]
+    keywords = [one for one in given if one[0].kwarg_only and one[0].name not in IGNORED]
+    named = [one for one in keywords if not _is_plain(one, plain)]
     texts = [_text(name, value) for _, (name, value) in positional]
     return texts + [f"{name}={_text(name, value)}" for _, (name, value) in named]
 
@@ -134,11 +136,12 @@ def _is_plain(argument: Any, plain: dict[str, Any]) -> bool:
 
 
 def _text(name: str, value: Any) -> str:
-    """Return the name of a tensor, or of tensors, and the text of anything else."""
-    if isinstance(value, TensorArgument) or (isinstance(value, list) and any(map(_is_tensor, value))):
-        return name
-    return repr(value)
+    """Return the name of a tensor, of tensors, or of a number of the run, and the text of anything else."""
+    is_known = not isinstance(value, Unknown) and not _has_tensor(value)
+    if isinstance(value, list):
+        is_known = is_known and not any(isinstance(one, Unknown) for one in value)
+    return repr(value) if is_known else name
 
 
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, TensorArgument)
+def _has_tensor(value: Any) -> bool:
+    return isinstance(value, TensorArgument) or (isinstance(value, list) and any(map(_has_tensor, value)))

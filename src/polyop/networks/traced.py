@@ -6,6 +6,7 @@ import contextlib
 import sys
 import sysconfig
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -80,7 +81,8 @@ def trace(
     if not export:
         return Traced(_run(network, inputs, keywords), "one run of it")
     try:
-        program = torch.export.export(network, inputs, keywords, strict=False)
+        with _every_frame():
+            program = torch.export.export(network, inputs, keywords, strict=False)
     except Exception as problem:  # noqa: BLE001 - its errors have no common class
         first = (str(problem).strip() or "no message").splitlines()[0]
         why = f"torch.export raised {type(problem).__name__}: {first}"
@@ -88,10 +90,34 @@ def trace(
     return Traced(list(_exported(program, decompositions)), "torch.export")
 
 
+@contextlib.contextmanager
+def _every_frame() -> Iterator[None]:
+    """Let ``torch.export`` keep the frames of functions that a ``forward`` calls: it drops them otherwise."""
+    tracer = torch.fx.proxy.TracerBase
+    name = "_filter_traceback_frames"
+    before = getattr(tracer, name, None)
+    if before is None:  # another version of PyTorch: places are lines of a forward then
+        yield
+        return
+    setattr(tracer, name, lambda _, stack: traceback.StackSummary.from_list(_from_forward(stack)))
+    try:
+        yield
+    finally:
+        setattr(tracer, name, before)
+
+
+def _from_forward(stack: list[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
+    """Return the frames from the first ``forward`` on; those before it are the tracer's."""
+    first = next((number for number, frame in enumerate(stack) if frame.name == "forward"), len(stack))
+    return stack[first:]
+
+
 def _exported(program: Any, decompositions: Any) -> Iterator[Use]:
     """Yield the calls of a program, and those in the bodies of its branches and loops."""
     if decompositions is not None:
-        program = program.run_decompositions(decompositions)
+        with warnings.catch_warnings():  # of PyTorch to itself
+            warnings.simplefilter("ignore", FutureWarning)
+            program = program.run_decompositions(decompositions)
     for graph in program.graph_module.modules():
         for node in graph.graph.nodes if isinstance(graph, torch.fx.GraphModule) else ():
             if node.op != "call_function":

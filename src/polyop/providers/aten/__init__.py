@@ -45,7 +45,8 @@ def aten(name: Any, *, batch: Any = None, infer: Any = None) -> BoundOperator:
            [-1]])
 
     An operator without a tensor among its arguments returns an array of ``host=``, which is ``"numpy"``,
-    ``"torch"`` or ``"jax"``, or of the framework of ``like=``. One that draws random numbers takes a key as
+    ``"torch"``, ``"jax"`` or ``"mindspore"``, or of the framework of ``like=``. A graph of MindSpore takes no
+    ``host=``: call it before, as the result is a constant. One that draws random numbers takes a key as
     ``generator=``: ``jax.random.key(0)``, or an array of one or two integers. The same key gives the same
     numbers in every mode. A compiled program and a gradient need one.
 

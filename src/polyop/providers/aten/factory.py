@@ -9,7 +9,7 @@ from ...core.errors import ArgumentTypeError, ArgumentValueError, HostError
 from ...core.schema import Schema
 
 _OPTIONS = ("host", "like")
-HOSTS = ("numpy", "torch", "jax")
+HOSTS = ("numpy", "torch", "jax", "mindspore")
 """The hosts whose arrays such an operator can return."""
 
 
@@ -21,7 +21,8 @@ def host_of_call(schema: Schema, kwargs: dict[str, Any], where: Any) -> tuple[Ho
     host, like = (None if _is_argument(schema, name) else kwargs.get(name) for name in _OPTIONS)
     others = without_options(schema, kwargs)
     if host is None and like is None:
-        hint = f'pass host="jax" (or {", ".join(HOSTS[:2])}), or like= an array of the framework'
+        further = ", ".join(name for name in HOSTS if name != "jax")
+        hint = f'pass host="jax" (or {further}), or like= an array of the framework'
         rule = "needs at least one tensor to know which framework is calling, and its schema has none"
         raise HostError(schema.qualified_name, rule, where=where, hint=hint)
     if host is not None and like is not None:
