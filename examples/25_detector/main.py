@@ -19,7 +19,8 @@ def differences(ours, theirs):
     found = {}
     for name, value in theirs.items():
         assert ours[name].shape == value.shape, name
-        found[name] = float(np.abs(ours[name] - value).max() / np.abs(value).max())
+        apart, size = (float(np.abs(one).max(initial=0)) for one in (ours[name] - value, value))
+        found[name] = apart / (size or 1.0)
     return found
 
 

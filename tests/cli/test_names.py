@@ -1,9 +1,11 @@
 """Names that do not exist: the command says which was meant."""
 
+import random
 import sys
 
 import pytest
 
+from polyop.cli.load import operators_of
 from polyop.cli.main import main
 
 LOOPS = """
@@ -103,3 +105,14 @@ def test_a_derived_operator_needs_no_namespace(tmp_path, capsys):
     assert capsys.readouterr().out.startswith("names_of_gradients::wave__backward(")
     assert main(["explain", str(path), "wave__forward_backward"]) == 1
     assert "has no operator 'wave__forward_backward'" in capsys.readouterr().err
+
+
+def test_files_beside_one_another_may_have_arrays_and_the_name_of_a_module_of_python(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for number, name in enumerate(("first_of_two", "random")):
+        (tmp_path / f"{name}.py").write_text(
+            f"{LOOPS.replace('wave', f'wave{number}')}\nimport numpy as np\nONES = np.ones(3)\n"
+        )
+        ((bound, _),) = operators_of(f"{tmp_path / name}.py:wave{number}")
+        assert bound.name == f"{name}::wave{number}"
+    assert sys.modules["random"] is random

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ torch = pytest.importorskip("torch")
 
 import polyop  # noqa: E402
 from polyop.cli.main import main  # noqa: E402
-from polyop.networks import corresponding  # noqa: E402
+from polyop.networks import corresponding, traced  # noqa: E402
 from polyop.networks.traced import trace  # noqa: E402
 
 NETWORK = """
@@ -257,3 +258,41 @@ def test_a_place_is_a_line_of_a_function_that_a_forward_calls(tmp_path, capsys):
     )
     _, rows = operators(capsys, path)
     assert rows["aten::special_bessel_j0"]["places"] == [f"{path}:3"]
+
+
+def test_a_network_that_calls_itself_is_run(tmp_path, capsys):
+    path = tmp_path / "net_in_itself.py"
+    path.write_text(
+        "import torch\nclass Net(torch.nn.Module):\n    def forward(self, x, depth=0):\n"
+        "        return x if depth == 2 else torch.special.bessel_j0(self(x, depth + 1))\n"
+        "example_inputs = (torch.ones(3),)\n"
+    )
+    _, rows = operators(capsys, path, "--once")
+    assert rows["aten::special_bessel_j0"]["count"] == 2
+
+
+def test_numbers_that_python_has_no_literal_for_are_written_as_calls(tmp_path, capsys):
+    path = tmp_path / "net_to_infinity.py"
+    path.write_text(
+        "import torch\nclass Net(torch.nn.Module):\n    def forward(self, x, y):\n"
+        "        return torch.cdist(x, y, p=float('inf'))\n"
+        "example_inputs = (torch.eye(3), torch.ones(2, 3))\n"
+    )
+    _, rows = operators(capsys, path, "--to", "mindspore")
+    arrays = {"x1": torch.eye(3), "x2": torch.ones(2, 3)}
+    found = eval(rows["aten::cdist"]["line"], {"polyop": polyop, **arrays})
+    torch.testing.assert_close(found, torch.cdist(*arrays.values(), p=float("inf")))
+
+
+def test_the_place_is_in_a_package_whose_name_begins_with_that_of_pytorch():
+    folder = Path(torch.__file__).parent
+    frames = [(f"{folder}vision/resnet.py", 7), (f"{folder}/nn/module.py", 9)]
+    assert traced._place(frames) == f"{folder}vision/resnet.py:7"
+
+
+def test_an_operator_of_a_package_may_be_called_as_a_check_of_pytorch():
+    with torch.library._scoped_library("named_as_checks", "DEF") as library:
+        library.define("_assert_finite(Tensor x) -> Tensor")
+        library.impl("_assert_finite", torch.clone, "CPU")
+        found = trace(torch.ops.named_as_checks._assert_finite, (torch.ones(2),), {}, export=False)
+    assert "named_as_checks::_assert_finite" in [use.name for use in found.uses]

@@ -118,7 +118,7 @@ CASES = {
     "unbind.int": [call(X), call(X, -1)],
     "select.int": [call(X, 1, 2), call(X, -1, -2)],
     "slice.Tensor": [call(X, 1, 1, 9223372036854775807), call(X, -1, None, -1, 2), call(X, 0, 0, 1)],
-    "narrow": [call(X, -1, 1, 2)],
+    "narrow": [call(X, -1, 1, 2), call(X, 1, -2, 2)],
     "flip": [call(X, [0, -1])],
     "roll": [call(X, [2]), call(X, [1, -1], [0, 2])],
     "rot90": [call(X), call(X, 3, [2, 1])],

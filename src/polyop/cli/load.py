@@ -47,7 +47,8 @@ def load(name: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ArgumentValueError("module", "is no Python file", repr(name))
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
+    if path.stem not in sys.stdlib_module_names:  # else frameworks would import the user's random.py
+        sys.modules[path.stem] = module
     loader = spec.loader
     _run(name, lambda: loader.exec_module(module))
     return module
@@ -106,7 +107,8 @@ def find_operator(name: str, module: ModuleType) -> BoundOperator:
 
 def unknown_operator(name: str, where: str, known: Sequence[BoundOperator]) -> ArgumentValueError:
     """Return the error for a name that no operator of a module has."""
-    names = sorted((bound.name for bound in known), key=lambda full: not full.startswith(f"{where}::"))
+    own = Path(where).name.removesuffix(".py")
+    names = sorted((bound.name for bound in known), key=lambda full: not full.startswith(f"{own}::"))
     written = names if "::" in name else [full.split("::")[-1] for full in names]
     listed = f"it has {', '.join(names[:_LISTED]) or 'none'}{', ...' * (len(names) > _LISTED)}"
     hint = f"{question} {listed}" if (question := did_you_mean(name, written)) else listed
@@ -153,9 +155,8 @@ def operators_of(target: str) -> Iterator[tuple[Any, Any]]:
     before = {bound.name for bound in registry.operators()}
     module = load(name)
     samples = _samples(module)
-    defined = [
-        bound for bound in operators(module) if bound.name not in before or bound in vars(module).values()
-    ]
+    own = {id(value) for value in vars(module).values()}
+    defined = [bound for bound in operators(module) if bound.name not in before or id(bound) in own]
     chosen = [bound for bound in defined if operator_name in ("", bound.name, bound.name.split("::")[-1])]
     if not chosen:
         if operator_name:

@@ -11,11 +11,9 @@ from .corresponding_shortened import literal, shortened
 from .corresponding_shortened import names as names_in
 
 _PURE = (
-    *("all", "any", "bool", "dict", "enumerate", "float", "getattr", "int", "isinstance", "len", "list"),
+    *("all", "any", "bool", "dict", "enumerate", "float", "getattr", "int", "len", "list"),
     *("max", "min", "range", "reversed", "set", "slice", "sorted", "str", "sum", "tuple", "zip"),
 )
-BUILTINS = {name: getattr(builtins, name) for name in _PURE}
-"""The functions of Python that an expression may call."""
 
 
 class TensorArgument(NamedTuple):
@@ -43,6 +41,17 @@ class Unknown:
     __hash__ = None  # type: ignore[assignment]
 
 
+def _isinstance(value: Any, kind: Any) -> bool:
+    """Return what ``isinstance`` does; raise ``TypeError`` for a number whose type only the run tells."""
+    if isinstance(value, Unknown):
+        raise TypeError("it is a number of the run")
+    return isinstance(value, kind)
+
+
+BUILTINS = {name: getattr(builtins, name) for name in _PURE} | {"isinstance": _isinstance}
+"""The functions of Python that an expression may call."""
+
+
 def holds(condition: str, arguments: Mapping[str, Any]) -> bool:
     """Return whether a condition on the arguments holds.
 
@@ -53,7 +62,9 @@ def holds(condition: str, arguments: Mapping[str, Any]) -> bool:
 
 
 def filled(expression: str, arguments: Mapping[str, Any]) -> str:
-    """Return an expression with the numbers, flags and texts of a call in it; tensors stay names.
+    """Return an expression with the numbers, flags and texts of a call in it.
+
+    Tensors, and numbers of the run, stay names.
 
     >>> x = TensorArgument((2, 3), "float32")
     >>> filled("jnp.sum(x, axis=dim or None) if x.ndim else x", {"x": x, "dim": []})
@@ -78,7 +89,7 @@ def _value(tree: ast.expr, arguments: Mapping[str, Any]) -> Any:
 
 
 class _Filled(ast.NodeTransformer):
-    """Puts arguments in, and computes from the inside out what they decide."""
+    """Puts arguments in. The largest part that they decide is computed at once, as ``dim and dim[0]``."""
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         self.arguments = arguments
@@ -91,7 +102,7 @@ class _Filled(ast.NodeTransformer):
             return self.generic_visit(node)
         if isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
             read = names_in(node) - set(BUILTINS)
-            if read <= self.values or (read <= set(self.arguments) and self._is_of_shapes(node)):
+            if read <= self.values or (read <= set(self.arguments) and self._is_rank(node)):
                 text = literal(_value(node, self.arguments))
                 if text is not None:
                     return text
@@ -107,6 +118,6 @@ class _Filled(ast.NodeTransformer):
         return True
 
     @staticmethod
-    def _is_of_shapes(node: ast.expr) -> bool:
-        """Return whether it is ``x.ndim``: sizes stay, as a batch may have another."""
+    def _is_rank(node: ast.expr) -> bool:
+        """Whether a part is ``x.ndim``, which is put in. Sizes are not: the next batch may have another."""
         return isinstance(node, ast.Attribute) and node.attr == "ndim"

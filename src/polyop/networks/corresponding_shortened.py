@@ -1,18 +1,19 @@
-"""Shorter expressions of the same value: what numbers decide is computed, and slices are written as such."""
+"""Simplify an expression: compute its constant parts, and write ``x[:, 1:]`` for indices that are slices."""
 
 from __future__ import annotations
 
 import ast
+import cmath
 import copy
 import sys
 from typing import Any
 
-_UNROLLED = 8
-"""The longest list that replaces a comprehension."""
+_MAX_UNROLLED = 8
+"""A comprehension whose elements are no numbers is written out up to this length."""
 
 
 def shortened(tree: ast.expr, functions: dict[str, Any]) -> ast.expr:
-    """Return an expression with its constant parts computed. ``functions`` are the names that they may call.
+    """Return an expression with its constant parts computed, which may call ``functions``, by name.
 
     >>> def short(text):
     ...     return ast.unparse(shortened(ast.parse(text, mode="eval").body, {"slice": slice, "tuple": tuple}))
@@ -31,6 +32,8 @@ def literal(value: Any) -> ast.expr | None:
     """Return the expression of a value, or None if it is no number, text, None, or list of these."""
     if isinstance(value, float) and (value != value or value in (float("inf"), -float("inf"))):  # noqa: PLR0124 - NaN
         return ast.parse(f"float('{value}')", mode="eval").body
+    if isinstance(value, complex) and not cmath.isfinite(value):
+        return ast.parse(f"complex('{value}')", mode="eval").body
     if value is None or type(value) in (bool, int, float, complex, str):
         return ast.parse(repr(value), mode="eval").body
     if type(value) in (list, tuple):
@@ -51,7 +54,7 @@ def names(tree: ast.AST) -> set[str]:
 
 
 class _Shortened(ast.NodeTransformer):
-    """Works from the inside out."""
+    """Simplifies the parts of an expression before the expression."""
 
     def __init__(self, functions: dict[str, Any]) -> None:
         self.functions = functions
@@ -98,7 +101,7 @@ class _Shortened(ast.NodeTransformer):
         node.args = [one for argument in node.args for one in _spread(argument)]
         if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) == 2:
             known, name = self._known(node.args[1])
-            if known and name.isidentifier():
+            if known and isinstance(name, str) and name.isidentifier():
                 return ast.Attribute(node.args[0], name, ast.Load())
         is_tuple = isinstance(node.func, ast.Name) and node.func.id == "tuple" and len(node.args) == 1
         if is_tuple and isinstance(node.args[0], ast.List):
@@ -118,15 +121,17 @@ class _Shortened(ast.NodeTransformer):
         over = node.generators[0]
         known, value = self._known(over.iter)
         values = list(value) if known else []
-        if not known or len(node.generators) > 1 or over.ifs or len(values) > _UNROLLED:
+        if not known or len(node.generators) > 1 or over.ifs or len(values) > _MAX_UNROLLED:
             return node
-        bound = [_bound(over.target, one) for one in values]
+        bound = [_bindings(over.target, one) for one in values]
         if any(None in one.values() for one in bound):
             return node
-        return ast.List([self.visit(_Put(one).visit(copy.deepcopy(node.elt))) for one in bound], ast.Load())
+        return ast.List(
+            [self.visit(_Substitution(one).visit(copy.deepcopy(node.elt))) for one in bound], ast.Load()
+        )
 
     def _known(self, node: ast.expr) -> tuple[bool, Any]:
-        """Return whether an expression has a value without any name of the caller's, and the value."""
+        """Return (True, its value) if an expression has no names but of functions, else (False, None)."""
         if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) or names(node) - set(self.functions):
             return False, None
         code = compile(ast.fix_missing_locations(ast.Expression(node)), "<corresponding>", "eval")
@@ -142,7 +147,7 @@ def _spread(argument: ast.expr) -> list[ast.expr]:
     return argument.value.elts if is_known else [argument]  # type: ignore[attr-defined]
 
 
-class _Put(ast.NodeTransformer):
+class _Substitution(ast.NodeTransformer):
     """Puts expressions in the place of names."""
 
     def __init__(self, values: dict[str, ast.expr | None]) -> None:
@@ -153,19 +158,22 @@ class _Put(ast.NodeTransformer):
         return self.values.get(node.id) or node
 
 
-def _bound(target: ast.expr, value: Any) -> dict[str, ast.expr | None]:
+def _bindings(target: ast.expr, value: Any) -> dict[str, ast.expr | None]:
     """Return the expressions that the names of a loop's target stand for; None where one has no text."""
     if isinstance(target, ast.Tuple):
         pairs = zip(target.elts, value, strict=True)
-        return {name: one for part, inner in pairs for name, one in _bound(part, inner).items()}
+        return {name: one for part, inner in pairs for name, one in _bindings(part, inner).items()}
     return {target.id if isinstance(target, ast.Name) else "": literal(value)}
 
 
 def _index(value: Any) -> ast.expr | None:
-    """Return the text of one index between brackets, or None if it is no number, slice or None."""
+    """Return the text of one index between brackets, or None if it is no number, slice, None or ``...``."""
+    if value is ...:
+        return ast.Constant(...)
     if not isinstance(value, slice):
         return literal(value) if value is None or type(value) is int else None
-    start = None if value.start == 0 else value.start
-    stop = None if value.stop == sys.maxsize else value.stop
+    forwards = value.step is None or value.step > 0
+    start = None if forwards and value.start == 0 else value.start
+    stop = None if forwards and value.stop == sys.maxsize else value.stop
     step = None if value.step == 1 else value.step
     return ast.Slice(*(None if one is None else literal(one) for one in (start, stop, step)))

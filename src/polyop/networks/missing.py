@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from collections import Counter
 from typing import Any
@@ -11,7 +12,8 @@ from ..core.texts import did_you_mean
 from ..providers.aten import aten
 from . import foreign_operator, onnx_translated
 from .corresponding import IGNORED, NO_ROW, ONNX, TARGETS, answer, row_of, table
-from .corresponding_expression import TensorArgument, Unknown
+from .corresponding_expression import TensorArgument
+from .corresponding_shortened import literal
 from .traced import Traced, Use, bound
 
 EVERY = (*TARGETS, ONNX)
@@ -137,10 +139,8 @@ def _is_plain(argument: Any, plain: dict[str, Any]) -> bool:
 
 def _text(name: str, value: Any) -> str:
     """Return the name of a tensor, of tensors, or of a number of the run, and the text of anything else."""
-    is_known = not isinstance(value, Unknown) and not _has_tensor(value)
-    if isinstance(value, list):
-        is_known = is_known and not any(isinstance(one, Unknown) for one in value)
-    return repr(value) if is_known else name
+    text = None if _has_tensor(value) else literal(value)
+    return name if text is None else ast.unparse(text)
 
 
 def _has_tensor(value: Any) -> bool:

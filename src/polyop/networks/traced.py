@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import sysconfig
 import traceback
@@ -19,26 +20,15 @@ from ..core.errors import ArgumentValueError
 from .corresponding_expression import TensorArgument, Unknown
 from .foreign_operator import FUNCTION
 
-_TORCH = str(Path(torch.__file__).parent)
-_POLYOP = str(Path(__file__).parents[1])
-_INSTALLED = tuple(
-    {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib")}
-)
-_CHECKS = (
-    "_assert_",
-    "_assert_tensor_metadata",
-    "sym_size",
-    "sym_constrain_range",
-    "sym_stride",
-    "sym_numel",
-)
-"""Operators of a trace that compute nothing, or numbers of the tracer."""
-_AROUND = ("wrap_with_set_grad_enabled", "wrap_with_autocast", "wrap", "autograd_function_apply")
-"""Higher-order operators that only stand around others."""
-
-
-_NO_PACKAGES = {"torch", "polyop", "numpy", *sys.stdlib_module_names}
-"""Modules whose compiled functions are not the network's own."""
+_TORCH = f"{Path(torch.__file__).parent}{os.sep}"
+_POLYOP = f"{Path(__file__).parents[1]}{os.sep}"
+_INSTALLED = tuple({f"{sysconfig.get_path(one)}{os.sep}" for one in ("purelib", "platlib", "stdlib")})
+_CHECKS = ("_assert_", "sym_size", "sym_constrain_range", "sym_stride", "sym_numel")
+"""Beginnings of ATen's operators that only check, or only read a size."""
+_WRAPPERS = ("wrap_with_set_grad_enabled", "wrap_with_autocast", "wrap", "autograd_function_apply")
+"""Higher-order operators that only run their body, whose operators are listed instead."""
+_NOT_LISTED = {"torch", "polyop", "numpy", *sys.stdlib_module_names}
+"""Packages whose compiled functions are not listed: their work is seen as operators, or is NumPy's."""
 
 
 class Use(NamedTuple):
@@ -133,9 +123,11 @@ def _use(
 ) -> Iterator[Use]:
     """Yield the call of an operator; Python's own functions, such as ``getitem``, are none."""
     if isinstance(target, torch._ops.HigherOrderOperator):  # noqa: SLF001 - no public name
-        if target.name() not in _AROUND:
+        if target.name() not in _WRAPPERS:
             yield Use(f"higher_order::{target.name()}", {}, place, path)
-    elif isinstance(target, torch._ops.OpOverload) and not target._opname.startswith(_CHECKS):  # noqa: SLF001
+    elif isinstance(target, torch._ops.OpOverload):  # noqa: SLF001
+        if target.namespace == "aten" and target._opname.startswith(_CHECKS):  # noqa: SLF001
+            return
         name = f"{target.namespace}::{target._opname}.{target._overloadname}".removesuffix(".default")  # noqa: SLF001
         yield Use(name, bound(target._schema, args, keywords, read), place, path)  # noqa: SLF001
 
@@ -205,14 +197,17 @@ def _place(frames: list[tuple[str, Any]]) -> str:
 def _run(network: Any, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> list[Use]:
     """Return the operators of one run, without gradients: then composed operators are seen whole."""
     recorder = _Recorder()
+
+    def leave(*_: object) -> None:  # what else a hook returns takes the place of the module's result
+        recorder.path.pop()
+
     with contextlib.ExitStack() as hooks:
         for path, module in network.named_modules() if isinstance(network, torch.nn.Module) else ():
-            before = module.register_forward_pre_hook(lambda *_, path=path: recorder.path.append(path))
-            after = module.register_forward_hook(lambda *_: recorder.path.pop() and None, always_call=True)
-            hooks.callback(before.remove)
-            hooks.callback(after.remove)
-        before = sys.getprofile()
-        hooks.callback(sys.setprofile, before)
+            entering = module.register_forward_pre_hook(lambda *_, path=path: recorder.path.append(path))
+            leaving = module.register_forward_hook(leave, always_call=True)
+            hooks.callback(entering.remove)
+            hooks.callback(leaving.remove)
+        hooks.callback(sys.setprofile, sys.getprofile())
         with torch.inference_mode(), recorder:
             sys.setprofile(recorder.called)
             try:
@@ -237,7 +232,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc] # PyTorch's classes ar
         Python calls it at each event of a profile.
         """
         module = getattr(function, "__module__", None) if event == "c_call" else None
-        if isinstance(module, str) and module.partition(".")[0] not in _NO_PACKAGES:
+        if isinstance(module, str) and module.partition(".")[0] not in _NOT_LISTED:
             frames = [(one.filename, one.lineno) for one in traceback.extract_stack(frame)]
             self.uses.append(
                 Use(f"{FUNCTION}::{module}.{function.__name__}", {}, _place(frames), self.path[-1])

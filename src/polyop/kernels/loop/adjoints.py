@@ -204,14 +204,15 @@ class Adjoints:
         adjoint = self.within_limit()
         kernel = adjoint.kernel
         lines = list(under_their_lines(kernel, ((note.line, note.text) for note in adjoint.notes)))
-        taped = self._taped(adjoint) or 0
-        allowed = taped if self.kernel.tape_bytes is None else self.kernel.tape_bytes
-        more = f", which is an error: tape_bytes is {allowed}" if taped > allowed else ""
+        taped, limit = self._taped(adjoint), self.kernel.tape_bytes
+        tapes = "" if taped is None else f"; tapes take {taped} bytes while it runs"
+        if taped is not None and limit is not None and taped > limit:
+            tapes += f", which is an error: tape_bytes is {limit}"
         read = [n for n, flag in zip(kernel.tensor_parameters, self.reads(), strict=False) if flag]
         lines += self._explain_temporaries()
         lines += self._explain_schedule(kernel)
         kept = ", ".join(read) or "nothing"
-        lines.append(f"keeps {kept} for the gradient; tapes take {taped} bytes while it runs{more}")
+        lines.append(f"keeps {kept} for the gradient{tapes}")
         return lines
 
     def _explain_schedule(self, kernel: Kernel) -> Iterator[str]:
