@@ -123,6 +123,92 @@ def test_an_expression_of_jax_gives_the_values_of_pytorch(name):
     assert sum(check(name, *one, "jax") for one in CASES[name]) > 0
 
 
+def weighted_sum(results, real, ones):
+    """Return one number that depends on all results, each element with another weight; None of no numbers."""
+    results = results if isinstance(results, (list, tuple)) else [results]
+    parts = [
+        part for one in results for part in ((one.real, one.imag) if "complex" in str(one.dtype) else (one,))
+    ]
+    rows = [
+        (part, np.cos(np.arange(math.prod(part.shape))).reshape(part.shape) + 2)
+        for part in parts
+        if real(part)
+    ]
+    return sum((part * ones(weights).astype(part.dtype)).sum() for part, weights in rows) if rows else None
+
+
+class Weights:
+    """Weights of PyTorch's results, with the method of arrays that they need."""
+
+    def __init__(self, values):
+        self.values = torch.tensor(values)
+
+    def astype(self, dtype):
+        return self.values.to(dtype)
+
+
+def gradients_of_pytorch(name, args, keywords, moving):
+    """Return the gradients of the weighted sum of the results by the tensors that PyTorch differentiates by."""
+    leaves = {key: value.detach().clone().requires_grad_() for key, value in moving.items()}
+    names_of = [argument.name for argument in overload(name)._schema.arguments]
+    words = dict(zip(names_of, args, strict=False)) | keywords
+    words |= {key if key in names_of else "self": value for key, value in leaves.items()}
+    try:
+        total = weighted_sum(overload(name)(**words), lambda one: one.requires_grad, Weights)
+        found = [] if total is None else torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
+    except RuntimeError:  # by one of them it does not
+        alone = [{key: value} for key, value in moving.items()] if len(moving) > 1 else []
+        return {k: v for one in alone for k, v in gradients_of_pytorch(name, args, keywords, one).items()}
+    return {key: one.numpy(force=True) for key, one in zip(leaves, found, strict=False) if one is not None}
+
+
+def gradients_of_jax(expression, tensors, moving):
+    """Return the same of a compiled program; without ``moving`` only compile it."""
+    jax = importlib.import_module("jax")
+    known = {key: value for key, value in tensors.items() if not isinstance(value, torch.Tensor)}
+
+    def total(moving, others):
+        results = value_of(expression, {**known, **moving, **others}, "jax")
+        real = weighted_sum(
+            results, lambda one: jax.numpy.issubdtype(one.dtype, jax.numpy.floating), np.asarray
+        )
+        return real if moving else results
+
+    arrays = {key: array(value, "jax") for key, value in tensors.items() if key not in known}
+    fixed = {key: value for key, value in arrays.items() if key not in moving}
+    found = {key: arrays[key] for key in moving}
+    return jax.jit(jax.grad(total) if moving else total)(found, fixed)
+
+
+@pytest.mark.slow(30)
+@pytest.mark.parametrize("name", names_with("jax"))
+def test_gradients_in_a_program_that_jax_compiles_are_those_of_pytorch(name):
+    """Where they are not, the row says so: its note has the word ``gradient``, or ``jax.jit``."""
+    note = corresponding.row_of(name).differs.get("jax", "")
+    for args, keywords in CASES[name] if name not in RANDOM else ():
+        traced, tensors = given(name, args, keywords)
+        found = corresponding.answer(name, traced, "jax")
+        if found.expression is None:
+            continue
+        tensors = {key: value for key, value in tensors.items() if key in names(found.expression)}
+        moving = {
+            key: one for key, one in tensors.items() if torch.is_tensor(one) and one.is_floating_point()
+        }
+        if any(torch.isnan(one).any() for one in moving.values()):
+            continue  # what the gradient is there nobody says
+        expected = gradients_of_pytorch(name, args, keywords, moving) if moving else {}
+        with importlib.import_module("jax").enable_x64(True):
+            try:
+                got = gradients_of_jax(found.expression, tensors, expected)
+            except Exception as problem:
+                assert "jax.jit" in note or "gradient" in note, (found.expression, problem)
+                continue
+        for key, one in expected.items() if "gradient" not in note else ():
+            message = f"{key}: {found.expression}"
+            ours = np.where(np.isnan(one), one, got[key])
+            np.testing.assert_allclose(ours, one, rtol=2e-4, atol=2e-5, err_msg=message)
+
+
 @pytest.mark.slow(50)
 @pytest.mark.parametrize("name", names_with("mindspore"))
 def test_an_expression_of_mindspore_gives_the_values_of_pytorch(name):

@@ -2,6 +2,7 @@
 
 import torch
 
+from corresponding_edges import EDGES
 from corresponding_samples import (
     IMAGE,
     INF,
@@ -17,7 +18,7 @@ from corresponding_samples import (
 )
 from corresponding_values import COMPUTING
 
-CASES = {
+PLAIN = {
     **COMPUTING,
     # indices
     "embedding": [call(f(5, 3), i(2, 4)), call(f(5, 3), i(2, 4), 1), call(f(5, 3), i(2), -1, True)],
@@ -251,10 +252,11 @@ CASES = {
     "gru.input": [],
     "cdist": [],
 }
+CASES = {name: [*calls, *EDGES.get(name, ())] for name, calls in PLAIN.items()}
 """Name -> (positional arguments, keywords) of calls. Those that a condition of the row refuses are among them."""
 RANDOM = ("rand", "randn", "rand_like", "randn_like", "empty.memory_format", "empty_like", "new_empty")
 """Operators whose values are no function of the arguments: shapes and dtypes are compared."""
 INDICES = ("topk",)
 """Operators whose indices may have 32 bits elsewhere."""
-LOSE_NAN = ("relu", "clamp", "clamp_min", "clamp_max")
+LOSE_NAN = ("relu", "clamp", "clamp_min", "clamp_max", "softshrink", "threshold", "grid_sampler")
 """Operators in whose place MindSpore's CPU makes numbers of NaN, as their rows say."""
