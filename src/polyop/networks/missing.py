@@ -46,7 +46,7 @@ class Finding:
 def missing(traced: Traced, target: str) -> list[Finding]:
     """Return what a network calls, with what stands for it in ``target``; what is not there comes first.
 
-    An operator is listed once for each reason.
+    Calls of an operator with the same answer and reason are one finding.
 
     Raises ``ArgumentValueError`` for a target that is not known.
     """
@@ -82,7 +82,7 @@ def _place(use: Use) -> str:
 
 
 def _found(use: Use, target: str) -> tuple[str, str, str]:
-    """Return whether a call has something in the target, the line that supplies it, and the reason."""
+    """Return the state of a call (THERE, MISSING or UNKNOWN), the line to write, and the reason."""
     namespace, _, name = use.name.partition("::")
     if namespace == foreign_operator.FUNCTION:
         return (
@@ -105,7 +105,7 @@ def _found(use: Use, target: str) -> tuple[str, str, str]:
 
 
 def _by_name(use: Use, target: str) -> str:
-    """Return the line that calls PyTorch's own operator in a framework, or how to begin one."""
+    """Return the line that calls PyTorch's own operator in a framework, or NOTHING."""
     if use.name in foreign_operator.HIGHER_ORDER:
         return foreign_operator.HIGHER_ORDER[use.name]
     use = use._replace(name=foreign_operator.without_writing(use.name))
@@ -119,7 +119,7 @@ def _by_name(use: Use, target: str) -> str:
 
 
 def _written(use: Use) -> list[str]:
-    """Return the arguments of a call as text, without those that are as the schema has them."""
+    """Return the arguments of a call as text, without trailing and keyword arguments at their default."""
     schema = foreign_operator.overload(use.name)._schema  # noqa: SLF001 - PyTorch has no public name
     plain = bound(schema, (), {}, lambda value: value)
     given = list(zip(schema.arguments, use.arguments.items(), strict=True))

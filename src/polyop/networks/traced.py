@@ -195,7 +195,10 @@ def _place(frames: list[tuple[str, Any]]) -> str:
 
 
 def _run(network: Any, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> list[Use]:
-    """Return the operators of one run, without gradients: then composed operators are seen whole."""
+    """Return the operators of one run, in inference mode: with gradients PyTorch splits ``linear`` before.
+
+    It is the user's network: batch norm in training mode updates its statistics.
+    """
     recorder = _Recorder()
 
     def leave(*_: object) -> None:  # what else a hook returns takes the place of the module's result

@@ -8,11 +8,13 @@
 
 An online softmax reads its row once. Its iterations depend on one another, and each has two exponentials.
 After the pass the maximum is found first, and the loops that follow are a reduction and sums: they become
-vector lanes and register tiles. ``total`` is ``total0 * exp(top0 - top) + sum(exp(x[j] - top))`` in both;
-only rounding differs, as that of a sum in another order does.
+vector lanes and register tiles. With the values ``total0`` and ``top0`` at the start, ``total`` is
+``total0 * exp(top0 - top) + sum(exp(x[j] - top))`` before and after the pass. Only rounding differs, as that of
+a sum in another order does.
 
-What the exponentials need is stored in temporaries of one element for each iteration. The value for which the
-online form is NaN (minus infinity first) stays NaN: a sum starts as ``0.0 * exp(top0 - max(top0, x[0]))``.
+What the exponentials need is stored in temporaries of one element for each iteration. If the first score and
+the start are both minus infinity, the online form is NaN from then on. The plain form would not be, so its sums
+start from ``0.0 * exp(top0 - max(top0, x[0]))``, which is 0 or NaN.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ def rescaled_sums(program: AnyProgram) -> AnyProgram:
 def rescaled_sums_of_derivations(program: AnyProgram) -> AnyProgram:
     """Return the program with such sums as plain ones, to be differentiated.
 
-    Where the sums are NaN because the first score is minus infinity, the derivatives need not be.
+    Where the sums are NaN because the first score is minus infinity, the derivatives may be finite.
     """
     return _rewritten(program, keeps_nan=False)
 
@@ -65,7 +67,8 @@ def rescaled_sums_of_derivations(program: AnyProgram) -> AnyProgram:
 def rescaled_sums_of_forwards(program: AnyProgram) -> AnyProgram:
     """Return the program of a forward that saves temporaries for its gradient, with such sums as plain ones.
 
-    What it returns is NaN where the author's sums are. The gradient reads nothing of that.
+    What it returns is NaN where the author's sums are. The start of a sum is marked with ``stop_gradient``:
+    its derivative is 0, so nothing of it is saved.
     """
     return _rewritten(program, keeps_nan=True, marks=True)
 
@@ -183,7 +186,7 @@ class _Steps:
         return result
 
     def _factor(self, result: list[Stmt], zero: bool) -> Expr:
-        """Return what starts a sum, or by what its value at the start is rescaled to the maximum."""
+        """Return the start of a sum that is zero before the loop; else the factor for what it holds there."""
         top, loop = self.found.top, self.found.loop
         number = Const(0.0 if zero else 1.0, top.type)
         if zero and not self.owner.keeps_nan:
