@@ -9,12 +9,12 @@
 An online softmax reads its row once. Its iterations depend on one another, and each has two exponentials.
 After the pass the maximum is found first, and the loops that follow are a reduction and sums: they become
 vector lanes and register tiles. With the values ``total0`` and ``top0`` at the start, ``total`` is
-``total0 * exp(top0 - top) + sum(exp(x[j] - top))`` before and after the pass. Only rounding differs, as that of
-a sum in another order does.
+``total0 * exp(top0 - top) + sum(exp(x[j] - top))`` before and after the pass. Only rounding differs, as that
+of a sum in another order does.
 
 What the exponentials need is stored in temporaries of one element for each iteration. If the first score and
-the start are both minus infinity, the online form is NaN from then on. The plain form would not be, so its sums
-start from ``0.0 * exp(top0 - max(top0, x[0]))``, which is 0 or NaN.
+the start are both minus infinity, the online form is NaN from then on. The plain form would not be, so its
+sums start from ``0.0 * exp(top0 - max(top0, x[0]))``, which is 0 or NaN.
 """
 
 from __future__ import annotations
