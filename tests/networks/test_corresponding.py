@@ -180,7 +180,7 @@ def gradients_of_jax(expression, tensors, moving):
     return jax.jit(jax.grad(total) if moving else total)(found, fixed)
 
 
-@pytest.mark.slow(30)
+@pytest.mark.slow(10)
 @pytest.mark.parametrize("name", names_with("jax"))
 def test_gradients_in_a_program_that_jax_compiles_are_those_of_pytorch(name):
     """Where they are not, the row says so: its note has the word ``gradient``, or ``jax.jit``."""
