@@ -64,7 +64,9 @@ def test_what_is_missing_has_a_place_a_reason_and_a_line(file, capsys):
     at = 1 + next(number for number, line in enumerate(lines) if "grid_sample" in line)
     assert "traced by torch.export: 4 calls of 4 operators\n" in text
     pool = re.search(
-        r"aten::max_pool2d  missing, called once\n  because: (.*)\n  write: (.*)\n  at (.*)\n", text
+        r"aten::max_pool2d  missing, called once\n  because: (.*)\n  write: (.*)\n"
+        r"  or, without PyTorch: polyop.operator\(.*\)\n  at (.*)\n",
+        text,
     )
     assert "ceil_mode" in pool[1] and pool[2].startswith('polyop.aten("max_pool2d")(x, [2, 2]')
     assert pool[3] == f"{file}:{at} (pool)"
@@ -162,6 +164,10 @@ def test_an_operator_that_the_table_does_not_have_is_unknown(tmp_path, capsys):
     code, rows = operators(capsys, path)
     assert code == 1 and rows["aten::special_bessel_j0"]["state"] == "unknown"
     assert rows["aten::special_bessel_j0"]["reason"] == corresponding.NO_ROW
+    line = rows["aten::special_bessel_j0"]["skeleton"]
+    assert main(["missing", str(path)]) == 1 and f"or, without PyTorch: {line}" in capsys.readouterr().out
+    own = {"your_function": lambda x: x + 1, "your_shapes": lambda x: x, "polyop": polyop}
+    np.testing.assert_array_equal(eval(line, own)(np.ones(2)), [2, 2])
 
 
 @pytest.mark.slow
@@ -176,10 +182,34 @@ def test_onnx_is_asked_what_it_translates(tmp_path, capsys):
     code, rows = operators(capsys, path, "--to", "onnx", "--all")
     assert code == 1 and rows["aten::relu"]["state"] == "there"
     assert rows["aten::adaptive_max_pool2d"]["state"] == "missing"
+    assert rows["aten::adaptive_max_pool2d"]["reason"] == "torch.onnx.export has no translation of it"
     scope = {}
     exec(path.read_text(), scope)
     with pytest.raises(torch.onnx.errors.OnnxExporterError), contextlib.redirect_stdout(None):
         torch.onnx.export(scope["Net"]().eval(), scope["example_inputs"], dynamo=True, verbose=False)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reason="onnxruntime is not installed")
+def test_onnx_is_asked_for_each_call_and_its_values_are_compared(tmp_path, capsys):
+    path = tmp_path / "net_of_losses.py"
+    path.write_text(
+        "import torch\nimport torch.nn.functional as F\nclass Net(torch.nn.Module):\n"
+        "    def forward(self, x, place, like):\n"
+        "        plain = F.cross_entropy(x, place, reduction='sum')\n"
+        "        return plain + F.cross_entropy(x, place, label_smoothing=0.1) + F.cross_entropy(x, like)\n"
+        "example_inputs = (torch.ones(3, 4), torch.tensor([1, 2, 3]), torch.ones(3, 4))\n"
+    )
+    code = main(["missing", str(path), "--to", "onnx", "--all", "--json"])
+    rows = json.loads(capsys.readouterr().out)["operators"]
+    losses = [one for one in rows if one["operator"] == "aten::cross_entropy_loss"]
+    assert code == 1 and [one["state"] for one in losses] == ["missing", "missing", "there"]
+    smoothed, likely, _ = losses
+    assert re.fullmatch(
+        r"torch.onnx.export changes the values of this call: by [0-9.e-]+ in onnxruntime", smoothed["reason"]
+    )
+    assert likely["reason"].startswith("onnxruntime refuses what torch.onnx.export makes of this call: ")
+    assert [one["places"] for one in losses] == [[f"{path}:6"], [f"{path}:6"], [f"{path}:5"]]
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,8 @@ def _show(one: Any) -> None:
     if one.reason:
         say(one_line(f"  {one.label}: {one.reason}"))
     say(one_line(f"  write: {one.line}"))
+    if one.skeleton:
+        say(one_line(f"  or, without PyTorch: {one.skeleton}"))
     for place in one.places[:_PLACES]:
         say(one_line(f"  at {place.removeprefix(f'{Path.cwd()}{os.sep}')}"))
     if len(one.places) > _PLACES:

@@ -7,8 +7,8 @@ import builtins
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from .corresponding_shortened import literal, shortened
 from .corresponding_shortened import names as names_in
+from .corresponding_shortened import shortened, value_of
 
 _PURE = (
     *("all", "any", "bool", "dict", "enumerate", "float", "getattr", "int", "len", "list"),
@@ -58,7 +58,7 @@ def holds(condition: str, arguments: Mapping[str, Any]) -> bool:
     >>> holds("ceil_mode and x.ndim == 4", {"ceil_mode": True, "x": TensorArgument((1, 2, 3, 3), "float32")})
     True
     """
-    return bool(_value(ast.parse(condition, mode="eval").body, arguments))
+    return bool(value_of(ast.parse(condition, mode="eval").body, BUILTINS, arguments))
 
 
 def filled(expression: str, arguments: Mapping[str, Any]) -> str:
@@ -70,8 +70,7 @@ def filled(expression: str, arguments: Mapping[str, Any]) -> str:
     >>> filled("jnp.sum(x, axis=dim or None) if x.ndim else x", {"x": x, "dim": []})
     'jnp.sum(x, axis=None)'
     """
-    tree = _Filled(arguments).visit(ast.parse(expression, mode="eval").body)
-    return ast.unparse(shortened(tree, BUILTINS))
+    return ast.unparse(shortened(ast.parse(expression, mode="eval").body, BUILTINS, arguments))
 
 
 def names(expression: str) -> set[str]:
@@ -81,43 +80,3 @@ def names(expression: str) -> set[str]:
     ['padding', 'scale']
     """
     return names_in(ast.parse(expression, mode="eval"))
-
-
-def _value(tree: ast.expr, arguments: Mapping[str, Any]) -> Any:
-    code = compile(ast.fix_missing_locations(ast.Expression(tree)), "<corresponding>", "eval")
-    return eval(code, {"__builtins__": BUILTINS, **arguments})  # noqa: S307 - the text is of polyop's own table
-
-
-class _Filled(ast.NodeTransformer):
-    """Puts arguments in. The largest part that they decide is computed at once, as ``dim and dim[0]``."""
-
-    def __init__(self, arguments: Mapping[str, Any]) -> None:
-        self.arguments = arguments
-        self.values = {name for name, value in arguments.items() if literal(value) is not None}
-
-    def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, ast.IfExp) and self._is_decided(node.test):
-            return self.visit(node.body if _value(node.test, self.arguments) else node.orelse)
-        if isinstance(node, ast.Starred):
-            return self.generic_visit(node)
-        if isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-            read = names_in(node) - set(BUILTINS)
-            if read <= self.values or (read <= set(self.arguments) and self._is_rank(node)):
-                text = literal(_value(node, self.arguments))
-                if text is not None:
-                    return text
-        return self.generic_visit(node)
-
-    def _is_decided(self, test: ast.expr) -> bool:
-        if not names_in(test) - set(BUILTINS) <= set(self.arguments):
-            return False
-        try:
-            _value(test, self.arguments)
-        except Exception:  # noqa: BLE001 - it needs the data of a tensor, or a number of the run
-            return False
-        return True
-
-    @staticmethod
-    def _is_rank(node: ast.expr) -> bool:
-        """Whether a part is ``x.ndim``, which is put in. Sizes are not: the next batch may have another."""
-        return isinstance(node, ast.Attribute) and node.attr == "ndim"

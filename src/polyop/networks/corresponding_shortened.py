@@ -1,4 +1,4 @@
-"""Simplify an expression: compute its constant parts, and write ``x[:, 1:]`` for indices that are slices."""
+"""Simplify an expression: compute the parts that are known, and write slices as ``x[:, 1:]``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import ast
 import cmath
 import copy
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 _MAX_UNROLLED = 8
 """A comprehension whose elements are no numbers is written out up to this length."""
 
 
-def shortened(tree: ast.expr, functions: dict[str, Any]) -> ast.expr:
-    """Return an expression with its constant parts computed, which may call ``functions``, by name.
+def shortened(
+    tree: ast.expr, functions: Mapping[str, Any], arguments: Mapping[str, Any] | None = None
+) -> ast.expr:
+    """Return an expression with its known parts computed, which may call ``functions``, by name.
+
+    Arguments that have a text are put in. The others stay names, but their facts decide conditions, and
+    ``x.ndim`` is put in: the next batch has other sizes, but not another rank.
 
     >>> def short(text):
     ...     return ast.unparse(shortened(ast.parse(text, mode="eval").body, {"slice": slice, "tuple": tuple}))
@@ -24,8 +30,16 @@ def shortened(tree: ast.expr, functions: dict[str, Any]) -> ast.expr:
     >>> short("ms.ops.arange(8, dtype=getattr(ms, None or 'int64'))")
     'ms.ops.arange(8, dtype=ms.int64)'
     """
-    found: ast.expr = _Shortened(functions).visit(ast.fix_missing_locations(copy.deepcopy(tree)))
+    simplify = _Shortened(functions, arguments or {})
+    found: ast.expr = simplify.visit(ast.fix_missing_locations(copy.deepcopy(tree)))
     return ast.fix_missing_locations(found)
+
+
+def value_of(tree: ast.expr, functions: Mapping[str, Any], arguments: Mapping[str, Any]) -> Any:
+    """Return the value of an expression that may call ``functions``. Raises what its evaluation raises."""
+    code = compile(ast.fix_missing_locations(ast.Expression(tree)), "<corresponding>", "eval")
+    scope = {"__builtins__": functions, **arguments}
+    return eval(code, scope)  # noqa: S307 - the text is of polyop's own table
 
 
 def literal(value: Any) -> ast.expr | None:
@@ -56,8 +70,11 @@ def names(tree: ast.AST) -> set[str]:
 class _Shortened(ast.NodeTransformer):
     """Simplifies the parts of an expression before the expression."""
 
-    def __init__(self, functions: dict[str, Any]) -> None:
-        self.functions = functions
+    def __init__(self, functions: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+        self.functions, self.arguments = functions, arguments
+        written = {name for name, value in arguments.items() if literal(value) is not None}
+        self.written = written | set(functions)
+        """The names of which each expression can be put in as a text."""
 
     def visit(self, node: ast.AST) -> Any:
         node = super().visit(node)
@@ -80,10 +97,13 @@ class _Shortened(ast.NodeTransformer):
         return node.values[0]
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        """Return the branch that a constant chooses."""
+        """Return the branch that the arguments choose, of which sizes may be read."""
+        known, value = self._value(node.test, self.written | set(self.arguments))
+        if known:
+            branch: ast.expr = self.visit(node.body if value else node.orelse)
+            return branch
         self.generic_visit(node)
-        known, value = self._known(node.test)
-        return (node.body if value else node.orelse) if known else node
+        return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         """Return ``x[:, 0]`` for ``x[(slice(None), 0)]``."""
@@ -131,13 +151,17 @@ class _Shortened(ast.NodeTransformer):
         )
 
     def _known(self, node: ast.expr) -> tuple[bool, Any]:
-        """Return (True, its value) if an expression has no names but of functions, else (False, None)."""
-        if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) or names(node) - set(self.functions):
+        """Return (True, its value) if an expression reads what can be put in; else (False, None)."""
+        is_rank = isinstance(node, ast.Attribute) and node.attr == "ndim"
+        return self._value(node, self.written | (set(self.arguments) if is_rank else set()))
+
+    def _value(self, node: ast.expr, readable: set[str]) -> tuple[bool, Any]:
+        """Return (True, its value) if an expression reads no other names and has one, else (False, None)."""
+        if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) or names(node) - readable:
             return False, None
-        code = compile(ast.fix_missing_locations(ast.Expression(node)), "<corresponding>", "eval")
         try:
-            return True, eval(code, {"__builtins__": self.functions})  # noqa: S307 - of polyop's own table
-        except Exception:  # noqa: BLE001 - a part of a larger expression, such as a slice, may have no value
+            return True, value_of(node, self.functions, self.arguments)
+        except Exception:  # noqa: BLE001 - a slice has no value, nor has what the data of a tensor decides
             return False, None
 
 

@@ -11,6 +11,9 @@ from typing import Any
 import torch
 from torch._library import custom_ops
 
+from ..core.errors import SchemaError
+from ..core.parse import parse
+
 FUNCTION = "function"
 """The namespace of a compiled function that a network calls beside PyTorch's operators."""
 NOTHING = "nothing: write one, polyop new my-operators"
@@ -61,6 +64,22 @@ def line(name: str) -> str:
         return f"import {package}; {by_name}"
     module = next((one for one, value in sys.modules.items() if _is_file(value, place(name))), "")
     return f"import {module}; {by_name}" if module else by_name
+
+
+def skeleton(name: str) -> str:
+    """Return the line that defines an operator of the same signature by a function of one's own, or nothing.
+
+    >>> skeleton("aten::median")
+    'polyop.operator("my::median(Tensor self) -> Tensor", your_function, infer=your_shapes)'
+    """
+    try:
+        schema = overload(without_writing(name))._schema  # noqa: SLF001 - PyTorch has no public name
+        base = schema.name.partition("::")[2]
+        text = f"my::{base}{str(schema).removeprefix(schema.name).removeprefix(f'.{schema.overload_name}')}"
+        parse(text)
+    except (AttributeError, SchemaError):  # an operator of a higher order has none
+        return ""
+    return f'polyop.operator("{text}", your_function, infer=your_shapes)'
 
 
 def reason(name: str) -> str:

@@ -36,6 +36,8 @@ class Finding:
     """The line that supplies it, with the arguments of the first call."""
     reason: str
     """Why the framework has no function for it; for a function that there is, what differs."""
+    skeleton: str = ""
+    """Of an operator that is missing: the line that defines one's own, for programs without PyTorch."""
 
     @property
     def label(self) -> str:
@@ -54,10 +56,14 @@ def missing(traced: Traced, target: str) -> list[Finding]:
         hint = did_you_mean(target, EVERY) or f"it is one of {', '.join(EVERY)}"
         raise ArgumentValueError("target", "is not known", repr(target), hint=hint)
     grouped: dict[tuple[str, str, str], list[tuple[Use, str]]] = {}
+    answers: dict[tuple[str, str], tuple[str, str, str]] = {}  # a network repeats its calls
     for use in traced.uses:
-        state, line, reason = _found(use, target)
+        call = (use.name, repr(use.arguments))
+        if call not in answers:
+            answers[call] = _found(use, target)
+        state, line, reason = answers[call]
         grouped.setdefault((use.name, state, reason), []).append((use, line))
-    findings = [_finding(*key, calls) for key, calls in grouped.items()]
+    findings = [_finding(*key, calls, target) for key, calls in grouped.items()]
     return sorted(findings, key=lambda one: (one.state == THERE, one.operator))
 
 
@@ -70,10 +76,11 @@ def as_json(traced: Traced, target: str, findings: list[Finding]) -> dict[str, A
     }
 
 
-def _finding(name: str, state: str, reason: str, calls: list[tuple[Use, str]]) -> Finding:
+def _finding(name: str, state: str, reason: str, calls: list[tuple[Use, str]], target: str) -> Finding:
     places = Counter(_place(use) for use, _ in calls)
     written = [f"{place}, {count} times" if count > 1 else place for place, count in places.items()]
-    return Finding(name, state, len(calls), written, calls[0][1], reason)
+    own = "" if state == THERE or target == ONNX else foreign_operator.skeleton(name)
+    return Finding(name, state, len(calls), written, calls[0][1], reason, own)
 
 
 def _place(use: Use) -> str:
@@ -91,9 +98,10 @@ def _found(use: Use, target: str) -> tuple[str, str, str]:
             f"a function that is no operator of PyTorch, of {foreign_operator.of_function(name)}",
         )
     if target == ONNX:
-        if onnx_translated.has(use.name):
+        refused = onnx_translated.refusal(use.name, use.arguments)
+        if not refused:
             return THERE, "torch.onnx.export(..., dynamo=True)", ""
-        return MISSING, onnx_translated.line(use.name), "torch.onnx.export has no translation of it"
+        return MISSING, onnx_translated.line(use.name), refused
     if namespace not in ("aten", "higher_order"):
         return MISSING, foreign_operator.line(use.name), foreign_operator.reason(use.name)
     found = answer(name if namespace == "aten" else use.name, use.arguments, target)

@@ -1,29 +1,41 @@
-"""Find out which operators ``torch.onnx.export`` translates, from PyTorch's own registry."""
+"""Find out which calls of a network ``torch.onnx.export`` translates, and which it does not."""
 
 from __future__ import annotations
 
 import functools
 import importlib
-import logging
+from collections.abc import Mapping
 from typing import Any
 
 from ..core.errors import HostError
 from . import foreign_operator
+from .corresponding import IGNORED
+from .corresponding_expression import Unknown
+from .onnx_call import leaves, problem_of, quiet
 
 _BRANCHES = ("cond", "scan", "while_loop")
 
 
-def has(name: str) -> bool:
-    """Return whether the exporter has a translation of ``aten::gelu``.
+def refusal(name: str, arguments: Mapping[str, Any]) -> str:
+    """Return why the exporter does not translate a call of ``aten::gelu``, or nothing if it does.
 
-    It is said of the operator, not of the arguments of a call. The exporter translates what
-    :func:`decompositions` leave.
+    The call is exported alone (:func:`polyop.networks.onnx_call.problem_of`). Where only the run tells a size
+    or a number, the answer is that of the operator.
 
     Raises ``HostError`` without onnxscript.
     """
     if name.startswith("higher_order::"):
-        return name.removeprefix("higher_order::") in _BRANCHES
-    return bool(_registry().is_registered(foreign_operator.overload(name)))
+        return "" if name.removeprefix("higher_order::") in _BRANCHES else _NO_TRANSLATION
+    operator = foreign_operator.overload(name)
+    is_known = bool(_registry().is_registered(operator))
+    read = [value for name, value in arguments.items() if name not in IGNORED]
+    if any(isinstance(one, Unknown) for one in leaves(read)):
+        return "" if is_known else _NO_TRANSLATION
+    problem = problem_of(operator, arguments)
+    return problem if is_known or not problem else _NO_TRANSLATION
+
+
+_NO_TRANSLATION = "torch.onnx.export has no translation of it"
 
 
 def decompositions() -> Any:
@@ -43,14 +55,8 @@ def _registry() -> Any:
         hint = "pip install 'polyop[onnx]'"
         raise HostError("onnx", f"its translations need onnxscript: {problem}", hint=hint) from None
     registration = importlib.import_module("torch.onnx._internal.exporter._registration")
-    log = logging.getLogger(registration.__name__)
-    level = log.level
-    log.setLevel(logging.ERROR)  # it tells of packages that are not installed
-    try:
-        registry = registration.ONNXRegistry.from_torchlib()
-    finally:
-        log.setLevel(level)
-    return registry
+    with quiet():
+        return registration.ONNXRegistry.from_torchlib()
 
 
 def line(name: str) -> str:
