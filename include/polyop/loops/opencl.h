@@ -1,5 +1,5 @@
-/* The host of loop kernels that are emitted as OpenCL C: it compiles a library's kernels once for each
- * context and device, and launches them on the queue of the call.
+/* The host of loop kernels that are emitted as OpenCL C: it gets a library's kernels once for each context
+ * and device, and launches them on the queue of the call.
  *
  *   polyop_memory    a buffer, and where a tensor starts in it, in bytes; what the caller passes for a tensor
  *   polyop_program   the kernels of one library
@@ -38,17 +38,9 @@
 /* The part of OpenCL's interface that is used here: the names and numbers are its specification's. */
 #define POLYOP_OPENCL(X)                                                                               \
   X(clGetCommandQueueInfo, int, void* queue, unsigned what, size_t bytes, void* to, size_t* used)      \
-  X(clGetDeviceInfo, int, void* device, unsigned what, size_t bytes, void* to, size_t* used)           \
   X(clCreateBuffer, void*, void* context, uint64_t flags, size_t bytes, void* host, int* wrong)        \
   X(clReleaseMemObject, int, void* memory)                                                             \
-  X(clCreateProgramWithSource, void*, void* context, unsigned count, const char** texts,               \
-    const size_t* lengths, int* wrong)                                                                 \
-  X(clBuildProgram, int, void* program, unsigned count, void* const* devices, const char* options,     \
-    void (*then)(void*, void*), void* given)                                                           \
-  X(clGetProgramBuildInfo, int, void* program, void* device, unsigned what, size_t bytes, void* to,    \
-    size_t* used)                                                                                      \
   X(clCreateKernel, void*, void* program, const char* name, int* wrong)                                \
-  X(clReleaseProgram, int, void* program)                                                              \
   X(clSetKernelArg, int, void* kernel, unsigned number, size_t bytes, const void* value)               \
   X(clEnqueueNDRangeKernel, int, void* queue, void* kernel, unsigned dimensions, const size_t* offset, \
     const size_t* global, const size_t* local, unsigned waits, void* const* wait, void** event)        \
@@ -90,9 +82,9 @@ static inline const polyop_opencl& polyop_cl() {
   return functions;
 }
 /* An error as a text that lives until the next one of this thread. */
-static inline const char* polyop_opencl_error(const char* function, int code, const char* more = "") {
+static inline const char* polyop_opencl_error(const char* function, int code) {
   static thread_local std::string text;
-  text = std::string(function) + " failed with " + std::to_string(code) + more;
+  text = std::string(function) + " failed with " + std::to_string(code);
   return text.c_str();
 }
 
@@ -105,55 +97,48 @@ static inline int polyop_overlap(const polyop_memory& a, int64_t a_bytes, const 
   return a.memory == b.memory && a.offset < b.offset + b_bytes && b.offset < a.offset + a_bytes;
 }
 
-/* The kernels of one library, by context and device. A compiled program keeps its context, so no other one
- * gets its address. */
+/* Compiles a text for a device: the host sets it, and keeps the program that it returns, or null with `why`.
+ */
+typedef void* (*polyop_build)(void* context, void* device, const char* text, char* why, size_t bytes);
+extern "C" {
+__attribute__((visibility("default"))) polyop_build polyop_opencl_build = nullptr;
+}
+
+/* The kernels of one library, by context and device. A program keeps its context, so no other one gets its
+ * address. */
 struct polyop_program {
   const char* text;
   int count;
   std::mutex lock;
   std::map<std::pair<void*, void*>, std::vector<void*>> built;
   polyop_program(const char* text, int count) : text(text), count(count) {}
-  /* Sets `kernels`, with `lock` held; returns the error, or null. */
+  /* Sets `kernels`; returns the error, or null. The host may wait for other threads while it compiles, so the
+   * lock is not held: of two threads that come first, one's kernels are not used. */
   const char* find(void* context, void* device, const std::vector<void*>** kernels) {
-    std::vector<void*>& found = built[{context, device}];
-    *kernels = &found;
-    return (int)found.size() == count ? nullptr : build(context, device, found);
-  }
-  /* pocl 3.1, on LLVM 15, computes wrong values where a loop holds barriers and loops between them, as in
-   * attention by blocks of rows. It does not without its optimisations, and neither does oclgrind. */
-  static const char* options(void* device) {
-    char version[200] = "";
-    polyop_cl().clGetDeviceInfo(device, 0x102F, sizeof version - 1, version, nullptr);
-    return strstr(version, "PoCL") ? "-cl-opt-disable" : "";
-  }
-  /* POLYOP_OPENCL_TEXTS: a folder for what devices compile, to read it beside what a debugger says of it. */
-  void keep_text() const {
-    const char* const folder = getenv("POLYOP_OPENCL_TEXTS");
-    if (!folder || !*folder) return;
-    const std::string path =
-        std::string(folder) + "/" + std::to_string(std::hash<std::string>()(text)) + ".cl";
-    if (FILE* const file = fopen(path.c_str(), "w")) {
-      fputs(text, file);
-      fclose(file);
+    {
+      const std::lock_guard<std::mutex> held(lock);
+      const auto found = built.find({context, device});
+      if (found != built.end()) {
+        *kernels = &found->second;
+        return nullptr;
+      }
     }
+    std::vector<void*> made;
+    if (const char* const wrong = build(context, device, made)) return wrong;
+    const std::lock_guard<std::mutex> held(lock);
+    *kernels = &built.emplace(std::make_pair(context, device), std::move(made)).first->second;
+    return nullptr;
   }
-  const char* build(void* context, void* device, std::vector<void*>& found) const {
-    keep_text();
-    const polyop_opencl& cl = polyop_cl();
+  const char* build(void* context, void* device, std::vector<void*>& made) const {
+    static thread_local char why[4000];
+    if (!polyop_opencl_build) return "no host has said how a device of OpenCL gets its programs";
+    void* const program = polyop_opencl_build(context, device, text, why, sizeof why);
+    if (!program) return why;
     int wrong = 0;
-    const char* texts[] = {text};
-    void* const made = cl.clCreateProgramWithSource(context, 1, texts, nullptr, &wrong);
-    if (wrong) return polyop_opencl_error("clCreateProgramWithSource", wrong);
-    wrong = cl.clBuildProgram(made, 1, &device, options(device), nullptr, nullptr);
-    std::string log(wrong ? 4000 : 0, '\0');
-    if (wrong) cl.clGetProgramBuildInfo(made, device, 0x1183, log.size() - 1, &log[0], nullptr);
     for (int k = 0; k < count && !wrong; ++k) {
-      found.push_back(cl.clCreateKernel(made, ("part" + std::to_string(k)).c_str(), &wrong));
+      made.push_back(polyop_cl().clCreateKernel(program, ("part" + std::to_string(k)).c_str(), &wrong));
     }
-    cl.clReleaseProgram(made); /* its kernels keep it */
-    if (!wrong) return nullptr;
-    found.clear();
-    return polyop_opencl_error("the device's compiler", wrong, (std::string(": ") + log.c_str()).c_str());
+    return wrong ? polyop_opencl_error("clCreateKernel", wrong) : nullptr;
   }
 };
 
@@ -174,9 +159,7 @@ struct polyop_queue {
     ask(0x1091, &device, sizeof device);
     ask(0x1093, &properties, sizeof properties);
     in_order = !(properties & 1);
-    if (wrong) return;
-    const std::lock_guard<std::mutex> held(program.lock);
-    wrong = program.find(context, device, &kernels);
+    if (!wrong) wrong = program.find(context, device, &kernels);
   }
   /* Where commands may overtake one another, each waits for those before it. */
   void ordered() const {

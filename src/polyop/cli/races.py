@@ -16,8 +16,9 @@ from typing import Any
 
 from ..call.host import map_tensors
 from ..core.errors import HostError, PolyopError
+from ..kernels.opencl.kernel import TEXTS
 from ..testing import samples
-from ..testing.races import COMMAND, TEXTS, findings
+from ..testing.races import COMMAND, findings
 from .terminal import say, say_json
 
 

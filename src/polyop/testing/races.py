@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-TEXTS = "POLYOP_OPENCL_TEXTS"
-"""The variable that names a folder for the texts that devices compile (include/polyop/loops/opencl.h)."""
 COMMAND = ("oclgrind", "--data-races", "--max-errors", "100")
 
 _PLACE = re.compile(r"At line (\d+) \(column \d+\) of ([^\n]*):\n\s*([^\n]*)")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import polyop
-from polyop.core.errors import ArgumentValueError, KernelError
+from in_threads import in_threads
+from polyop.core.errors import ArgumentValueError, BuildError, KernelError
 from polyop.loops.library.make import prelude
 
 cl = pytest.importorskip("pyopencl")
@@ -144,3 +145,39 @@ def test_a_device_without_float64_compiles_what_has_none(context):
     cl.Program(context, text + "__kernel void f(__global f32* x) { x[0] = pl_exp_f32(x[0]); }").build()
     with pytest.raises(cl.RuntimeError):
         cl.Program(context, text + "__kernel void f(__global f64* x) { x[0] = 1; }").build()
+
+
+def test_what_the_driver_makes_of_a_loop_kernel_is_in_the_build_cache(new_context, monkeypatch):
+    from polyop.hosts.pyopencl import programs
+
+    for _ in range(2):  # a library asks again for each context
+        x, row = arrays(cl.CommandQueue(new_context()), (3, 4), 4)
+        expected = x.get() + row.get()
+        np.testing.assert_array_equal(add_row(x, row).get(), expected)
+        monkeypatch.setattr(programs, "_from_text", None)  # what compiles
+
+
+def test_what_the_driver_says_of_a_loop_kernel_is_told(new_context, monkeypatch):
+    from polyop.hosts.pyopencl import programs
+
+    def refused(*_):
+        raise BuildError("a loop kernel", "cannot be compiled for this device:\n1:2: error: " + "no " * 3000)
+
+    (x,) = arrays(cl.CommandQueue(new_context()), 5)
+    monkeypatch.setattr(programs, "_built", refused)
+    with pytest.raises(
+        KernelError, match="a loop kernel: cannot be compiled for this device:\n1:2: error: no no"
+    ):
+        taken(x, cl_array.to_device(x.queue, np.array([1, 2])))
+
+
+def test_threads_that_come_first_to_a_device_wait_for_one_another(new_context):
+    queues = [cl.CommandQueue(new_context()) for _ in range(3)]
+    given = np.ones((5, 7), np.float32), np.ones(7, np.float32)
+    expected = rows(*given)
+
+    def call(number):
+        result = rows(*(cl_array.to_device(queues[number % 3], one) for one in given))
+        np.testing.assert_allclose(result.get(), expected, rtol=1e-6)
+
+    in_threads(call)

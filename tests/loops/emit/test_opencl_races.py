@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from polyop.testing.races import COMMAND, TEXTS, findings
+from polyop.kernels.opencl.kernel import TEXTS
+from polyop.testing.races import COMMAND, findings
 
 PROGRAM = Path(__file__).parents[2] / "support" / "loop_samples" / "under_oclgrind.py"
 pytestmark = [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,8 +13,9 @@ import pyopencl as cl
 
 from ...build.cache import BuildOutput, Cache
 from ...core import locks
-from ...core.errors import BuildError
+from ...core.errors import BuildError, PolyopError
 from ...core.lru_cache import LruCache
+from ...kernels.opencl.kernel import TEXTS
 
 _kernels: LruCache[Any] = LruCache(1024)
 _building = locks.own("programs of OpenCL", locks.Level.COMPILE)
@@ -20,6 +23,15 @@ _passing = locks.own("arguments of OpenCL's kernels", locks.Level.TABLE)
 _FORMAT = 1
 _NO_CACHE: Any = False
 """For PyOpenCL's own cache, whose files are not checked as those of the build cache are."""
+
+
+_BUILD = ctypes.CFUNCTYPE(
+    ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t
+)
+"""``polyop_opencl_build`` of include/polyop/loops/opencl.h."""
+_of_loops: dict[int, Any] = {}
+"""Address -> a program that a library of loop kernels uses, kept as long as the process lives."""
+_served: set[Path] = set()
 
 
 class Source(NamedTuple):
@@ -58,6 +70,47 @@ def enqueue(
     with _passing:  # a kernel has one set of arguments
         kernel.set_args(*values)
         cl.enqueue_nd_range_kernel(queue, kernel, grid, local_size)
+
+
+def serve(libraries: Iterable[Path]) -> None:
+    """Let libraries of loop kernels get their programs here, so that the build cache keeps them."""
+    for path in set(libraries) - _served:
+        ctypes.c_void_p.in_dll(ctypes.CDLL(str(path)), "polyop_opencl_build").value = _build_address
+        _served.add(path)
+
+
+def _program_of_loops(context: int, device: int, text: bytes, why: int, size: int) -> int | None:
+    """Return the address of the program of a text, or None with the error as a text of ``size`` bytes."""
+    try:
+        where = cl.Context.from_int_ptr(context), cl.Device.from_int_ptr(device)
+        _keep_text(text)
+        with _building:
+            program = _built(*where, text.decode(), _options(where[1]), "a loop kernel")
+        _of_loops[program.int_ptr] = program
+    except (PolyopError, cl.Error, OSError) as problem:
+        told = str(problem).encode()[: size - 1] + b"\0"
+        ctypes.memmove(why, told, len(told))
+        return None
+    return int(program.int_ptr)
+
+
+_build_function = _BUILD(_program_of_loops)
+_build_address = ctypes.cast(_build_function, ctypes.c_void_p).value
+
+
+def _options(device: Any) -> tuple[str, ...]:
+    """Return the options for the text of a loop kernel.
+
+    pocl 3.1, on LLVM 15, computes wrong values where a loop holds barriers and loops between them, as in
+    attention by blocks of rows. It does not without its optimisations, and neither does oclgrind.
+    """
+    return ("-cl-opt-disable",) if "PoCL" in device.version else ()
+
+
+def _keep_text(text: bytes) -> None:
+    folder = os.environ.get(TEXTS)
+    if folder:
+        Path(folder, f"{hashlib.sha256(text).hexdigest()[:16]}.cl").write_bytes(text)
 
 
 def _built(context: Any, device: Any, text: str, options: tuple[str, ...], label: str) -> Any:

@@ -18,6 +18,7 @@ from ...core.errors import HostError
 from ...core.lru_cache import LruCache
 from ...core.schema import Argument
 from ...kernels.c_function import ROW_OF_DTYPE
+from ...kernels.loop.kernel import LoopKernel
 from ...kernels.python import TensorKernel
 from . import arrays, programs, strided
 from .order import ordered
@@ -85,6 +86,8 @@ def _prepared(host: Any, operator: Operator, arguments: tuple[Any, ...]) -> tupl
     if found is None:
         prepared = prepare(operator, inputs)
         found = (prepared, prepared.launch())
+        if isinstance(prepared.kernel, LoopKernel):
+            programs.serve(prepared.kernel.launched)
         if prepared.repeatable:
             _known.put(key, found)
     return found

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DEVICE = "opencl"
+TEXTS = "POLYOP_OPENCL_TEXTS"
+"""The variable that names a folder for the texts of loop kernels, to read beside what a debugger says."""
 LOCAL_SIZE = "local_size"
 """The one of ``constants=`` that is no macro: how many work-items are a group."""
 _INCLUDE = re.compile(r"#(?:\s|/\*.*?\*/)*include\b", re.DOTALL)
