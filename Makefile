@@ -34,7 +34,7 @@ INSTALL := install --quiet --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo wheel release test test-main test-mindspore test-all sweep sweep-aten sweep-tests fuzz packages lint \
-  coverage docs bench compare clang sanitize sanitize-address sanitize-thread mutants format golden chromium aarch64 pocl clean
+  coverage docs bench compare device clang sanitize sanitize-address sanitize-thread mutants format golden chromium aarch64 pocl clean
 
 demo: $(VENV)/ready
 	$(BIN)/python -m polyop demo
@@ -143,6 +143,10 @@ coverage: $(VENV)/test-tools $(NPU)/ready
 docs: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet -r docs/requirements.txt
 	$(BIN)/python tools/documentation/build.py build/site
+
+# What needs a GPU: tests and benchmarks on CUDA, in eight minutes at most.
+device: $(VENV)/test-tools
+	$(BIN)/python tools/device.py bench/results/cuda.json
 
 # The sdist, the wheels, and each framework in an empty environment: docs/internals/releasing.md.
 release: $(VENV)/ready

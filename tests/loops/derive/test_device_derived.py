@@ -149,6 +149,23 @@ def test_on_a_device_of_opencl_is_interpreted(number, made, functions, again, re
     record_property("target", "opencl: ran on a device in software")
 
 
+@EACH_ROW
+def test_on_a_gpu(number, made, functions, again, emulate, batch, tmp_path, record_property):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    if not torch.cuda.is_available():
+        pytest.skip("PyTorch has no CUDA device: compiled and emulated, not run")
+    source, target = tmp_path / "one.cu", tmp_path / "one.so"
+    source.write_text(emulate.text([again[number]]))
+    flags = ["-std=c++17", "-arch=native", "-shared", "-Xcompiler=-fPIC", f"-I{emulate.INCLUDE}"]
+    subprocess.run(["nvcc", *flags, source, "-o", target], check=True)
+    run = batch.bound(functions[number], [], {}, target, 0, "cuda")
+    arrays = present(made[number])
+    found = run(*(torch.from_numpy(a.copy()).cuda() for a in arrays))
+    for expected, seen in zip(interpret(again[number], arrays), found, strict=True):
+        np.testing.assert_allclose(seen.cpu().numpy(), expected, rtol=1e-4, atol=1e-4)
+    record_property("target", "cuda: ran")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
 @pytest.mark.parametrize("architecture", [80, 90])
