@@ -34,7 +34,7 @@ INSTALL := install --quiet --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo wheel release test test-main test-mindspore test-all sweep sweep-aten sweep-tests fuzz packages lint \
-  coverage docs bench compare device clang sanitize sanitize-address sanitize-thread mutants format golden chromium aarch64 pocl clean
+  coverage docs bench compare device clang sanitize sanitize-address sanitize-thread mutants format golden chromium aarch64 pocl hip clean
 
 demo: $(VENV)/ready
 	$(BIN)/python -m polyop demo
@@ -56,7 +56,7 @@ test: test-main test-mindspore
 
 # The same, and some cases of tests that are too slow for every change: with SHARE=0.1 one of every tenth such test.
 SHARE ?= 0.5
-test-all: chromium clang aarch64
+test-all: chromium clang aarch64 hip
 	$(MAKE) --no-print-directory test MORE=$(SHARE)
 
 test-main: $(VENV)/test-tools $(NPU)/ready pocl
@@ -72,10 +72,13 @@ clang: PROGRAMS := clang clang++
 clang: PACKAGES := clang
 aarch64: PROGRAMS := aarch64-linux-gnu-g++ qemu-aarch64
 aarch64: PACKAGES := g++-aarch64-linux-gnu qemu-user
+hip: PROGRAMS := clang++ ld.lld
+hip: FILES := /usr/include/hip/hip_runtime.h
+hip: PACKAGES := clang clang-tools lld libamdhip64-dev
 pocl: PROGRAMS := oclgrind
 pocl: FILES := /etc/OpenCL/vendors/pocl.icd
 pocl: PACKAGES := pocl-opencl-icd oclgrind
-chromium clang aarch64 pocl:
+chromium clang aarch64 pocl hip:
 	@if ! { $(foreach program,$(PROGRAMS),command -v $(program) &&) $(foreach file,$(FILES),test -e $(file) &&) true; } > /dev/null; then \
 	  if command -v apt-get > /dev/null && test "$$(id -u)" = 0; then \
 	    echo "installing $@, for tests"; \
@@ -101,7 +104,7 @@ sweep: sweep-aten sweep-tests fuzz
 sweep-aten: $(VENV)/test-tools
 	$(BIN)/python tests/support/opinfo/sweep.py
 
-sweep-tests: $(VENV)/test-tools $(NPU)/ready chromium clang aarch64 pocl
+sweep-tests: $(VENV)/test-tools $(NPU)/ready chromium clang aarch64 pocl hip
 	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST) --more all
 
 fuzz: $(VENV)/test-tools

@@ -8,6 +8,7 @@ from collections import defaultdict
 
 from polyop.loops.targets.table import TARGETS
 
+ORDER = [*TARGETS, "hip"]
 LEVELS = ("not", "compiled", "ran")
 OUTCOMES = ("passed", "skipped")
 
@@ -31,7 +32,7 @@ def line(records):
         target, _, text = record.partition(": ")
         found[target][LEVELS.index(text.split()[0])].add(text)
     shown = []
-    for target in sorted(found, key=list(TARGETS).index):
+    for target in sorted(found, key=ORDER.index):
         most = max(found[target])
         reasons = found[target][0] if 0 < most < len(LEVELS) - 1 else ()
         shown.append(f"{target} {' and '.join(sorted(found[target][most]))}")

@@ -27,7 +27,11 @@
 #ifdef POLYOP_DEVICE_EMULATION
 #include POLYOP_DEVICE_EMULATION
 #else
+#ifdef __HIP__
+#include "hip.h"
+#else
 #include <cuda_runtime.h>
+#endif
 #define POLYOP_LAUNCH(part, grid, block, stream, self) \
   do {                                                 \
     part<<<(grid), (block), 0, (stream)>>>(self);      \

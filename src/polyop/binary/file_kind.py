@@ -9,7 +9,7 @@ from pathlib import Path
 from ..core.errors import LibraryError
 
 _BUILD = "build one: polyop build source.cc -o lib.so"
-_SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu")
+_SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".hip")
 
 # The first bytes of a file, what such a file is, and what to do.
 _MAGIC: tuple[tuple[bytes, str, str], ...] = (

@@ -128,7 +128,7 @@ def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier:
     ascend = any(has(_ASCEND_SOURCE, source.text) for source in sources)
     units = tuple(_unit(source, options, torch, tier, name, ascend) for source in sources)
     languages = {source.language for source in sources}
-    main = "cuda" if "cuda" in languages else "c++" if "c++" in languages or torch else "c"
+    main = next((one for one in ("cuda", "hip", "c++") if one in languages), "c++" if torch else "c")
     linker = next((u.compiler for u in units if u.source.language == main), None) or compilers.find(main)
     flags = [*options.flags, *options.link_flags, "-lm"]
     if any(unit.may_release_lock for unit in units):

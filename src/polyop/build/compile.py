@@ -34,8 +34,8 @@ def build(
 ) -> Path:
     """Return the path of the library built from sources: in the cache, or at ``output``.
 
-    ``code`` is one more source, passed as text in ``language`` ("c", "c++" or "cuda"). Nothing is compiled if
-    the cache has a library for the same sources, headers, flags, compiler and ABI version of polyop.
+    ``code`` is one more source, passed as text in ``language`` ("c", "c++", "cuda" or "hip"). Nothing is
+    compiled if the cache has a library for the same sources, headers, flags, compiler and ABI of polyop.
     ``flags`` are for every source, ``file_flags`` for one of them, as ``{"wide.cc": ["-mavx2"]}``; they come
     last, and the linker does not get them. ``torch`` and ``run_path``: see :class:`BuildOptions`.
 

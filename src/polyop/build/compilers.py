@@ -16,7 +16,9 @@ _CANDIDATES = {
     "c":    ("CC",      ("cc", "gcc", "clang"),      "install gcc or clang, or name a C compiler in CC"),
     "c++":  ("CXX",     ("c++", "g++", "clang++"),   "install g++ or clang++, or name a C++ compiler in CXX"),
     "cuda": ("CUDACXX", ("nvcc",),                   "install the CUDA toolkit, or name nvcc in CUDACXX"),
+    "hip":  ("HIPCXX",  ("hipcc",),                  "install ROCm, or name a compiler of HIP in HIPCXX"),
 }  # fmt: skip
+_TOOLKITS = {"cuda": "/usr/local/cuda/bin", "hip": "/opt/rocm/bin"}
 _WRAPPERS = {"ccache", "sccache", "distcc", "icecc", "env"}
 _MAX_LAUNCHER_BYTES = 64 << 10
 """A program this small is a script or a launcher: the program that it starts may change without it."""
@@ -47,7 +49,7 @@ class Compiler(NamedTuple):
 
 
 def find(language: str) -> Compiler:
-    """Return the compiler for ``"c"``, ``"c++"`` or ``"cuda"``: that of CC, CXX or CUDACXX if it is set.
+    """Return the compiler of a language: that of CC, CXX, CUDACXX or HIPCXX if it is set.
 
     Raises ``BuildError`` that says what to install.
     """
@@ -56,11 +58,8 @@ def find(language: str) -> Compiler:
     if command:
         return _from_variable(variable, command, remedy)
     path = _first_program(language, programs)
-    if path is None and language == "cuda":
-        path = which("nvcc", path="/usr/local/cuda/bin")
     if path is None:
-        kind = {"c": "C", "c++": "C++", "cuda": "CUDA"}[language]
-        rule = f"no {kind} compiler was found (tried {', '.join(programs)})"
+        rule = f"no {language.upper()} compiler was found (tried {', '.join(programs)})"
         raise BuildError("build", rule, hint=remedy)
     return _identify(path, ())
 
@@ -97,9 +96,10 @@ def program_path(language: str) -> str | None:
 
 
 def _first_program(language: str, programs: Sequence[str]) -> str | None:
-    """Return the path of the first of some programs: for CUDA in the toolkit's folders, then in PATH."""
+    """Return the path of the first of some programs: in CUDA_HOME, in PATH, then in a toolkit's folder."""
     folders = _toolkit_folders() if language == "cuda" else []
-    paths = (which(program, path=folder) for folder in [*folders, None] for program in programs)
+    usual = [_TOOLKITS[language]] if language in _TOOLKITS else []
+    paths = (which(program, path=folder) for folder in [*folders, None, *usual] for program in programs)
     return next(filter(None, paths), None)
 
 

@@ -108,7 +108,7 @@ def _installed_folders() -> list[str]:
     spec = getattr(torch, "__spec__", None) or _spec("torch")
     if spec is not None and spec.origin:
         folders.append(f"{os.path.dirname(spec.origin)}/include")
-    for language in ("c", "c++", "cuda"):
+    for language in ("c", "c++", "cuda", "hip"):
         program = os.path.realpath(compilers.program_path(language) or "/")
         folder, name = os.path.split(os.path.dirname(program))
         folders += [folder] if name == "bin" and folder != "/" else []

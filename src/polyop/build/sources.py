@@ -15,8 +15,8 @@ from ..core.errors import ArgumentValueError, BuildError, CacheError
 from . import atomic, entry_locks
 from .paths import absolute, cache_folder
 
-LANGUAGES = {".c": "c", ".cc": "c++", ".cpp": "c++", ".cxx": "c++", ".cu": "cuda"}
-_SUFFIX = {"c": ".c", "c++": ".cc", "cuda": ".cu"}
+LANGUAGES = {".c": "c", ".cc": "c++", ".cpp": "c++", ".cxx": "c++", ".cu": "cuda", ".hip": "hip"}
+_SUFFIX = {"c": ".c", "c++": ".cc", "cuda": ".cu", "hip": ".hip"}
 _QUOTED = r'(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"'
 _PYTORCH = r'(?m)^[ \t]*#[ \t]*include[ \t]*[<"](?:torch/|ATen/|c10/|ms_ext\.h|pytorch_npu_helper\.hpp)'
 

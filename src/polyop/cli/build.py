@@ -20,7 +20,7 @@ def add(verbs: Any) -> None:
         description="Compile sources to a shared library. Sources that include PyTorch's headers, ms_ext.h "
         "or pytorch_npu_helper.hpp are compiled and linked against the installed PyTorch; where they have "
         "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m), the library is a Python module of its own name. "
-        "CC, CXX and CUDACXX name the compilers.",
+        "CC, CXX, CUDACXX and HIPCXX name the compilers.",
     )
     parser.add_argument("sources", nargs="+", metavar="SRC", help="a .c .cc .cpp .cxx or .cu file")
     parser.add_argument(

@@ -171,11 +171,11 @@ class LibraryKernel(CFunctionKernel):
         return dtypes
 
 
-_CUDA_MARKS = (b".nv_fatbin", b"libcudart.so", b"libc10_cuda.so")
+_CUDA_MARKS = (b".nv_fatbin", b"libcudart.so", b"libc10_cuda.so", b".hip_fatbin", b"libamdhip64.so")
 
 
 def device_of_library(path: str | Path) -> str:
-    """Return ``"cuda"`` for a library that holds CUDA code or needs CUDA's runtime, else ``"cpu"``."""
+    """Return ``"cuda"`` for a library with code for CUDA or HIP, or that needs either, else ``"cpu"``."""
     import mmap
 
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

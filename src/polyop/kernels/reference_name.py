@@ -11,7 +11,7 @@ from ..core.errors import ArgumentTypeError, ArgumentValueError, FallbackWarning
 from ..core.limits import as_path
 
 _RULE = "'func' should be like 'file_name:func_name'"
-_FILES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".py", ".so", ".dylib")
+_FILES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".hip", ".py", ".so", ".dylib")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 

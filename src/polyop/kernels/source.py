@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..build.options import BuildOptions
 
-SUFFIXES = {".c": "cpu", ".cc": "cpu", ".cpp": "cpu", ".cxx": "cpu", ".cu": "cuda"}
+SUFFIXES = {".c": "cpu", ".cc": "cpu", ".cpp": "cpu", ".cxx": "cpu", ".cu": "cuda", ".hip": "cuda"}
 
 
 class SourceKernel(LibraryKernel):
@@ -82,8 +82,10 @@ def source(
 
     The kernel is built here, unless the build cache has a library from the same sources, headers, flags
     and compiler. ``file_flags`` are for the compiler of one source, as ``{"wide.cc": ["-mavx2"]}``.
-    ``device`` is ``"cuda"`` if any source is CUDA. Raises ``BuildError`` with the compiler's own message,
-    ``ArgumentTypeError`` for a file that POLYOP_LIBRARY_PATHS does not allow.
+    ``device`` is ``"cuda"`` if any source is CUDA or HIP: PyTorch calls AMD's GPUs so too.
+
+    Raises ``BuildError`` with the compiler's own message, ``ArgumentTypeError`` for a file that
+    POLYOP_LIBRARY_PATHS does not allow.
 
     >>> kernel = source(function="ok", language="c", code="int ok(void) { return 0; }")
     >>> kernel.name
@@ -107,7 +109,7 @@ def source(
         _check_opencl(device, {**others, "cuda_architectures": cuda_architectures})
         return opencl.source(paths, code, function, flags, include_paths, Accepts(opencl.DEVICE, accepted))
     library = build_in_cache(paths, code, language, options)
-    cuda = language == "cuda" if code else any(_suffix(path) == ".cu" for path in paths)
+    cuda = language in ("cuda", "hip") if code else any(SUFFIXES[_suffix(path)] == "cuda" for path in paths)
     label = f"{os.path.basename(paths[0]) if paths else 'code'}:{function}"
     files = tuple(map(absolute, paths))
     accepts = Accepts(device or ("cuda" if cuda else "cpu"), accepted)

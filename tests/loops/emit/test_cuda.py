@@ -7,6 +7,7 @@ No GPU is used: what is emitted is compiled, not run on hardware.
 import random
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,11 @@ from polyop.loops.ir.interpret import interpret
 
 ORDERS = (1, 2, 3)
 EACH = 25
+HIP = ["clang++", "-x", "hip", "-nogpulib", "--rocm-path=/usr"]
+needs_hip = pytest.mark.skipif(
+    shutil.which("clang++") is None or not Path("/usr/include/hip/hip_runtime.h").exists(),
+    reason="no compiler or headers of HIP: apt-get install clang libamdhip64-dev",
+)
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
 
 
@@ -103,6 +109,30 @@ def test_random_programs(generate, emulate, batch):
             compared += 1
     assert compared > EACH
     assert emulate.count(path, "live") == 0
+
+
+@pytest.mark.slow
+@needs_hip
+@pytest.mark.parametrize(("architecture", "every"), [("gfx90a", 1), ("gfx1030", 4)])
+def test_a_compiler_of_hip_takes_the_table(architecture, every, programs, emulate, tmp_path, record_property):
+    """Waves of gfx90a have 64 threads, and those of gfx1030 32."""
+    source, text = tmp_path / "all.hip", tmp_path / "all.s"
+    source.write_text(emulate.text(map(typed, programs.PROGRAMS[::every])))
+    command = [
+        *HIP,
+        f"--offload-arch={architecture}",
+        "-std=c++17",
+        "-O1",
+        "-w",
+        f"-I{emulate.INCLUDE}",
+        source,
+    ]
+    for part in (["--cuda-device-only", "-S", "-o", text], ["--cuda-host-only", "-fsyntax-only"]):
+        done = subprocess.run([*command, *part], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[:4000]
+    assert f'.amdgcn_target "amdgcn-amd-amdhsa--{architecture}"' in text.read_text()
+    assert "polyop_loops_loops_0" in text.read_text()
+    record_property("target", "hip: compiled by clang")
 
 
 @pytest.mark.slow

@@ -45,8 +45,13 @@ class Options(NamedTuple):
 
 
 def language_of(options: Options) -> str:
-    """Return the language of a kernel's text: "c", "cuda" or "c++"."""
-    return "c" if options.isa == isa.PORTABLE else TARGETS[options.isa].language
+    """Return the language of a kernel's text: "c", "c++", "cuda", or "hip" where only HIP has a compiler."""
+    language = "c" if options.isa == isa.PORTABLE else TARGETS[options.isa].language
+    if language != "cuda":
+        return language
+    from ...build.compilers import program_path
+
+    return "hip" if program_path("cuda") is None and program_path("hip") is not None else "cuda"
 
 
 def flags_of(family: str, options: Options) -> tuple[str, ...]:
