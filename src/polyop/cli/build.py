@@ -22,7 +22,7 @@ def add(verbs: Any) -> None:
         "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m), the library is a Python module of its own name. "
         "CC, CXX, CUDACXX and HIPCXX name the compilers.",
     )
-    parser.add_argument("sources", nargs="+", metavar="SRC", help="a .c .cc .cpp .cxx or .cu file")
+    parser.add_argument("sources", nargs="+", metavar="SRC", help="a .c .cc .cpp .cxx .cu or .hip file")
     parser.add_argument(
         "-o", "--output", metavar="OUT", help="the library; without it, the cache's own copy is named"
     )
