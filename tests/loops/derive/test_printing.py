@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from polyop import Custom
+from polyop.loops.derive.forms import adjoint
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.printing import shown
@@ -47,3 +48,18 @@ def test_the_text_of_a_kernel_is_a_kernel_again(name, tmp_path):
     again = parse(getattr(module, typed.name), signature, {})
     for one, other in zip(interpret(typed, arrays), interpret(again, arrays), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def doubled_or_not(x, flag):
+    y = np.empty(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i] if flag[()] else 3.0 * x[i]
+    return y
+
+
+def test_a_bool_without_dimensions_is_a_parameter_where_it_is_read():
+    kernel = parse(doubled_or_not, [("float32", 1), ("bool", 0)], {})
+    gradient = adjoint(kernel, (True,)).kernel
+    assert gradient.parameters == ("x", "flag", "y", "d_y")
+    assert [gradient.buffers[name].absent for name in gradient.parameters] == [False, False, True, False]
+    assert shown(gradient).startswith("def doubled_or_not__backward(x, flag, d_y):\n")

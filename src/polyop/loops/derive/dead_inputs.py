@@ -52,7 +52,7 @@ def without_dead_inputs(
     kernel = replace(kernel, body=body, buffers=buffers)
     used = used_buffers(kernel)
     absent = {
-        n: replace(b, shape=(), dtype="bool", pairs=False)
+        n: replace(b, shape=(), dtype="bool", pairs=False, absent=True)
         for n, b in buffers.items()
         if b.role == "input" and n not in used
     }

@@ -140,7 +140,9 @@ class _Tangent:
             if name in self.inputs:
                 buffers[tangent] = replace(own[name], name=tangent, shape=own_sizes(tangent, own[name]))
             else:
-                buffers[tangent] = replace(own[name], name=tangent, dtype="bool", shape=(), pairs=False)
+                buffers[tangent] = replace(
+                    own[name], name=tangent, dtype="bool", shape=(), pairs=False, absent=True
+                )
         for name, buffer in own.items():
             if buffer.role != "input":
                 buffers[name] = replace(buffer, role="local")

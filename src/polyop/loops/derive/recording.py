@@ -7,6 +7,7 @@ Of ``y[i] = x[i] * w[i]`` the contribution to the adjoint of ``x[i]`` is ``d_y[i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ..analysis.session import IslSession
 from ..analysis.tree import StatementNode
@@ -24,8 +25,11 @@ from .recover_exp import recovering_division
 from .scopes import Scopes, scopes_of
 
 Parts = Sequence[Part]
-RESULT = "'"
-"""A load of ``y'`` reads what the statement itself has stored in ``y``, which an output has in the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResult(Load):
+    """A load of what the statement itself has stored, which an output has in the end."""
 
 
 class Recording:
@@ -80,7 +84,7 @@ class Recording:
         parts = adjoint_parts(value, cast(adjoint, value.type), lambda load: load.buffer in self.active)
         if not isinstance(value, Op) or not (self.values.result_stays(leaf) or self.quotient(leaf)):
             return parts
-        result = Load(node.buffer + RESULT, node.index, value.type, node.line)
+        result = StoredResult(node.buffer, node.index, value.type, node.line)
 
         def change(expr: Expr) -> Expr:
             return result if expr == value else expr
@@ -100,7 +104,7 @@ class Recording:
             node, leaf = place.node, place.leaf.id
             assert isinstance(node, Store)
             parts = self.parts(node, leaf) if node.buffer in self.active else ()
-            if any(e.buffer.endswith(RESULT) for part in parts for e in loads_of(part.value)):
+            if any(isinstance(e, StoredResult) for part in parts for e in loads_of(part.value)):
                 results.add(node.buffer)
         return results | self.values.given()
 
@@ -155,7 +159,7 @@ class Recording:
         assert isinstance(node, Store)
         for part in self.parts(node, leaf):
             for load in loads_of(*part.expressions):
-                if load.buffer.endswith(RESULT):
+                if isinstance(load, StoredResult):
                     if (quotient := self.quotient(leaf)) is not None:
                         for inner in loads_of(quotient[1]):
                             self.values.request(Read(quotient[0], inner))

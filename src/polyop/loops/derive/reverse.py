@@ -61,7 +61,7 @@ from .derivation import SCALAR_INDEX, SCALAR_SHAPE, Derivation
 from .names import summed_as
 from .recompute import Values
 from .recorded_values import Scope, first_leaf
-from .recording import RESULT, Parts, Recording
+from .recording import Parts, Recording, StoredResult
 from .recover_exp import dividend
 
 SLOW = frozenset(HEAVY) - {"/", "//", "%"}
@@ -223,18 +223,17 @@ class _Sweep:
     def _available(self, part: Expr, leaf: str, own: str, old: Var | None) -> Expr:
         """Return a partial derivative with loads of the memory that has its values in the adjoint."""
         match part:
-            case Load(buffer=buffer) if buffer == own and buffer not in self.kernel.buffers:
-                if old is not None:
-                    return old
-                return replace(part, index=self._index(part.index, leaf))
-            case Load(buffer=buffer) if buffer.endswith(RESULT):
-                name = buffer.removesuffix(RESULT)
-                result = replace(part, buffer=name, index=self._index(part.index, leaf))
+            case StoredResult():
+                result = Load(part.buffer, self._index(part.index, leaf), part.type, part.line)
                 division = self.recording.quotient(leaf)
                 if division is None:
                     return result
                 divides, divisor = division
                 return dividend(result, self.values.at(divisor, divides))
+            case Load(buffer=buffer) if buffer == own and buffer not in self.kernel.buffers:
+                if old is not None:
+                    return old
+                return replace(part, index=self._index(part.index, leaf))
             case Load():
                 return self.values.at(part, leaf)
             case Op(args=args):

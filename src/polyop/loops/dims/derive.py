@@ -101,7 +101,7 @@ def sizes_from_forward(forward: Kernel, gradient: Kernel) -> dict[Axis, Expr]:
     sizes: dict[Axis, Expr] = {}
     for axis, size in rows.items():
         own = rewrite(size, lambda e: sizes.get((e.buffer, e.axis), e) if isinstance(e, Size) else e)
-        absent = [e for e in walk(own) if isinstance(e, Size) and gradient.is_absent(e.buffer)]
+        absent = [e for e in walk(own) if isinstance(e, Size) and gradient.buffers[e.buffer].absent]
         if isinstance(own, Size) and absent:
             sizes[own.buffer, own.axis] = Size(*axis)
         elif not absent:

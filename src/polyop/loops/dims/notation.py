@@ -68,7 +68,7 @@ def describe(kernel: Kernel, slicings: Sequence[Slicing]) -> Iterator[str]:
         axes = range(len(kernel.buffers[name].outer_shape))
         return f"{name}[{', '.join(names.get((name, axis), '_') for axis in axes)}]"
 
-    present = [n for n in kernel.tensor_parameters if not kernel.is_absent(n)]
+    present = [n for n in kernel.tensor_parameters if not kernel.buffers[n].absent]
     written = [n for n in kernel.outputs if kernel.buffers[n].role == "output"]
     yield f"{', '.join(map(tensor, present))} -> {', '.join(map(tensor, written))}"
     for keyword, value in claims(slicings).items():

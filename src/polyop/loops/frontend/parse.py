@@ -298,7 +298,7 @@ def _attributes(
 
 def _missing(source: Source, name: str) -> Buffer:
     """Return the tensor that stands for an optional one that is missing: no gradient reaches a bool."""
-    return Buffer(name, "bool", (), "input", source.tree.lineno)
+    return Buffer(name, "bool", (), "input", source.tree.lineno, absent=True)
 
 
 def _input(source: Source, scopes: Scopes, name: str, dtype_like: Any, dimensions: int) -> Buffer:

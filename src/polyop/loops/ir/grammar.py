@@ -257,6 +257,7 @@ class Buffer:
     ``exact``: its values are compared for equality, so they are never computed a second time.
     ``pairs``: callers see complex numbers; the last dimension, of size 2, is the real and the imaginary part.
     ``counted``: a tape that a counter indexes. Each element is written before it is read, and most never are.
+    ``absent``: no call passes it; it keeps its place among the parameters, as a bool without dimensions.
     ``for_lanes``: a copy that the compiler has made so that lanes find their elements side by side.
     """
 
@@ -272,6 +273,7 @@ class Buffer:
     exact: bool = False
     pairs: bool = False
     counted: bool = False
+    absent: bool = False
     for_lanes: bool = False
 
     @property
@@ -327,11 +329,6 @@ class Kernel:
     def where(self, line: int) -> str:
         """Return ``file:line``, or the cell of a notebook and the line in it."""
         return place(self.file, line)
-
-    def is_absent(self, name: str) -> bool:
-        """Whether a tensor of a derived kernel is not passed: a bool without dimensions stands for it."""
-        buffer = self.buffers[name]
-        return self.derived and not buffer.shape and buffer.dtype == "bool"
 
     def sizes_of(self, name: str) -> tuple[Expr, ...]:
         """Return the sizes of a tensor, in terms that the shape of another one may have."""

@@ -23,7 +23,7 @@ def shown(kernel: Kernel) -> str:
     Casts between dtypes are written as calls, ``float32(x)``; loops run upwards by one.
     """
     inputs = [n for n in kernel.parameters if n not in kernel.buffers or kernel.buffers[n].role != "output"]
-    parameters = [n for n in inputs if n not in kernel.buffers or not kernel.is_absent(n)]
+    parameters = [n for n in inputs if n not in kernel.buffers or not kernel.buffers[n].absent]
     lines = [f"def {kernel.name}({', '.join(parameters)}):"]
     for buffer in kernel.buffers.values():
         if buffer.role in ("output", "local"):

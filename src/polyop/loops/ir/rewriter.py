@@ -213,6 +213,6 @@ def with_sizes(kernel: Kernel, change: Callable[[Expr], Expr]) -> Kernel:
     for demand in kernel.demands:
         condition = rewrite(demand.condition, change)
         names = {e.buffer for e in walk(condition) if isinstance(e, Size)}
-        if all(name in kernel.buffers and not kernel.is_absent(name) for name in names):
+        if all(name in kernel.buffers and not kernel.buffers[name].absent for name in names):
             demands.append(replace(demand, condition=condition))
     return replace(kernel, demands=tuple(demands))

@@ -69,6 +69,8 @@ class Scope:
     lanes: Lanes | None = None
     mask: Value | None = None
     words: bool = False
+    lane_copies: Mapping[str, str] = field(default_factory=dict)
+    """In the scope of one lane, by tensor with a copy for each: the number of lanes, plus which it is."""
 
     def with_names(self, more: Mapping[str, str]) -> Scope:
         """Return the scope with further names."""
@@ -238,7 +240,7 @@ class Expressions:
         text = self.address(buffer, index)
         if scope.lanes is not None and buffer in scope.lanes.varying:
             return f"({text}) * {scope.lanes.number}"
-        own = scope.names.get(f"lane of {buffer}")
+        own = scope.lane_copies.get(buffer)
         return f"({text}) * {own}" if own else text
 
     def strip(self, node: Load | Store, scope: Scope) -> str | None:
@@ -355,8 +357,8 @@ class Expressions:
         base = scope.names.get(lanes.var, identifier(lanes.var))
         names = {lanes.var: f"({base} + l)"}
         names |= {v: f"{scope.names.get(v, identifier(v))}[l]" for v in lanes.varying}
-        names |= {f"lane of {v}": f"{lanes.number} + l" for v in lanes.varying & self.kernel.buffers.keys()}
-        return Scope({**scope.names, **names})
+        copies = dict.fromkeys(lanes.varying & self.kernel.buffers.keys(), f"{lanes.number} + l")
+        return Scope({**scope.names, **names}, lane_copies={**scope.lane_copies, **copies})
 
     def _lane_by_lane(self, expr: Expr, scope: Scope) -> Value:
         """Return a vector whose lanes are computed one after another."""
