@@ -153,6 +153,7 @@ def compiled(batch):
     return of
 
 
+@pytest.mark.slow(8)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0].__name__}-{case[1]}")
 def test_values_are_those_of_the_loops(case, compiled, batch):
     for shapes in SHAPES:

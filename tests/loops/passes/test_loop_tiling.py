@@ -248,7 +248,7 @@ def numbers(shape, dtype, seed):
     return (values > 0) if dtype == "bool" else values.astype(dtype)
 
 
-@pytest.mark.slow(7)
+@pytest.mark.slow(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0].__name__}-{c[1]}")
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
