@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 
 import polyop  # noqa: E402
 from polyop.cli.main import main  # noqa: E402
-from polyop.networks import corresponding, traced  # noqa: E402
+from polyop.networks import corresponding, foreign_operator, onnx_call, onnx_translated, traced  # noqa: E402
 from polyop.networks.traced import trace  # noqa: E402
 
 NETWORK = """
@@ -210,6 +210,48 @@ def test_onnx_is_asked_for_each_call_and_its_values_are_compared(tmp_path, capsy
     )
     assert likely["reason"].startswith("onnxruntime refuses what torch.onnx.export makes of this call: ")
     assert [one["places"] for one in losses] == [[f"{path}:6"], [f"{path}:6"], [f"{path}:5"]]
+
+
+def refusal(operator, *args, **keywords):
+    """Return what is said of a call of an ATen operator in ONNX."""
+    schema = onnx_translated.foreign_operator.overload(operator)._schema
+    return onnx_translated.refusal(operator, traced.bound(schema, args, keywords, traced.of_run))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reason="onnxruntime is not installed")
+def test_calls_that_onnx_translates_well():
+    """With ties, places, narrow floats, randomness, writing, masks, and much memory."""
+    x, whole = torch.ones(4, 6), torch.arange(24).reshape(4, 6)
+    assert refusal("aten::topk", whole, 3) == refusal("aten::sort", x) == ""
+    assert refusal("aten::gather", x, 1, whole) == refusal("aten::embedding", x, whole[0]) == ""
+    assert refusal("aten::gelu", x.bfloat16()) == refusal("aten::dropout", x, 0.5, True) == ""
+    assert refusal("aten::add_.Tensor", x, x) == refusal("aten::masked_fill.Scalar", x, x > 0, 2.0) == ""
+    assert refusal("aten::embedding", torch.empty(1 << 20, 1 << 10, device="meta"), whole) == ""
+    assert refusal("aten::median", x.expand(1 << 23, 4, 6)) == onnx_translated.NO_TRANSLATION
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reason="onnxruntime is not installed")
+def test_each_tensor_of_a_call_has_values_of_its_own(monkeypatch):
+    x = torch.ones(4, 6)
+    assert refusal("aten::sub.Tensor", x, x) == ""
+    monkeypatch.setattr(onnx_call, "_exported", lambda call, given: lambda a, b: [b - a])
+    assert refusal("aten::sub.Tensor", x, x).startswith(
+        "torch.onnx.export changes the values of this call: by"
+    )
+
+
+def test_a_skeleton_of_each_operator_of_the_table_is_a_line_that_runs():
+    lines = [
+        foreign_operator.skeleton(one if "::" in one else f"aten::{one}") for one in corresponding.table()
+    ]
+    own = {"your_function": lambda *given: given[0], "your_shapes": lambda *given: given[0], "polyop": polyop}
+    written = list(filter(None, lines))
+    for line in written:
+        assert isinstance(eval(line, own), polyop.call.bound.BoundOperator), line
+    assert len(written) > len(lines) - 12  # lists of unknown length, and Python's numbers, are no results
+    assert foreign_operator.skeleton("function::package._C.forward") == ""
 
 
 @pytest.mark.parametrize(

@@ -97,11 +97,13 @@ static inline int polyop_overlap(const polyop_memory& a, int64_t a_bytes, const 
   return a.memory == b.memory && a.offset < b.offset + b_bytes && b.offset < a.offset + a_bytes;
 }
 
-/* Compiles a text for a device: the host sets it, and keeps the program that it returns, or null with `why`.
- */
-typedef void* (*polyop_build)(void* context, void* device, const char* text, char* why, size_t bytes);
+/* Makes the program of a text for a device, and keeps it; else returns 1, and sets `why`.
+ * polyop/hosts/pyopencl/loop_programs.py sets the function, in each library its own: as in stop.h, another
+ * library's of the same name does not take its place. */
+typedef int (*polyop_build)(void* context, void* device, const char* text, void** program, char* why,
+                            size_t bytes);
 extern "C" {
-__attribute__((visibility("default"))) polyop_build polyop_opencl_build = nullptr;
+__attribute__((visibility("protected"))) polyop_build polyop_opencl_build = nullptr;
 }
 
 /* The kernels of one library, by context and device. A program keeps its context, so no other one gets its
@@ -131,9 +133,10 @@ struct polyop_program {
   }
   const char* build(void* context, void* device, std::vector<void*>& made) const {
     static thread_local char why[4000];
-    if (!polyop_opencl_build) return "no host has said how a device of OpenCL gets its programs";
-    void* const program = polyop_opencl_build(context, device, text, why, sizeof why);
-    if (!program) return why;
+    if (!polyop_opencl_build) return "polyop's host of PyOpenCL has not prepared its library";
+    void* program = nullptr;
+    strcpy(why, "its program could not be made");
+    if (polyop_opencl_build(context, device, text, &program, why, sizeof why) || !program) return why;
     int wrong = 0;
     for (int k = 0; k < count && !wrong; ++k) {
       made.push_back(polyop_cl().clCreateKernel(program, ("part" + std::to_string(k)).c_str(), &wrong));

@@ -62,7 +62,7 @@ class LibraryKernel(CFunctionKernel):
         if self.accepts.device not in WITH_C_FUNCTIONS:
             rule = f"the device must be {one_of(WITH_C_FUNCTIONS)}"
             raise ArgumentValueError(str(self), rule, repr(self.accepts.device))
-        handle = open_library(self.file)
+        self._handle = handle = open_library(self.file)
         self._address = _core.find_symbol(handle, self.name)
         if not self._address:
             from ..binary import diagnose
@@ -100,6 +100,10 @@ class LibraryKernel(CFunctionKernel):
         from pathlib import Path
 
         return Path(self.file)
+
+    def symbol(self, name: str) -> int:
+        """Return the address of another symbol of the library, or 0."""
+        return int(_core.find_symbol(self._handle, name))
 
     @property
     def has_init(self) -> bool:

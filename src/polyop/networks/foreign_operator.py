@@ -13,6 +13,8 @@ from torch._library import custom_ops
 
 from ..core.errors import SchemaError
 from ..core.parse import parse
+from ..define.operator import checked_schema
+from .corresponding import IGNORED
 
 FUNCTION = "function"
 """The namespace of a compiled function that a network calls beside PyTorch's operators."""
@@ -69,17 +71,24 @@ def line(name: str) -> str:
 def skeleton(name: str) -> str:
     """Return the line that defines an operator of the same signature by a function of one's own, or nothing.
 
+    Arguments about where a result lies are left out.
+
     >>> skeleton("aten::median")
     'polyop.operator("my::median(Tensor self) -> Tensor", your_function, infer=your_shapes)'
     """
-    try:
-        schema = overload(without_writing(name))._schema  # noqa: SLF001 - PyTorch has no public name
-        base = schema.name.partition("::")[2]
-        text = f"my::{base}{str(schema).removeprefix(schema.name).removeprefix(f'.{schema.overload_name}')}"
-        parse(text)
-    except (AttributeError, SchemaError):  # an operator of a higher order has none
+    if name.partition("::")[0] in (FUNCTION, "higher_order"):
         return ""
-    return f'polyop.operator("{text}", your_function, infer=your_shapes)'
+    schema = overload(without_writing(name))._schema  # noqa: SLF001 - PyTorch has no public name
+    left = [a for a in schema.arguments if not (a.name in IGNORED and a.has_default_value())]
+    plain = torch._C.FunctionSchema(schema.name, "", left, schema.returns, False, False)  # noqa: SLF001
+    own = schema.name.partition("::")[2] + (f"_{schema.overload_name}" if schema.overload_name else "")
+    text = f"my::{own}{str(plain).removeprefix(schema.name)}"
+    try:
+        checked_schema(parse(text), {}, None)
+    except SchemaError:
+        return ""
+    quoted = f'"{text}"' if '"' not in text else repr(text)
+    return f"polyop.operator({quoted}, your_function, infer=your_shapes)"
 
 
 def reason(name: str) -> str:

@@ -9,33 +9,26 @@ from typing import Any
 
 from ..core.errors import HostError
 from . import foreign_operator
-from .corresponding import IGNORED
-from .corresponding_expression import Unknown
-from .onnx_call import leaves, problem_of, quiet
+from .onnx_call import NO_TRANSLATION, is_known, problem_of, quiet
 
 _BRANCHES = ("cond", "scan", "while_loop")
 
 
 def refusal(name: str, arguments: Mapping[str, Any]) -> str:
-    """Return why the exporter does not translate a call of ``aten::gelu``, or nothing if it does.
+    """Return why a call, as of ``aten::gelu``, cannot go to ONNX, or an empty text.
 
     The call is exported alone (:func:`polyop.networks.onnx_call.problem_of`). Where only the run tells a size
-    or a number, the answer is that of the operator.
+    or a number, nothing is exported: the answer is that of the operator.
 
     Raises ``HostError`` without onnxscript.
     """
     if name.startswith("higher_order::"):
-        return "" if name.removeprefix("higher_order::") in _BRANCHES else _NO_TRANSLATION
+        return "" if name.removeprefix("higher_order::") in _BRANCHES else NO_TRANSLATION
     operator = foreign_operator.overload(name)
-    is_known = bool(_registry().is_registered(operator))
-    read = [value for name, value in arguments.items() if name not in IGNORED]
-    if any(isinstance(one, Unknown) for one in leaves(read)):
-        return "" if is_known else _NO_TRANSLATION
-    problem = problem_of(operator, arguments)
-    return problem if is_known or not problem else _NO_TRANSLATION
-
-
-_NO_TRANSLATION = "torch.onnx.export has no translation of it"
+    is_translated = bool(_registry().is_registered(operator))
+    if is_known(operator, arguments):
+        return problem_of(operator, arguments, is_translated=is_translated)
+    return "" if is_translated else NO_TRANSLATION
 
 
 def decompositions() -> Any:

@@ -1,15 +1,19 @@
 """Loop kernels and their gradients on PyOpenCL's arrays, compared with NumPy's."""
 
+import shutil
+
 import numpy as np
 import pytest
 
 import polyop
 from in_threads import in_threads
-from polyop.core.errors import ArgumentValueError, BuildError, KernelError
+from polyop.core.errors import ArgumentValueError, BuildError, CacheError, KernelError
 from polyop.loops.library.make import prelude
 
 cl = pytest.importorskip("pyopencl")
 cl_array = pytest.importorskip("pyopencl.array")
+
+from polyop.hosts.pyopencl import loop_programs, programs  # noqa: E402 - it imports pyopencl
 
 
 @polyop.kernel
@@ -148,27 +152,59 @@ def test_a_device_without_float64_compiles_what_has_none(context):
 
 
 def test_what_the_driver_makes_of_a_loop_kernel_is_in_the_build_cache(new_context, monkeypatch):
-    from polyop.hosts.pyopencl import programs
+    def refused(*_):
+        raise BuildError("programs", "are compiled once")
 
     for _ in range(2):  # a library asks again for each context
         x, row = arrays(cl.CommandQueue(new_context()), (3, 4), 4)
         expected = x.get() + row.get()
         np.testing.assert_array_equal(add_row(x, row).get(), expected)
-        monkeypatch.setattr(programs, "_from_text", None)  # what compiles
+        monkeypatch.setattr(programs, "from_text", refused)
 
 
 def test_what_the_driver_says_of_a_loop_kernel_is_told(new_context, monkeypatch):
-    from polyop.hosts.pyopencl import programs
-
-    def refused(*_):
-        raise BuildError("a loop kernel", "cannot be compiled for this device:\n1:2: error: " + "no " * 3000)
+    def refused(context, device, text, options, label):
+        raise BuildError(label, "cannot be compiled for this device:\n1:2: error: " + "no " * 3000)
 
     (x,) = arrays(cl.CommandQueue(new_context()), 5)
-    monkeypatch.setattr(programs, "_built", refused)
-    with pytest.raises(
-        KernelError, match="a loop kernel: cannot be compiled for this device:\n1:2: error: no no"
-    ):
+    monkeypatch.setattr(loop_programs, "built", refused)
+    words = r"test_loops.py: loop kernel taken: cannot be compiled for this device:\n1:2: error: no no"
+    with pytest.raises(KernelError, match=words) as raised:
         taken(x, cl_array.to_device(x.queue, np.array([1, 2])))
+    assert str(raised.value).count("no ") < 1400  # a library has room for 4000 bytes
+
+
+def test_a_ctrl_c_while_the_driver_compiles_reaches_the_caller(new_context, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    x, row = arrays(cl.CommandQueue(new_context()), (3, 4), 4)
+    with monkeypatch.context() as patch:
+        patch.setattr(loop_programs, "built", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            add_row(x, row)
+    expected = x.get() + row.get()
+    np.testing.assert_array_equal(add_row(x, row).get(), expected)
+
+
+def test_a_library_that_was_built_again_gets_its_programs_too(context, monkeypatch, tmp_path):
+    monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path / "cache"))
+    x, row = arrays(cl.CommandQueue(context), (3, 4), 4)
+    for number in range(2):
+        again = polyop.kernel(name=f"opencl_tests::again{number}")(add_row.__wrapped__)
+        expected = x.get() + row.get()
+        np.testing.assert_array_equal(again(x, row).get(), expected)
+        shutil.rmtree(tmp_path / "cache")
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(new_context, monkeypatch):
+    def no_cache(*_, **__):
+        raise CacheError("build cache", "must be a folder that can be written")
+
+    monkeypatch.setattr(programs.Cache, "get", no_cache)
+    x, row = arrays(cl.CommandQueue(new_context()), (3, 4), 4)
+    expected = x.get() + row.get()
+    np.testing.assert_array_equal(add_row(x, row).get(), expected)
 
 
 def test_threads_that_come_first_to_a_device_wait_for_one_another(new_context):

@@ -228,7 +228,7 @@ def test_a_binary_is_kept_in_the_build_cache_and_checked(context, monkeypatch):
     file = pathlib.Path(Cache().find(request_of(op, x), "other").path)
     monkeypatch.setattr(programs, "_kernels", programs.LruCache())  # as in another process
     with monkeypatch.context() as patch:
-        patch.setattr(programs, "_from_text", None)
+        patch.setattr(programs, "from_text", None)
         np.testing.assert_array_equal(op(x).get(), [7, 7])
     status, damaged = file.stat(), bytearray(file.read_bytes())
     damaged[-1] ^= 1

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock
@@ -99,14 +99,13 @@ class Prebuilt(LoopKernel):
 
     path: Path = Path()
     exported: str = ""
-    cached: list = field(default_factory=list)
 
     def library(self, kernel):
         """Return the native kernel in the library of the batch."""
         del kernel
-        if not self.cached:
-            self.cached.append(LibraryKernel(self.path, self.exported, label=str(self)))
-        return self.cached[0]
+        if not self._libraries:
+            self._libraries[self.path] = LibraryKernel(self.path, self.exported, label=str(self))
+        return self._libraries[self.path]
 
 
 OPERATORS = {}

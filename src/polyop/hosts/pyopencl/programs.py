@@ -1,11 +1,12 @@
-"""Programs of OpenCL: built once for a context and a device, and kept in the build cache."""
+"""Programs of OpenCL: built once for a context and a device, and kept in the build cache.
+
+:func:`enqueue` runs a kernel of an author's text. Loop kernels get their programs by loop_programs.py.
+"""
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,25 +14,15 @@ import pyopencl as cl
 
 from ...build.cache import BuildOutput, Cache
 from ...core import locks
-from ...core.errors import BuildError, PolyopError
+from ...core.errors import BuildError, CacheError
 from ...core.lru_cache import LruCache
-from ...kernels.opencl.kernel import TEXTS
 
 _kernels: LruCache[Any] = LruCache(1024)
-_building = locks.own("programs of OpenCL", locks.Level.COMPILE)
+building = locks.own("programs of OpenCL", locks.Level.COMPILE)
 _passing = locks.own("arguments of OpenCL's kernels", locks.Level.TABLE)
 _FORMAT = 1
 _NO_CACHE: Any = False
 """For PyOpenCL's own cache, whose files are not checked as those of the build cache are."""
-
-
-_BUILD = ctypes.CFUNCTYPE(
-    ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t
-)
-"""``polyop_opencl_build`` of include/polyop/loops/opencl.h."""
-_of_loops: dict[int, Any] = {}
-"""Address -> a program that a library of loop kernels uses, kept as long as the process lives."""
-_served: set[Path] = set()
 
 
 class Source(NamedTuple):
@@ -61,10 +52,10 @@ def enqueue(
     """
     where = (queue.context, queue.device)
     key = (*where, source, name)
-    with _building:
+    with building:
         kernel = _kernels.get(key)
         if kernel is None:
-            make = _from_text if source.definition is not None else _built
+            make = from_text if source.definition is not None else built
             kernel = cl.Kernel(make(*where, source.text, source.options, source.label), name)
             _kernels.put(key, kernel)
     with _passing:  # a kernel has one set of arguments
@@ -72,52 +63,19 @@ def enqueue(
         cl.enqueue_nd_range_kernel(queue, kernel, grid, local_size)
 
 
-def serve(libraries: Iterable[Path]) -> None:
-    """Let libraries of loop kernels get their programs here, so that the build cache keeps them."""
-    for path in set(libraries) - _served:
-        ctypes.c_void_p.in_dll(ctypes.CDLL(str(path)), "polyop_opencl_build").value = _build_address
-        _served.add(path)
-
-
-def _program_of_loops(context: int, device: int, text: bytes, why: int, size: int) -> int | None:
-    """Return the address of the program of a text, or None with the error as a text of ``size`` bytes."""
+def built(context: Any, device: Any, text: str, options: tuple[str, ...], label: str) -> Any:
+    """Return the program of a text: from the build cache, or compiled now. Raises ``BuildError``."""
     try:
-        where = cl.Context.from_int_ptr(context), cl.Device.from_int_ptr(device)
-        _keep_text(text)
-        with _building:
-            program = _built(*where, text.decode(), _options(where[1]), "a loop kernel")
-        _of_loops[program.int_ptr] = program
-    except (PolyopError, cl.Error, OSError) as problem:
-        told = str(problem).encode()[: size - 1] + b"\0"
-        ctypes.memmove(why, told, len(told))
-        return None
-    return int(program.int_ptr)
+        return _cached(context, device, text, options, label)
+    except (CacheError, OSError):  # no folder to write to, or another process has removed the entry
+        return from_text(context, device, text, options, label)
 
 
-_build_function = _BUILD(_program_of_loops)
-_build_address = ctypes.cast(_build_function, ctypes.c_void_p).value
-
-
-def _options(device: Any) -> tuple[str, ...]:
-    """Return the options for the text of a loop kernel.
-
-    pocl 3.1, on LLVM 15, computes wrong values where a loop holds barriers and loops between them, as in
-    attention by blocks of rows. It does not without its optimisations, and neither does oclgrind.
-    """
-    return ("-cl-opt-disable",) if "PoCL" in device.version else ()
-
-
-def _keep_text(text: bytes) -> None:
-    folder = os.environ.get(TEXTS)
-    if folder:
-        Path(folder, f"{hashlib.sha256(text).hexdigest()[:16]}.cl").write_bytes(text)
-
-
-def _built(context: Any, device: Any, text: str, options: tuple[str, ...], label: str) -> Any:
+def _cached(context: Any, device: Any, text: str, options: tuple[str, ...], label: str) -> Any:
     made: list[Any] = []
 
     def make(work: Path) -> BuildOutput:
-        program = _from_text(context, device, text, options, label)
+        program = from_text(context, device, text, options, label)
         made.append(program)
         devices = program.get_info(cl.program_info.DEVICES)
         file = work / "program.clbin"
@@ -129,12 +87,12 @@ def _built(context: Any, device: Any, text: str, options: tuple[str, ...], label
         return made[0]
     binary = Path(found.path).read_bytes()
     if hashlib.sha256(binary).hexdigest() != found.result.sha256:
-        Path(found.path).unlink()  # it was damaged; the cache builds what is missing again
-        return _built(context, device, text, options, label)
+        Path(found.path).unlink(missing_ok=True)  # it was damaged; the cache builds what is missing again
+        return _cached(context, device, text, options, label)
     try:
         return cl.Program(context, [device], [binary]).build(list(options), devices=[device])
     except cl.Error:  # a driver may refuse what it wrote itself, as after an update
-        return _from_text(context, device, text, options, label)
+        return from_text(context, device, text, options, label)
 
 
 def _request(device: Any, text: str, options: tuple[str, ...]) -> dict[str, Any]:
@@ -149,7 +107,8 @@ def _request(device: Any, text: str, options: tuple[str, ...]) -> dict[str, Any]
     }
 
 
-def _from_text(context: Any, device: Any, text: str, options: tuple[str, ...], label: str) -> Any:
+def from_text(context: Any, device: Any, text: str, options: tuple[str, ...], label: str) -> Any:
+    """Return the program that the driver makes of a text. Raises ``BuildError`` with the driver's words."""
     program = cl.Program(context, text)
     try:
         return program.build(list(options), devices=[device], cache_dir=_NO_CACHE)

@@ -20,7 +20,7 @@ from ...core.schema import Argument
 from ...kernels.c_function import ROW_OF_DTYPE
 from ...kernels.loop.kernel import LoopKernel
 from ...kernels.python import TensorKernel
-from . import arrays, programs, strided
+from . import arrays, loop_programs, programs, strided
 from .order import ordered
 
 _known: LruCache[tuple[Prepared, Any]] = LruCache(1024)
@@ -87,7 +87,7 @@ def _prepared(host: Any, operator: Operator, arguments: tuple[Any, ...]) -> tupl
         prepared = prepare(operator, inputs)
         found = (prepared, prepared.launch())
         if isinstance(prepared.kernel, LoopKernel):
-            programs.serve(prepared.kernel.launched)
+            loop_programs.supply(prepared.kernel.symbols(loop_programs.HOOK))
         if prepared.repeatable:
             _known.put(key, found)
     return found
@@ -113,6 +113,7 @@ def _launch(operator: Operator, kernel: Any, launch: Any, tensors: Sequence[Any]
         rows.append((ctypes.addressof(place), spec.shape, ROW_OF_DTYPE[spec.dtype.name]))
     code, text, threw = launch.call_raw(rows, queue.int_ptr)
     if code:
+        loop_programs.raise_what_stopped()
         raise failure(operator, kernel, code, text, threw=threw)
 
 

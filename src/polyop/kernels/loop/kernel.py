@@ -40,8 +40,6 @@ from .defined import DefinedOnce
 from .passed import SPECIALIZED, passed
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ...loops.dims.derive import Slicing
     from ...loops.dims.linear import Linear
     from ...loops.program import Program
@@ -91,8 +89,6 @@ class LoopKernel(DefinedOnce):
     has_infer_shape: bool = True
     has_infer_type: bool = True
     accepts: Accepts = field(default_factory=Accepts)
-    launched: set[Path] = field(default_factory=set, repr=False)
-    """The libraries of its launches so far."""
     _typed: dict[Key, Kernel] = field(default_factory=dict, repr=False)
     _libraries: dict[Any, LibraryKernel] = field(default_factory=dict, repr=False)
     _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
@@ -284,8 +280,11 @@ class LoopKernel(DefinedOnce):
         attributes: Attributes,
     ) -> Any:
         """Return the native launch of a library of this kernel; absent attributes have their defaults."""
-        self.launched.add(library.path)
         return library.launch(inputs, outputs, {**attributes, **self._numbers(attributes)})
+
+    def symbols(self, name: str) -> set[int]:
+        """Return the addresses of a symbol in the libraries that were opened so far."""
+        return {library.symbol(name) for library in self._libraries.values()} - {0}
 
     def library(self, kernel: Kernel) -> LibraryKernel:
         """Return the compiled library of a typed kernel."""
