@@ -112,7 +112,7 @@ def program(seed, number):
 def compiled(library, number, kernel, arrays):
     """Return the outputs of a compiled kernel. Raises ``IndexError`` for an index out of range."""
     names = [n for n in kernel.parameters if n in kernel.buffers]
-    absent = {n for n in names if kernel.buffers[n].dtype == "bool" and not kernel.buffers[n].shape}
+    absent = {n for n in names if kernel.buffers[n].absent}
     inputs = [ABSENT if n in absent else np.ascontiguousarray(a) for n, a in zip(names, arrays, strict=True)]
     machine = _Machine(kernel, inputs, {})
     outputs = [machine.arrays[n] for n in kernel.outputs]

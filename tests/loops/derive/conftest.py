@@ -73,10 +73,7 @@ class Helpers:
         """Return tensors in the form that the interpreter takes: a token for what is not read."""
         names = [n for n in kernel.parameters if n in kernel.buffers]
         rows = zip(names, arrays, strict=True)
-        return [
-            ABSENT if kernel.buffers[n].dtype == "bool" and not kernel.buffers[n].shape else a
-            for n, a in rows
-        ]
+        return [ABSENT if kernel.buffers[n].absent else a for n, a in rows]
 
     @staticmethod
     def real(array):

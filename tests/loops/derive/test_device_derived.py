@@ -55,15 +55,10 @@ def batched_of(made):
     return Made(batched(made.kernel, [0 if f else None for f in real]), arrays)
 
 
-def absent(kernel, name):
-    """Whether a kernel leaves a parameter out."""
-    return kernel.buffers[name].dtype == "bool" and not kernel.buffers[name].shape
-
-
 def present(made):
     """Return the arrays of the parameters that a kernel reads."""
     tensors = [n for n in made.kernel.parameters if n in made.kernel.buffers]
-    return [a for n, a in zip(tensors, made.arrays, strict=True) if not absent(made.kernel, n)]
+    return [a for n, a in zip(tensors, made.arrays, strict=True) if not made.kernel.buffers[n].absent]
 
 
 def make(name, form):
@@ -82,7 +77,7 @@ def make(name, form):
     if form == "backward batched":
         return batched_of(once)
     given = [
-        np.zeros((), bool) if absent(once.kernel, n) else a
+        np.zeros((), bool) if once.kernel.buffers[n].absent else a
         for n, a in zip(
             [n for n in once.kernel.parameters if n in once.kernel.buffers], once.arrays, strict=True
         )

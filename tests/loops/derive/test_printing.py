@@ -2,15 +2,17 @@
 
 import importlib.util
 import pathlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from polyop import Custom
-from polyop.loops.derive.forms import adjoint
+from polyop.loops.derive.forms import adjoint, batched
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.printing import shown
+from polyop.loops.ir.verify import violations
 
 HERE = pathlib.Path(__file__).parents[3] / "examples" / "15_loop_gradients"
 spec = importlib.util.spec_from_file_location("gradient_kernels", HERE / "kernels.py")
@@ -63,3 +65,14 @@ def test_a_bool_without_dimensions_is_a_parameter_where_it_is_read():
     assert gradient.parameters == ("x", "flag", "y", "d_y")
     assert [gradient.buffers[name].absent for name in gradient.parameters] == [False, False, True, False]
     assert shown(gradient).startswith("def doubled_or_not__backward(x, flag, d_y):\n")
+    assert violations(gradient) == []
+    hidden = replace(gradient.buffers["flag"], absent=True)
+    read = violations(replace(gradient, buffers={**gradient.buffers, "flag": hidden}))
+    assert set(read) == {"flag: it is absent, and read"}
+
+
+def test_an_absent_tensor_gets_no_axis_of_samples():
+    gradient = adjoint(parse(doubled_or_not, [("float32", 1), ("bool", 0)], {}), (True,)).kernel
+    batch = batched(gradient, [0, None, 0, 0])
+    assert batch.buffers["y"].absent and violations(batch) == []
+    assert shown(batch).startswith("def doubled_or_not__backward__batched(x, flag, d_y):\n")

@@ -215,7 +215,7 @@ def test_the_scheduled_kernel_gives_what_the_derived_one_does(function):
     (out,) = interpret(parse(function, [("float64", 2), ("float64", 1)], {}), [x, s], {})
     inputs = [x, s, out, np.random.default_rng(0).normal(size=out.shape)]
     names = [n for n in kernel.parameters if n in kernel.buffers]
-    absent = [kernel.buffers[n].dtype == "bool" for n in names]
+    absent = [kernel.buffers[n].absent for n in names]
     inputs = [np.zeros((), bool) if flag else a for flag, a in zip(absent, inputs, strict=True)]
     rows = (interpret(k, inputs, {}) for k in (kernel, schedule(kernel).kernel))
     for one, other in zip(*rows, strict=True):

@@ -142,7 +142,7 @@ def compiled(library, number, kernel, arrays, attributes):
 
 def given(buffer, array):
     """Return an array as a kernel takes it; a kernel that does not read a tensor takes a bool."""
-    if array is None or (buffer.dtype == "bool" and not buffer.outer_shape and array.dtype != bool):
+    if array is None or buffer.absent:
         return ABSENT
     return np.ascontiguousarray(array).reshape(array.shape)
 

@@ -28,7 +28,7 @@ def without_absent(kernel, arrays):
     """Return a kernel without the parameters that it leaves out, as a function too, and its arrays."""
     function = emulate.function_of(shown(kernel), kernel.name)
     buffers = [kernel.buffers[name] for name in kernel.parameters if name in kernel.buffers]
-    present = [a for a, b in zip(arrays, buffers, strict=True) if b.shape or b.dtype != "bool"]
+    present = [a for a, b in zip(arrays, buffers, strict=True) if not b.absent]
     return function, parse(function, [(a.dtype.name, a.ndim) for a in present], {}), present
 
 

@@ -96,7 +96,7 @@ def work_of_loops(kernel: Kernel, specs: Sequence[Spec | None], attributes: Mapp
     sizes = {
         name: float(bytes_of(kernel, buffer, by_name, values))
         for name, buffer in kernel.buffers.items()
-        if buffer.role != "local" and not kernel.buffers[name].absent
+        if buffer.role != "local" and not buffer.absent
     }
     read = sum(min(sizes[n], count.read[n] * _item(kernel, n)) for n in sizes)
     written = sum(min(sizes[n], count.written[n] * _item(kernel, n)) for n in sizes)

@@ -50,7 +50,7 @@ def _batched(kernel: Kernel, axes: Sequence[int | None]) -> Kernel:
     """Return the kernel with an axis of samples in its tensors, and a loop over samples around its body."""
     names = Names(kernel)
     rows = zip(kernel.tensor_parameters, axes, strict=True)
-    places = {n: axis for n, axis in rows if axis is not None}
+    places = {n: axis for n, axis in rows if axis is not None and not kernel.buffers[n].absent}
     counted = next(iter(places.items()))
     places |= {n: 0 for n, b in kernel.buffers.items() if b.role != "input"}
     sample = Var(names.new("sample"), INT)

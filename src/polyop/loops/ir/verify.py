@@ -18,6 +18,7 @@ from .grammar import (
     Stmt,
     Store,
     Var,
+    statements,
     walk,
 )
 from .operators import OPERATORS
@@ -31,8 +32,8 @@ def violations(kernel: Kernel, *, unique_loops: bool = True) -> list[str]:
 
     A variable is bound before it is read, and each loop variable once. An operator's arguments have its own
     type. A stored value has the dtype of its buffer. There is an integer index for each dimension. Conditions
-    are bool. A ``while`` ends by its own exits (stops.py). Without ``unique_loops`` two loops that are not
-    nested may have the same name.
+    are bool. A ``while`` ends by its own exits (stops.py). Nothing reads an absent tensor. Without
+    ``unique_loops`` two loops that are not nested may have the same name.
     """
     faults = [
         f"{buffer.name}: its shape reads {e}"
@@ -46,6 +47,17 @@ def violations(kernel: Kernel, *, unique_loops: bool = True) -> list[str]:
         for demand in kernel.demands
         for e in walk(demand.condition)
         if isinstance(e, Load) or (isinstance(e, Var) and e.name not in kernel.attributes)
+    ]
+    faults += [
+        f"{name}: an absent tensor is a bool input without dimensions"
+        for name, buffer in kernel.buffers.items()
+        if buffer.absent and (buffer.shape, buffer.dtype, buffer.role) != ((), "bool", "input")
+    ]
+    faults += [
+        f"{e.buffer}: it is absent, and read"
+        for node in statements(kernel.body)
+        for e in walk(node)
+        if isinstance(e, (Load, Size)) and e.buffer in kernel.buffers and kernel.buffers[e.buffer].absent
     ]
     faults += [f"output {name} is not declared" for name in kernel.outputs if name not in kernel.buffers]
     faults += _block(kernel, kernel.body, set(kernel.attributes), set() if unique_loops else None)
