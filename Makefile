@@ -73,7 +73,7 @@ clang: PACKAGES := clang
 aarch64: PROGRAMS := aarch64-linux-gnu-g++ qemu-aarch64
 aarch64: PACKAGES := g++-aarch64-linux-gnu qemu-user
 hip: PROGRAMS := clang++ ld.lld
-hip: FILES := /usr/include/hip/hip_runtime.h
+hip: FILES := /usr/include/hip/hip_runtime.h $(dir $(realpath $(shell command -v clang++)))clang-offload-bundler
 hip: PACKAGES := clang clang-tools lld libamdhip64-dev
 pocl: PROGRAMS := oclgrind
 pocl: FILES := /etc/OpenCL/vendors/pocl.icd
@@ -147,7 +147,7 @@ docs: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet -r docs/requirements.txt
 	$(BIN)/python tools/documentation/build.py build/site
 
-# What needs a GPU: tests and benchmarks on CUDA, in eight minutes at most.
+# What needs a GPU: tests and benchmarks on CUDA, in about eight minutes.
 device: $(VENV)/test-tools
 	$(BIN)/python tools/device.py bench/results/cuda.json
 

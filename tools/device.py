@@ -3,8 +3,7 @@
     python tools/device.py build/device.json [--minutes 8]
 
 The file has the machine, the tests that ran and failed, and the rows of bench/rows/cuda_loops.py. Tests get
-five eighths of the time; what has not run by then counts as not run. The exit code is 1 if a test failed or
-none ran, and 2 without a GPU.
+five eighths of the time, rows the rest. The exit code is 1 if a test failed or did not run, 3 without a GPU.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,21 +37,46 @@ def has_gpu() -> bool:
 
 
 def tested(seconds: float) -> dict[str, Any]:
-    """Run the tests for so long; return how many passed, were skipped or failed, by name."""
+    """Run the tests for so long; return how many passed, and which were skipped, failed or did not run."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "tests.xml")
-        command = [sys.executable, "-m", "pytest", "-q", "--more", "all", f"--junitxml={report}", *TESTS]
-        process = subprocess.Popen(command, cwd=ROOT)
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            process.send_signal(2)  # pytest writes its report then
-            process.wait()
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            "4",
+            "--more",
+            "all",
+            f"--junitxml={report}",
+            *TESTS,
+        ]
+        ended = within(seconds, command)
         cases = list(ET.parse(report).iter("testcase")) if report.exists() else []  # noqa: S314 - pytest wrote it
     states = {f"{case.get('classname')}::{case.get('name')}": state(case) for case in cases}
     names = {kind: [name for name, one in states.items() if one == kind] for kind in ("failed", "skipped")}
     passed = sum(one == "passed" for one in states.values())
-    return {"passed": passed, "ended": process.returncode in (0, 1), **names}
+    return {"passed": passed, "ended": ended, **names}
+
+
+def within(seconds: float, command: Sequence[str]) -> bool:
+    """Run a command for so long; return whether it ended by itself."""
+    process = subprocess.Popen(command, cwd=ROOT)
+    for signal, patience in (
+        (None, seconds),
+        (2, 20.0),
+        (15, 5.0),
+        (9, 5.0),
+    ):  # pytest writes its report at 2
+        if signal is not None:
+            process.send_signal(signal)
+        try:
+            process.wait(patience)
+        except subprocess.TimeoutExpired:
+            continue
+        return signal is None
+    return False
 
 
 def state(case: ET.Element) -> str:
@@ -62,13 +86,28 @@ def state(case: ET.Element) -> str:
     return "skipped" if case.find("skipped") is not None else "passed"
 
 
-def measured() -> Iterator[dict[str, Any]]:
-    """Yield the lines of the rows for CUDA."""
+def measured(seconds: float) -> dict[str, Any]:
+    """Return the machine and the lines of the rows for CUDA, of another process that has so long."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "rows.json")
+        within(seconds, [sys.executable, __file__, "--rows", str(file)])
+        found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"rows": []}
+        return found
+
+
+def write_rows(file: Path) -> None:
+    """Measure, and write the file after each row."""
     sys.path.insert(0, str(ROOT / "bench"))
-    import run  # of bench/
+    import report  # these three are of bench/
+    import run
     from measure import Settings
 
-    yield from run.measure(ROOT / "bench" / "rows" / "cuda_loops.py", (), Settings(15, 0.002, 1))
+    machine, lines = report.machine(), []
+    for line in run.measure(ROOT / "bench" / "rows" / "cuda_loops.py", (), Settings(15, 0.002, 1)):
+        lines.append(line)
+        partial = file.with_suffix(".part")
+        partial.write_text(json.dumps({"machine": machine, "rows": lines}))
+        partial.replace(file)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -78,19 +117,25 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("file", type=Path, help="where the results go, as JSON")
     parser.add_argument("--minutes", type=float, default=8, help="how long it may take")
+    parser.add_argument("--rows", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    if options.rows:
+        write_rows(options.file)
+        return 0
     if not has_gpu():
         print("PyTorch has no CUDA device here: nothing was run", file=sys.stderr)
-        return 2
-    tests = tested(options.minutes * 60 * 5 / 8)
-    lines = list(measured())
-    import report  # of bench/
-
+        return 3
     options.file.parent.mkdir(parents=True, exist_ok=True)
-    found = {"machine": report.machine(), "tests": tests, "rows": lines}
+    found: dict[str, Any] = {"tests": tested(options.minutes * 60 * 5 / 8)}
     options.file.write_text(json.dumps(found, indent=1) + "\n")
-    print(f"{tests['passed']} passed, {len(tests['failed'])} failed; {len(lines)} rows; see {options.file}")
-    return int(bool(tests["failed"]) or not tests["passed"])
+    found |= measured(options.minutes * 60 * 3 / 8)
+    options.file.write_text(json.dumps(found, indent=1) + "\n")
+    tests = found["tests"]
+    others = "" if tests["ended"] else ", others did not run"
+    print(
+        f"{tests['passed']} passed, {len(tests['failed'])} failed{others}; {len(found['rows'])} rows; see {options.file}"
+    )
+    return int(bool(tests["failed"]) or not tests["passed"] or not tests["ended"])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,4 @@
-"""Loop kernels on a GPU beside PyTorch's and Triton's kernels. Without a GPU no row is measured.
-
-CUDA kernels are compiled in the tests, and were not run on hardware yet.
-"""
+"""Loop kernels on a GPU beside PyTorch's and Triton's kernels. Without a GPU no row is measured."""
 # ruff: noqa: F821 - the language's words are not names of this module
 
 import functools

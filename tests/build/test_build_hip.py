@@ -8,7 +8,7 @@ import pytest
 import polyop
 from polyop.build import build, compilers
 from polyop.core.errors import BuildError
-from polyop.loops.library.options import Options, flags_of, language_of
+from polyop.loops.library.options import Options, language_of
 
 CLANG = Path(shutil.which("clang++") or "none").resolve()
 NEEDED = [
@@ -81,4 +81,22 @@ def test_loop_kernels_are_hip_where_only_hip_has_a_compiler(programs, language, 
     for program in programs.split():
         (tmp_path / program).touch(mode=0o755)
     assert language_of(Options("cuda")) == language
-    assert flags_of("clang", Options("cuda")) == ("-fwrapv",)
+    monkeypatch.setenv("CUDACXX", "/no/such/nvcc")
+    assert language_of(Options("cuda")) == "cuda"  # its error says that it does not exist
+
+
+def test_what_a_build_of_hip_cannot_have(tmp_path, monkeypatch):
+    monkeypatch.setenv("HIPCXX", "c++")
+    monkeypatch.setenv("CUDACXX", "c++")
+    files = {"a.hip": SCALE, "b.cu": "int b;", "c.cc": "#include <torch/library.h>\n"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    hip, cuda, pytorch = (tmp_path / name for name in files)
+    with pytest.raises(BuildError, match="is HIP, and other sources of this build are CUDA\n  build two lib"):
+        build([hip, cuda])
+    with pytest.raises(
+        BuildError, match="c.cc includes PyTorch's headers: PyTorch for ROCm is not supported"
+    ):
+        build([hip, pytorch])
+    with pytest.raises(BuildError, match='is HIP, and CUDA architectures are given\n  HIPCXX="hipcc --off'):
+        build(hip, cuda_architectures=["sm_90"])

@@ -14,6 +14,8 @@ _LANGUAGES = {
     ".cc": "cpp",
     ".cpp": "cpp",
     ".cu": "cpp",
+    ".hip": "cpp",
+    ".cl": "c",
     ".toml": "toml",
     ".json": "json",
     ".sh": "sh",

@@ -1,6 +1,6 @@
-/* The runtime of loop kernels that are emitted as CUDA. It is compiled, but not run on hardware: tests run
- * the emitted text in an emulation of blocks and threads. POLYOP_DEVICE_EMULATION names the emulation's
- * header, which is included in place of CUDA's.
+/* The runtime of loop kernels that are emitted as CUDA, which compilers of HIP take too (hip.h). It is
+ * compiled, but not run on hardware: tests run the emitted text in an emulation of blocks and threads.
+ * POLYOP_DEVICE_EMULATION names the emulation's header, which is included in place of CUDA's.
  *
  *   types       i8 .. u64, f32, f64; f16, bf16 and byte floats (f8e4m3 ...) are words, computed with as f32
  *   integers    floordiv_T mod_T as NumPy's (0 for division by 0); max_T min_T; wrap_add_T wrap_sub_T

@@ -25,6 +25,7 @@ RECIPE = 1
 _ENVIRONMENT = (
     "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX",
     "SOURCE_DATE_EPOCH", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN",
+    "HIPCC_COMPILE_FLAGS_APPEND", "HIPCC_LINK_FLAGS_APPEND", "ROCM_PATH", "HIP_PATH",
 )  # fmt: skip
 """Environment variables that change the result of the same compile command."""
 _STANDARD = r"-std=(c\+\+|gnu\+\+)?"
@@ -125,6 +126,7 @@ def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier:
             if source.language == "cuda":
                 torch.check_cuda(source.path, compilers.find("cuda"))
     _check_file_flags(sources, options)
+    _check_hip(sources, options, users if torch else ())
     ascend = any(has(_ASCEND_SOURCE, source.text) for source in sources)
     units = tuple(_unit(source, options, torch, tier, name, ascend) for source in sources)
     languages = {source.language for source in sources}
@@ -144,6 +146,25 @@ def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier:
         flags = ["-shared", "-fPIC", *flags]
     folder = os.getcwd() if options.link_flags or any(unit.folder for unit in units) else ""
     return Plan(units, linker, tuple(flags), torch, folder)
+
+
+def _check_hip(sources: Sequence[Source], options: BuildOptions, of_pytorch: Sequence[Source]) -> None:
+    """Raise ``BuildError`` for what a build with a HIP source cannot have."""
+    found = next((source.path for source in sources if source.language == "hip"), None)
+    if found is None:
+        return
+    if any(source.language == "cuda" for source in sources):
+        raise BuildError(
+            found, "is HIP, and other sources of this build are CUDA", hint="build two libraries"
+        )
+    if of_pytorch:
+        rule = (
+            f"is HIP, and {of_pytorch[0].path} includes PyTorch's headers: PyTorch for ROCm is not supported"
+        )
+        raise BuildError(found, rule)
+    if options.cuda_architectures:
+        hint = 'HIPCXX="hipcc --offload-arch=gfx90a"'
+        raise BuildError(found, "is HIP, and CUDA architectures are given", hint=hint)
 
 
 def _check_file_flags(sources: Sequence[Source], options: BuildOptions) -> None:

@@ -144,6 +144,7 @@ def test_on_a_device_of_opencl_is_interpreted(number, made, functions, again, re
     record_property("target", "opencl: ran on a device in software")
 
 
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
 @EACH_ROW
 def test_on_a_gpu(number, made, functions, again, emulate, batch, tmp_path, record_property):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")

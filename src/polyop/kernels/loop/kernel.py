@@ -61,7 +61,7 @@ class LoopKernel(DefinedOnce):
     * ``attributes``: the names of the parameters that are numbers; all others are tensors.
     * ``precise``: call libm's functions instead of polyop's own.
     * ``debug``: check every index, and keep loops in their order (also with POLYOP_LOOPS_DEBUG=1).
-    * ``device``: "cuda" is the kernel for GPUs, compiled by nvcc at its first launch; "opencl" that for
+    * ``device``: "cuda" is the kernel for GPUs, compiled by nvcc or hipcc at its first launch; "opencl" for
       devices of OpenCL, whose drivers compile it.
     * ``functional``: copy a tensor that the function writes in place, and return the copy.
     * ``tape``: which temporaries a call saves for its derived gradient: "none", "all", or

@@ -1,7 +1,8 @@
-"""Options of a loop kernel, and the flags that the C, C++ or CUDA compiler gets."""
+"""Options of a loop kernel, and the flags that its compiler gets."""
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import NamedTuple
 
@@ -51,7 +52,8 @@ def language_of(options: Options) -> str:
         return language
     from ...build.compilers import program_path
 
-    return "hip" if program_path("cuda") is None and program_path("hip") is not None else "cuda"
+    is_amd = not os.environ.get("CUDACXX") and program_path("cuda") is None
+    return "hip" if is_amd and program_path("hip") is not None else "cuda"
 
 
 def flags_of(family: str, options: Options) -> tuple[str, ...]:
