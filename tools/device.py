@@ -132,9 +132,7 @@ def main(arguments: Sequence[str]) -> int:
     options.file.write_text(json.dumps(found, indent=1) + "\n")
     tests = found["tests"]
     others = "" if tests["ended"] else ", others did not run"
-    print(
-        f"{tests['passed']} passed, {len(tests['failed'])} failed{others}; {len(found['rows'])} rows; see {options.file}"
-    )
+    print(f"{tests['passed']} passed, {len(tests['failed'])} failed{others}; {len(found['rows'])} rows")
     return int(bool(tests["failed"]) or not tests["passed"] or not tests["ended"])
 
 
