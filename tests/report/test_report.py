@@ -279,6 +279,33 @@ def test_listings_of_objdump_are_read(listing, processor, operands, jumps, marks
     assert [mark for one in function.instructions for mark in one.marks] == marks
 
 
+TWO_JUMPS = """
+0000000000000760 <polyop_sum>:
+sum.c:4
+ 764:\tmov    eax,0x0
+sum.c:6
+ 768:\tadd    eax,0x1
+ 76c:\tcmp    eax,0x8
+sum.c:2
+ 770:\tje     768 <polyop_sum+0x8>
+ 774:\tcmp    eax,0x10
+ 778:\tjne    768 <polyop_sum+0x8>
+ 77c:\tret
+"""
+
+
+def test_two_jumps_to_one_head_are_one_loop():
+    *_, function = machine_code._functions(TWO_JUMPS, "sum.c", "x86_64")
+    assert [one.depth for one in machine_code._with_loops(function).instructions] == [0, 1, 1, 1, 1, 1, 0]
+
+
+def test_instructions_have_the_lines_of_the_author():
+    """The C of lines 2 and 4 is of lines 20 and 40; that of line 6 was added at its end, and is of none."""
+    *_, function = machine_code._functions(TWO_JUMPS, "sum.c", "x86_64")
+    placed = machine_code._placed(function.instructions, [10, 20, 30, 40, 50])
+    assert [one.line for one in placed] == [40, 0, 0, 20, 20, 20, 20]
+
+
 def test_a_machine_without_marks_is_said_so(monkeypatch):
     monkeypatch.setattr(machine_code, "MARKED", "another")
     report = kernels.decay.report(spec(100), measure=False)
