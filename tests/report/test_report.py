@@ -16,7 +16,9 @@ from polyop.core.spec import Spec
 from polyop.loops.targets import isa
 from polyop.report import machine_code
 from polyop.report import page as pages
+from polyop.report.figures import grid
 from polyop.report.origins import lines_of_listing
+from polyop.report.values import Arrow, Space
 
 pytest.importorskip("jinja2", reason="not run: reports need Jinja2")
 pytest.importorskip("pygments", reason="not run: reports need Pygments")
@@ -131,6 +133,17 @@ def test_the_dependences_of_a_sweep_point_down_and_right():
     assert steps == {(1, 0), (0, 1)}
     assert len(drawn.points) == 25  # 1 to 5 in each direction
     assert len(inner) == 2 * 5 * 4
+
+
+@pytest.mark.parametrize(("far", "bent"), [(1, False), (2, True)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_only_an_arrow_over_another_point_is_bent(axis, far, bent):
+    points = tuple((x, y) for x in range(3) for y in range(3))
+    end = (far, 0) if axis == 0 else (0, far)
+    space = Space(("i", "j"), (1, 2), "", points, (Arrow((0, 0), end, "y", False, (3, 3)),))
+    (path,) = grid(space).paths
+    places = [float(number) for number in re.findall(r"-?[\d.]+", path.d)]  # x and y in turn
+    assert (len({*places[1 - axis :: 2]}) > 1) == bent
 
 
 def test_without_dependences_there_is_no_arrow(softmax):
