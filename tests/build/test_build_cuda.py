@@ -97,6 +97,17 @@ def test_default_architectures_are_those_the_toolkit_knows():
     assert sum("code=compute_" in flag for flag in flags) == 1
 
 
+def test_without_a_gpu_code_is_for_all_usual_ones(tmp_path, monkeypatch):
+    usual = {"V100": 70, "T4": 75, "A100": 80, "A10": 86, "L4": 89, "H100": 90, "B200": 100, "RTX 5090": 120}
+    program = tmp_path / "nvcc"  # a toolkit that knows all GPUs but the oldest, as those of today
+    program.write_text("#!/bin/sh\nprintf 'compute_%s\\n' 75 80 86 87 88 89 90 100 103 110 120 121\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(cuda, "_own_architectures", tuple)
+    flags = cuda.architecture_flags(compilers.Compiler((str(program),), "nvcc", "release 13.0"), None)
+    codes = [flag.rpartition("code=")[2] for flag in flags]
+    assert codes == [*(f"sm_{number}" for name, number in usual.items() if name != "V100"), "compute_120"]
+
+
 @needs_nvcc
 @pytest.mark.parametrize(
     ("name", "message"),

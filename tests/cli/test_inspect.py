@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
@@ -99,6 +100,18 @@ def test_frameworks_and_libraries_without_operators(tmp_path, capsys):
     _, out, _ = show(capsys, make(tmp_path / "x.so", extension))
     assert "Python (its symbols, not linked)" in out
     assert "no operators" in out
+
+
+def test_what_the_libraries_of_a_package_need_is_shown(tmp_path, capsys):
+    make(tmp_path / "libother.so", "int other() { return 1; }", "-nostdlib")
+    using = "int other(); int f() { return other(); }"
+    make(tmp_path / "libusing.so", using, f"-L{tmp_path}", "-lother", "-nostdlib")
+    package = tmp_path / "model.pt2"
+    with zipfile.ZipFile(package, "w") as archive:
+        for name in ("libother.so", "libusing.so"):
+            archive.write(tmp_path / name, f"model/{name}")
+    _, out, _ = show(capsys, package)
+    assert re.findall("needs: +(.*)", out) == ["none", "libother.so"]
 
 
 def test_another_machine_is_remarked(tmp_path, capsys):

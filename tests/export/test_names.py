@@ -61,7 +61,16 @@ def test_names_that_clash(operators, words):
     assert words in str(caught.value)
 
 
+WORDS = """
+alignas alignof and_eq asm bitand bitor bool case catch char char16_t char32_t char8_t compl concept
+const const_cast consteval constexpr constinit co_await co_return co_yield decltype delete do
+dynamic_cast enum explicit export extern float friend goto inline int long mutable namespace noexcept
+not_eq nullptr operator or_eq private protected public reinterpret_cast requires restrict short signed
+sizeof static static_assert static_cast struct switch template this thread_local throw typedef typeid
+typename union unsigned using virtual void volatile wchar_t xor xor_eq true false typeof unix
+"""
 NAMES = {
+    "all words": f"({', '.join(f'int {word}' for word in WORDS.split())}) -> Tensor",
     "words of C": '(Tensor default, int[] register, float? double=None, str auto="x") -> (Tensor new)',
     "types and macros": "(Tensor size_t, Tensor polyop_array, int[] NULL, int INT64_MAX, int int64_t) -> Tensor",
     "words of the generated file": "(Tensor guarded, Tensor kOperators, int CCall, int polyop, int std) -> Tensor",

@@ -78,6 +78,12 @@ def test_refused(tmp_path, text, line, called, seen, language):
     ]
 
 
+def test_a_word_of_cpp_may_be_a_name_in_c(tmp_path):
+    _, make = define(tmp_path, "int f(int n, float *old, float *new) { return 0; }")
+    with pytest.raises(ArgumentTypeError, match=r"void \*\* as argument 2, params, but got int f\(int n, "):
+        make()
+
+
 @pytest.mark.parametrize("result", ["void", "double", "float *"])
 def test_result(tmp_path, result):
     _, make = define(tmp_path, f"{result} f(int n) {{ {'' if result == 'void' else 'return 0;'} }}")

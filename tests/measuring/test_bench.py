@@ -82,6 +82,24 @@ def test_peers_of_each_framework(file, tmp_path, capsys, gradient):
     assert "roof: " in text
 
 
+@pytest.fixture
+def narrow_jax():
+    """JAX as it starts: without 64 bits."""
+    jax = pytest.importorskip("jax", reason="not run: JAX is not installed")
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", False)
+    yield jax
+    jax.config.update("jax_enable_x64", before)
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_a_peer_in_jax_computes_in_the_dtype_of_the_inputs(file, tmp_path, narrow_jax, bits):
+    options = ["--input", f"float{bits}[8,16]", "--rounds", "1", "--against", "jax:jax.nn.silu"]
+    code, rows = bench(file, tmp_path, "silu", *options)
+    assert (code, [row["beside"] for row in rows if row["unit"] == "x"]) == (0, ["jax:jax.nn.silu"])
+    assert narrow_jax.config.jax_enable_x64 == (bits == 64)
+
+
 def test_arguments_of_a_peer(file, tmp_path):
     code, rows = bench(file, tmp_path, "rows", *INPUT, "--against", "numpy:sum(axis=1)")
     assert (code, rows[1]["beside"]) == (0, "numpy:sum(axis=1)")

@@ -20,6 +20,8 @@ SAMPLES = [  # one call of each kind; the differential table has every name
     (ops, "max(a, 1)[1]", A.argmax(1)),
     (ops, "split(a, [1, 2], axis=1)[1]", A[:, 1:]),
     (ops, "full((2, 2), 3.5)", np.full((2, 2), 3)),  # Int64 by default
+    (ops, "ones_like(a)", np.ones((2, 3), np.float32)),
+    (ops, "zeros_like(a, dtype=ms.int64)", np.zeros((2, 3), np.int64)),
     (ops, "linspace(1, 2, 3)", np.array([1, 1.5, 2], np.float32)),
     (ops, "ReduceSum(keep_dims=True)(a, 0)", A.sum(0, keepdims=True)),
     (ops, "MatMul(transpose_b=True)(a, b)", A @ B.T),

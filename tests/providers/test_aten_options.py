@@ -35,7 +35,7 @@ def wide():
 
 @pytest.fixture(scope="session", autouse=True)
 def foreign():
-    """Operators as packages register them: one whose fake kernel has a new size, one without a fake kernel."""
+    """Operators as packages register them: with a new size, without a fake kernel, with one that is wrong."""
 
     @torch.library.custom_op("aten_options::nms", mutates_args=())
     def nms(scores: torch.Tensor, least: float) -> torch.Tensor:
@@ -47,7 +47,12 @@ def foreign():
     def opaque(x: torch.Tensor) -> torch.Tensor:
         return torch.from_numpy(x.numpy() * 2)
 
-    return nms, opaque
+    @torch.library.custom_op("aten_options::first", mutates_args=())
+    def first(x: torch.Tensor) -> torch.Tensor:
+        return x[:1].clone()
+
+    first.register_fake(torch.empty_like)
+    return nms, opaque, first
 
 
 def _positions(scores):
@@ -279,3 +284,8 @@ def test_an_error_while_a_program_runs_has_the_operators_name():
 def test_variants_are_pickled_as_part_of_their_operator():
     for variant in (aten("nonzero").padded, aten("randn").keyed):
         assert pickle.loads(pickle.dumps(variant)) is variant
+
+
+def test_an_output_of_another_shape_than_the_fake_kernel_gives_is_an_error():
+    with pytest.raises(Exception, match=r"must be float64\[3\], as the program has it, but got float64\[1\]"):
+        jax.jit(aten("aten_options::first"))(jnp.ones(3)).block_until_ready()

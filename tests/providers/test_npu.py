@@ -114,6 +114,13 @@ assert x.to("npu", torch.float16).dtype == torch.float16 and x.to("cpu") is x an
 leaf = torch.zeros(3, requires_grad=True)
 (leaf.npu() * 2).sum().backward()
 assert leaf.grad.tolist() == [2.0, 2.0, 2.0]
+import numpy as np
+from torch_npu.testing.common_utils import create_common_tensor
+for device in (None, "npu:0"):
+    cpu, npu = create_common_tensor([np.float32, 0, (2, 3)], 1, 2, device)
+    assert cpu.shape == (2, 3) and torch.equal(cpu, npu)
+    npu.zero_()
+    assert cpu.min() >= 1
 module = torch.nn.Linear(2, 2)
 assert module.npu() is module and module.to("npu") is module
 def refused(error, function):

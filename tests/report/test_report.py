@@ -16,7 +16,9 @@ from polyop.core.spec import Spec
 from polyop.loops.targets import isa
 from polyop.report import machine_code
 from polyop.report import page as pages
+from polyop.report.figures import grid
 from polyop.report.origins import lines_of_listing
+from polyop.report.values import Arrow, Space
 
 pytest.importorskip("jinja2", reason="not run: reports need Jinja2")
 pytest.importorskip("pygments", reason="not run: reports need Pygments")
@@ -131,6 +133,17 @@ def test_the_dependences_of_a_sweep_point_down_and_right():
     assert steps == {(1, 0), (0, 1)}
     assert len(drawn.points) == 25  # 1 to 5 in each direction
     assert len(inner) == 2 * 5 * 4
+
+
+@pytest.mark.parametrize(("far", "bent"), [(1, False), (2, True)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_only_an_arrow_over_another_point_is_bent(axis, far, bent):
+    points = tuple((x, y) for x in range(3) for y in range(3))
+    end = (far, 0) if axis == 0 else (0, far)
+    space = Space(("i", "j"), (1, 2), "", points, (Arrow((0, 0), end, "y", False, (3, 3)),))
+    (path,) = grid(space).paths
+    places = [float(number) for number in re.findall(r"-?[\d.]+", path.d)]  # x and y in turn
+    assert (len({*places[1 - axis :: 2]}) > 1) == bent
 
 
 def test_without_dependences_there_is_no_arrow(softmax):
@@ -277,6 +290,33 @@ def test_listings_of_objdump_are_read(listing, processor, operands, jumps, marks
     assert [one.operands for one in function.instructions] == operands.split("|")
     assert [one.jump for one in function.instructions if one.jump] == jumps
     assert [mark for one in function.instructions for mark in one.marks] == marks
+
+
+TWO_JUMPS = """
+0000000000000760 <polyop_sum>:
+sum.c:4
+ 764:\tmov    eax,0x0
+sum.c:6
+ 768:\tadd    eax,0x1
+ 76c:\tcmp    eax,0x8
+sum.c:2
+ 770:\tje     768 <polyop_sum+0x8>
+ 774:\tcmp    eax,0x10
+ 778:\tjne    768 <polyop_sum+0x8>
+ 77c:\tret
+"""
+
+
+def test_two_jumps_to_one_head_are_one_loop():
+    *_, function = machine_code._functions(TWO_JUMPS, "sum.c", "x86_64")
+    assert [one.depth for one in machine_code._with_loops(function).instructions] == [0, 1, 1, 1, 1, 1, 0]
+
+
+def test_instructions_have_the_lines_of_the_author():
+    """The C of lines 2 and 4 is of lines 20 and 40; that of line 6 was added at its end, and is of none."""
+    *_, function = machine_code._functions(TWO_JUMPS, "sum.c", "x86_64")
+    placed = machine_code._placed(function.instructions, [10, 20, 30, 40, 50])
+    assert [one.line for one in placed] == [40, 0, 0, 20, 20, 20, 20]
 
 
 def test_a_machine_without_marks_is_said_so(monkeypatch):

@@ -440,6 +440,15 @@ def test_a_claim_that_is_false_for_large_sizes_only_is_found_in_the_sample():
     assert "for n=8, the slices 0:1, 1:8 of n differ from the whole" in detail
 
 
+def test_a_claim_that_is_false_from_five_elements_on_is_found_by_a_smaller_sample():
+    def blocks(x):
+        return x + (np.arange(len(x)) < len(x) // 5 * 5)
+
+    status, detail = rows(define(UNARY, blocks, "n -> n", parallel="n"), np.ones(4))["dims, parallel"]
+    assert status == "failed"
+    assert "for n=5, the slices 0:1, 1:5 of n differ from the whole" in detail
+
+
 LETTERS = string.ascii_lowercase[:4]
 
 

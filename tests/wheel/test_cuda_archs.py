@@ -11,6 +11,7 @@ from wheel_tools import build, contents, install, run
 from polyop.core.errors import ArgumentTypeError
 from polyop.wheel import OperatorExtension
 from polyop.wheel.audit import audit
+from polyop.wheel.build_extension import _link_flags
 
 SETUP = """
 from setuptools import setup
@@ -110,6 +111,14 @@ def test_an_architecture_that_the_toolkit_does_not_know(tmp_path):
     assert re.search(
         r"must be one that the toolkit knows, but got sm_30\n +CUDA [\d.]+ knows sm_", done.stderr
     )
+
+
+@needs_nvcc
+def test_device_code_is_linked_for_the_architectures_that_are_asked_for():
+    device = OperatorExtension("ops", ["ops.cpp", "ops.cu"], cuda_architectures=["sm_80"])
+    assert "-gencode=arch=compute_80,code=sm_80" in _link_flags(device)
+    for host in (OperatorExtension("ops", ["ops.cpp"]), OperatorExtension("ops", ["ops.cu"])):
+        assert _link_flags(host) == host.link_flags()  # nothing is asked for: the build decides
 
 
 @pytest.mark.slow

@@ -56,7 +56,7 @@ _WITHOUT_TYPE = re.compile(
 )
 _LIST = r"(\([^(){};]*(?:\([^(){};]*\)[^(){};]*)*\))"
 _SPECIFIERS = re.compile(r"[A-Za-z_][\w\s*&]*")
-_OTHERS = frozenset(("static", "return", "else", "new"))
+_OTHERS = frozenset(("static", "return", "else"))
 """Words before a call, or before a function that the library does not export."""
 _WORDS = re.compile(r"(?:(?:void|bool|_Bool|char|short|int|long|signed|unsigned|float|double)\b\s*)+")
 _OF_WIDTH = re.compile(r"u?int(8|16|32|64)_t\b|(?:s?size|ptrdiff)_t\b")

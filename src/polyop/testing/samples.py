@@ -18,7 +18,7 @@ from ..core.schema import MISSING
 from ..core.spec import Spec
 
 DEFAULT_SHAPE = (3, 4)
-PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
+PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67)
 MAX_ATTEMPTS = 1000
 """How many sizes are drawn for the dimensions of ``dims=`` before a shape is the default one."""
 
@@ -125,9 +125,10 @@ def _shapes_from_dims(operator: Operator, attributes: Mapping[str, Any]) -> dict
     names = [name for name in dims.names if name not in values and name != "..."]
     fixed = {"...": (2,), **values}
     rng = np.random.default_rng(0)
+    distinct = [*dict.fromkeys((*DEFAULT_SHAPE, *PRIMES))]
     for attempt in range(MAX_ATTEMPTS):
-        distinct = [*DEFAULT_SHAPE, *PRIMES]
-        drawn = distinct[: len(names)] if attempt == 0 else rng.permutation(9)[: len(names)] + 1
+        is_drawn = attempt > 0 or len(names) > len(distinct)
+        drawn = rng.permutation(max(9, len(names))) + 1 if is_drawn else distinct
         sizes = {**fixed, **dict(zip(names, map(int, drawn), strict=False))}
         shapes = [_shape_in(entry, sizes) for entry in dims.inputs]
         try:

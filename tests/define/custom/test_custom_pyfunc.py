@@ -86,6 +86,20 @@ def test_results_are_checked(function, shape, kind, message):
     assert "test_custom_pyfunc.py:" in str(excinfo.value)
 
 
+@pytest.mark.parametrize(
+    ("value", "kind"), [(True, "bool"), (3, "uint8"), (True, "int32"), (2.5, "float16"), (1j, "complex64")]
+)
+def test_a_number_of_python_is_a_result_of_its_kind_and_of_wider_ones(value, kind):
+    result = Custom(lambda x: value, (), kind, "pyfunc")(np.ones(2))
+    assert (result, result.dtype) == (value, kind)
+
+
+@pytest.mark.parametrize(("value", "kind"), [(1, "bool"), (1.0, "int32"), (1j, "float32"), (300, "uint8")])
+def test_a_number_of_python_is_not_narrowed(value, kind):
+    with pytest.raises(polyop.PolyopError, match=f"must (be|fit) {kind}, as the operator infers it"):
+        Custom(lambda x: value, (), kind, "pyfunc")(np.ones(2))
+
+
 def test_uint16_scalars_keep_all_bits():
     op = Custom(lambda x: x + 1, (), "uint16", "pyfunc")
     assert op(np.array(65534, np.uint16)) == 65535

@@ -76,6 +76,19 @@ def test_arguments(entry, expected):
 
 
 @pytest.mark.usefixtures("folder")
+def test_a_definition_of_mindspore_with_all_keys_is_read():
+    rest = """args_signature: {}
+  function: {name: op}
+  class: {name: Op}
+  view: False
+  graph_view: False
+  dispatch: {enable: True, Ascend: OpAscend}
+  labels: {side_effect_mem: False}
+  bprop_expander: True"""
+    assert schema(operator(rest=rest)) == "op(Tensor x) -> Tensor"
+
+
+@pytest.mark.usefixtures("folder")
 def test_what_is_written_is_marked():
     text = operator(
         "x: {dtype: tensor}\n    y: {dtype: tensor}",

@@ -33,6 +33,11 @@ def test_by_the_interpreter(name):
         differences.check_elements(derived, arrays_of(tensors, seed), rough=1e-5)
 
 
+def test_what_is_kept_is_read_only_where_its_condition_holds():
+    function, tensors, _ = CASES["kept_only_where_it_exists"]
+    differences.check_elements(differences.Derived(function, arrays_of(tensors)), arrays_of(tensors))
+
+
 @pytest.mark.parametrize("size", range(5))
 def test_what_is_kept_has_no_negative_size(size):
     def late(x):

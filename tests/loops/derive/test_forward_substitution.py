@@ -77,3 +77,18 @@ def carried_by_a_loop(x, w):
 def test_gradient(function):
     arrays = [np.random.default_rng(seed).uniform(0.5, 1.5, 4) for seed in range(2)]
     differences.check_elements(differences.Derived(function, arrays), arrays)
+
+
+def test_the_adjoint_of_a_scaled_sum_is_a_factor_in_the_loop():
+    def scaled_sum(x):
+        y = output_tensor((1,), x.dtype)
+        s = 0.0
+        for i in range(x.shape[0]):
+            s += x[i] * x[i]
+        y[0] = 3.0 * s
+        return y
+
+    x = np.array([0.5, -1.0, 2.0])
+    derived = differences.Derived(scaled_sum, [x])
+    assert all(buffer.role != "local" for buffer in derived.backward.buffers.values())
+    differences.check_elements(derived, [x])

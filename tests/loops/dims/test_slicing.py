@@ -8,7 +8,7 @@ import pytest
 import polyop
 from loop_samples import generate
 from loop_samples.programs import PROGRAMS
-from loop_samples.sliced import CASES, neighbours_summed, running_sum
+from loop_samples.sliced import CASES, differences, neighbours_summed, running_sum
 from loop_samples.slices import Trial
 from polyop.core.dims.dims import Dims
 from polyop.core.errors import GradientError
@@ -144,6 +144,14 @@ def test_it_is_true_of_random_kernels(seed, count):
         source = generate.Generator(random.Random(f"{seed} {number}"), real=True)
         tried += try_on_numbers(functional(parse(source.function(), source.types, {})), {})
     assert tried > count / 10
+
+
+def test_a_gradient_may_look_one_element_further_than_it_reads():
+    """Of ``d_x[i] = d_y[i] - d_y[i + 1]`` the conditions at the borders look back by one, too."""
+    forward = typed(differences, [1], {})
+    gradient = adjoint(forward, [True]).kernel
+    (row,) = derive_slicing(gradient, sizes_from_forward(forward, gradient))
+    assert words(row) == "halo 1 1"
 
 
 def test_a_placed_kernel_is_compiled_in_order_of_the_passes():

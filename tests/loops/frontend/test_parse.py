@@ -306,3 +306,9 @@ def test_a_choice_by_dtype_is_made_when_the_kernel_is_compiled(condition, dtypes
         assert store.value.value == (1 if name in dtypes else 2)
         chosen = eval(condition, {"x": np.zeros(1, name), "np": np, "float64": WORDS["float64"].meaning})
         assert chosen == (name in dtypes)  # as in Python
+
+
+def test_a_loop_that_only_breaks_has_no_flag_for_the_rest_of_an_iteration():
+    inside = ["    if x[i] < 0:", "        if x[i] < -1:", "            break", "        y[i] = 1"]
+    found = body("for i in range(x.shape[0]):", *inside, "    y[i] += 2")
+    assert {node.name for node in statements(found) if isinstance(node, Assign)} == {"stop"}

@@ -59,6 +59,24 @@ def f(x, size: int = 3):
             y[c, j] = total
     return y
 """
+FOLDED = """
+def f(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        s = 0.0
+        for j in range(x.shape[1]):
+            for k in range(x.shape[2]):
+                s = s * 0.5 + x[i, j, k]
+        y[i] = s
+    return y
+"""
+CARRIED = """
+def f(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = y[i - 1] * x[i] if i > 0 else x[i]
+    return y
+"""
 TWO_FILTERS = """
 def f(x, u, w):
     n = x.shape[2]
@@ -88,6 +106,8 @@ CASES = {
     "groups": (GROUPS, (3, 2), "loop i: tiled in registers with loop o, operands packed"),
     "stores with steps": (STEPS, (3, 4), "loop j: tiled in registers with loop o"),
     "a short window": (POOL, (2,), "loop j: vector lanes"),
+    "a recurrence in two loops": (FOLDED, (3,), "loop i: vector lanes"),
+    "a recurrence in a line": (CARRIED, (1,), "loop i: in order: line 5 both writes and reads y"),
 }
 
 
@@ -100,6 +120,11 @@ def test_what_loops_become(name, generate):
     text, ranks, expected = CASES[name]
     found = [note.text for note in schedule(typed(text, ranks, generate)).notes]
     assert any(note.startswith(expected) for note in found), found
+
+
+def test_a_loop_in_order_is_not_split_at_its_borders(generate):
+    notes = schedule(typed(CARRIED, (1,), generate)).notes
+    assert "index_set_splitting" not in {note.kind for note in notes}
 
 
 def test_each_gradient_of_two_filters_has_a_nest_of_its_own(generate):
