@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import os
 import re
 import threading
 from collections.abc import Iterable
@@ -19,7 +18,7 @@ from typing import Any
 import pyopencl as cl
 
 from ...core.errors import PolyopError
-from ...kernels.opencl.kernel import TEXTS
+from ...kernels.opencl.kernel import folder_of_texts
 from .programs import building, built, from_text
 
 HOOK = "polyop_opencl_build"
@@ -77,7 +76,7 @@ def _made(context: int, device: int, text: str) -> Any:
     title = _TITLE.search(text)
     label = f"{title[2]}: loop kernel {title[1]}" if title else "a loop kernel"
     place, chip = cl.Context.from_int_ptr(context), cl.Device.from_int_ptr(device)
-    folder = os.environ.get(TEXTS)
+    folder = folder_of_texts()
     if not folder:
         return built(place, chip, text, _options(chip), label)
     Path(folder, f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.cl").write_text(text)

@@ -36,6 +36,11 @@ _INCLUDE = re.compile(r"#(?:\s|/\*.*?\*/)*include\b", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
+def folder_of_texts() -> str:
+    """Return the folder that :data:`TEXTS` names, or nothing."""
+    return os.environ.get(TEXTS, "")
+
+
 class Launch(NamedTuple):
     """What a call passes: values in the order of the parameters, sizes, and options of the compiler."""
 
