@@ -2,14 +2,18 @@
 
     python tools/device.py build/device.json [--minutes 8]
 
-The file has the machine, the tests that ran and failed, and the rows of bench/rows/cuda_loops.py. Tests get
-five eighths of the time, rows the rest. The exit code is 1 if a test failed or did not run, 3 without a GPU.
+The file has the tests that passed and failed, the machine, and the rows of bench/rows/cuda_loops.py. Tests
+get five eighths of the time, rows the rest. The exit code is 1 if something failed or did not end, and 3
+without a GPU.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,6 +30,9 @@ TESTS = (
     "tests/define/module/test_module_cuda.py",
 )
 
+PATIENCE = 20.0
+"""Seconds that a command has to end once it is asked to."""
+
 
 def has_gpu() -> bool:
     """Return whether PyTorch has a CUDA device here."""
@@ -37,46 +44,33 @@ def has_gpu() -> bool:
 
 
 def tested(seconds: float) -> dict[str, Any]:
-    """Run the tests for so long; return how many passed, and which were skipped, failed or did not run."""
+    """Run the tests for so long; return how many passed, which failed or were skipped, and the exit code."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "tests.xml")
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-n",
-            "4",
-            "--more",
-            "all",
-            f"--junitxml={report}",
-            *TESTS,
-        ]
-        ended = within(seconds, command)
+        options = ["-q", "-n", "4", "--more", "all", f"--junitxml={report}"]
+        code = within(seconds, [sys.executable, "-m", "pytest", *options, *TESTS])
         cases = list(ET.parse(report).iter("testcase")) if report.exists() else []  # noqa: S314 - pytest wrote it
     states = {f"{case.get('classname')}::{case.get('name')}": state(case) for case in cases}
     names = {kind: [name for name, one in states.items() if one == kind] for kind in ("failed", "skipped")}
     passed = sum(one == "passed" for one in states.values())
-    return {"passed": passed, "ended": ended, **names}
+    return {"passed": passed, **names, "code": code}
 
 
-def within(seconds: float, command: Sequence[str]) -> bool:
-    """Run a command for so long; return whether it ended by itself."""
-    process = subprocess.Popen(command, cwd=ROOT)
-    for signal, patience in (
-        (None, seconds),
-        (2, 20.0),
-        (15, 5.0),
-        (9, 5.0),
-    ):  # pytest writes its report at 2
-        if signal is not None:
-            process.send_signal(signal)
-        try:
-            process.wait(patience)
-        except subprocess.TimeoutExpired:
-            continue
-        return signal is None
-    return False
+def within(seconds: float, command: Sequence[str]) -> int | None:
+    """Run a command and what it starts for so long; return its exit code, None if it had to be stopped."""
+    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
+    code = None
+    try:
+        code = process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)  # pytest writes its report then
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return code
 
 
 def state(case: ET.Element) -> str:
@@ -87,12 +81,12 @@ def state(case: ET.Element) -> str:
 
 
 def measured(seconds: float) -> dict[str, Any]:
-    """Return the machine and the lines of the rows for CUDA, of another process that has so long."""
+    """Return the machine, the lines of the rows for CUDA, and the exit code of their process."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "rows.json")
-        within(seconds, [sys.executable, __file__, "--rows", str(file)])
-        found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"rows": []}
-        return found
+        code = within(seconds, [sys.executable, __file__, "--rows", str(file)])
+        found = json.loads(file.read_text()) if file.exists() else {"rows": []}
+        return {**found, "rows_code": code}
 
 
 def write_rows(file: Path) -> None:
@@ -103,6 +97,7 @@ def write_rows(file: Path) -> None:
     from measure import Settings
 
     machine, lines = report.machine(), []
+    file.write_text(json.dumps({"machine": machine, "rows": []}))
     for line in run.measure(ROOT / "bench" / "rows" / "cuda_loops.py", (), Settings(15, 0.002, 1)):
         lines.append(line)
         partial = file.with_suffix(".part")
@@ -130,10 +125,10 @@ def main(arguments: Sequence[str]) -> int:
     options.file.write_text(json.dumps(found, indent=1) + "\n")
     found |= measured(options.minutes * 60 * 3 / 8)
     options.file.write_text(json.dumps(found, indent=1) + "\n")
-    tests = found["tests"]
-    others = "" if tests["ended"] else ", others did not run"
-    print(f"{tests['passed']} passed, {len(tests['failed'])} failed{others}; {len(found['rows'])} rows")
-    return int(bool(tests["failed"]) or not tests["passed"] or not tests["ended"])
+    tests, failed = found["tests"], found["tests"]["failed"]
+    print(f"{tests['passed']} passed, {len(failed)} failed, pytest's exit code {tests['code']}")
+    print(f"{len(found['rows'])} rows, exit code {found['rows_code']} (None: it had to be stopped)")
+    return int(tests["code"] != 0 or not tests["passed"] or found["rows_code"] != 0)
 
 
 if __name__ == "__main__":

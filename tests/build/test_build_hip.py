@@ -98,5 +98,7 @@ def test_what_a_build_of_hip_cannot_have(tmp_path, monkeypatch):
         BuildError, match="c.cc includes PyTorch's headers: PyTorch for ROCm is not supported"
     ):
         build([hip, pytorch])
+    with pytest.raises(BuildError, match="a.hip: is HIP, and torch=True: PyTorch for ROCm is not supported"):
+        build(hip, torch=True)
     with pytest.raises(BuildError, match='is HIP, and CUDA architectures are given\n  HIPCXX="hipcc --off'):
         build(hip, cuda_architectures=["sm_90"])

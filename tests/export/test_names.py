@@ -70,7 +70,7 @@ sizeof static static_assert static_cast struct switch template this thread_local
 typename union unsigned using virtual void volatile wchar_t xor xor_eq true false typeof unix
 """
 NAMES = {
-    "all words": f"({', '.join(f'int {word}' for word in WORDS.split())}) -> Tensor",
+    "words of C++": f"({', '.join(f'int {word}' for word in WORDS.split())}) -> Tensor",
     "words of C": '(Tensor default, int[] register, float? double=None, str auto="x") -> (Tensor new)',
     "types and macros": "(Tensor size_t, Tensor polyop_array, int[] NULL, int INT64_MAX, int int64_t) -> Tensor",
     "words of the generated file": "(Tensor guarded, Tensor kOperators, int CCall, int polyop, int std) -> Tensor",

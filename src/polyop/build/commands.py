@@ -116,6 +116,7 @@ def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier:
     change the flags of the others.
     Raises ``BuildError`` if a compiler or PyTorch is missing, or if they do not fit together.
     """
+    _check_hip(sources, options)
     users = [s for s in sources if s.uses_pytorch] if options.torch is None else list(sources)
     torch = None
     if users and options.torch is not False:
@@ -126,7 +127,6 @@ def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier:
             if source.language == "cuda":
                 torch.check_cuda(source.path, compilers.find("cuda"))
     _check_file_flags(sources, options)
-    _check_hip(sources, options, users if torch else ())
     ascend = any(has(_ASCEND_SOURCE, source.text) for source in sources)
     units = tuple(_unit(source, options, torch, tier, name, ascend) for source in sources)
     languages = {source.language for source in sources}
@@ -148,7 +148,7 @@ def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier:
     return Plan(units, linker, tuple(flags), torch, folder)
 
 
-def _check_hip(sources: Sequence[Source], options: BuildOptions, of_pytorch: Sequence[Source]) -> None:
+def _check_hip(sources: Sequence[Source], options: BuildOptions) -> None:
     """Raise ``BuildError`` for what a build with a HIP source cannot have."""
     found = next((source.path for source in sources if source.language == "hip"), None)
     if found is None:
@@ -157,10 +157,9 @@ def _check_hip(sources: Sequence[Source], options: BuildOptions, of_pytorch: Seq
         raise BuildError(
             found, "is HIP, and other sources of this build are CUDA", hint="build two libraries"
         )
-    if of_pytorch:
-        rule = (
-            f"is HIP, and {of_pytorch[0].path} includes PyTorch's headers: PyTorch for ROCm is not supported"
-        )
+    users = [f"{source.path} includes PyTorch's headers" for source in sources if source.uses_pytorch]
+    if users or options.torch:
+        rule = f"is HIP, and {users[0] if users else 'torch=True'}: PyTorch for ROCm is not supported"
         raise BuildError(found, rule)
     if options.cuda_architectures:
         hint = 'HIPCXX="hipcc --offload-arch=gfx90a"'

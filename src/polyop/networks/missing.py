@@ -98,10 +98,10 @@ def _found(use: Use, target: str) -> tuple[str, str, str]:
             f"a function that is no operator of PyTorch, of {foreign_operator.of_function(name)}",
         )
     if target == ONNX:
-        refused = onnx_translated.refusal(use.name, use.arguments)
-        if not refused:
-            return THERE, "torch.onnx.export(..., dynamo=True)", ""
-        return MISSING, onnx_translated.line(use.name), refused
+        told = onnx_translated.asked(use.name, use.arguments)
+        if told.is_there:
+            return THERE, "torch.onnx.export(..., dynamo=True)", told.note
+        return MISSING, onnx_translated.line(use.name), told.note
     if namespace not in ("aten", "higher_order"):
         return MISSING, foreign_operator.line(use.name), foreign_operator.reason(use.name)
     found = answer(name if namespace == "aten" else use.name, use.arguments, target)

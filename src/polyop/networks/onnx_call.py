@@ -8,7 +8,7 @@ import logging
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -17,37 +17,63 @@ from .corresponding_expression import TensorArgument, Unknown
 
 Tensors = list[torch.Tensor]
 NO_TRANSLATION = "torch.onnx.export has no translation of it"
-_MOST_ELEMENTS = 1 << 24
-"""Of all tensors of a call that is tried: larger ones would take gigabytes, and minutes."""
+NOT_TRIED = "torch.onnx.export translates the operator; this call was not tried"
+_MOST_ELEMENTS = 1 << 25
+"""Of all tensors and results of a call that is tried: larger ones would take gigabytes, and minutes."""
 _NARROW = ("float16", "bfloat16")
 """What onnxruntime has no kernels for on the CPU: such calls are compared in float32."""
 
 
-def problem_of(operator: Any, arguments: Mapping[str, Any], *, is_translated: bool) -> str:
-    """Return what is wrong with a call in ONNX, or an empty text.
+class Told(NamedTuple):
+    """Whether a call can go to ONNX, and a note: why not, or what is not known of it."""
 
-    ``torch.onnx.export`` may refuse it. Where onnxruntime is installed the values are compared, because the
-    exporter drops some arguments without a word: the label smoothing of ``cross_entropy``, for one. The
-    tensors have the traced shapes, and drawn values. ``is_translated`` is what the exporter says of the
-    operator, whatever the arguments. Nothing more is known of calls with very large tensors.
+    is_there: bool
+    note: str = ""
+
+
+def of_operator(why: str, *, is_translated: bool) -> Told:
+    """Return the answer for a call that is not tried, and ``why``: what the exporter says of the operator."""
+    return Told(True, f"{NOT_TRIED}, {why}") if is_translated else Told(False, NO_TRANSLATION)
+
+
+def tried(operator: Any, arguments: Mapping[str, Any], *, is_translated: bool) -> Told:
+    """Return whether a call can go to ONNX. It is exported alone.
+
+    Where onnxruntime is installed its values are compared with PyTorch's, because the exporter drops some
+    arguments without a word: the label smoothing of ``cross_entropy``, for one. The tensors have the traced
+    shapes, and drawn values. A call with more than ``_MOST_ELEMENTS`` is not tried.
     """
     call = _Call(operator, arguments)
     tensors = [one for one in _leaves([*call.arguments.values()]) if isinstance(one, TensorArgument)]
-    if sum(math.prod(one.shape) for one in tensors) > _MOST_ELEMENTS:
-        return "" if is_translated else NO_TRANSLATION
+    if _elements(call, tensors) > _MOST_ELEMENTS:
+        return of_operator("as its tensors are large", is_translated=is_translated)
     with warnings.catch_warnings(), quiet(), torch.random.fork_rng(devices=[]):
         warnings.simplefilter("ignore")
         try:
             exported = _exported(call, _drawn(tensors, 0))
         except Exception as problem:  # noqa: BLE001 - its errors have no common class
             refused = f"torch.onnx.export refuses this call: {_first_line(problem)}"
-            return refused if is_translated else NO_TRANSLATION
+            return Told(False, refused if is_translated else NO_TRANSLATION)
         if importlib.util.find_spec("onnxruntime") is None:
-            return ""
+            return Told(True)
         if any(one.dtype in _NARROW for one in tensors):
             tensors = [one._replace(dtype="float32") if one.dtype in _NARROW else one for one in tensors]
-            exported = _exported(call, _drawn(tensors, 0))
-        return _difference(call, tensors, exported)
+            try:
+                exported = _exported(call, _drawn(tensors, 0))
+            except Exception:  # noqa: BLE001 - it takes narrow numbers alone
+                return Told(True)
+        difference = _difference(call, tensors, exported)
+        return Told(not difference, difference)
+
+
+def _elements(call: _Call, tensors: Sequence[TensorArgument]) -> int:
+    """Return how many elements a call has, with those of its results where no data decides their shapes."""
+    empty = [torch.empty(one.shape, dtype=getattr(torch, one.dtype), device="meta") for one in tensors]
+    try:
+        results = _tensors(call(*empty))
+    except Exception:  # noqa: BLE001 - a shape that depends on data, or an operator without a meta kernel
+        results = []
+    return sum(math.prod(one.shape) for one in (*empty, *results))
 
 
 def _exported(call: _Call, given: list[torch.Tensor]) -> Any:
@@ -69,24 +95,24 @@ def _difference(call: _Call, tensors: Sequence[TensorArgument], exported: Any) -
         got = _tensors(exported(*_copies(given))) if wanted else []
     except Exception as problem:  # noqa: BLE001 - its errors have no common class
         return f"onnxruntime refuses what torch.onnx.export makes of this call: {_first_line(problem)}"
-    pairs = [*zip(got, map(_real, wanted), strict=False)]  # the exporter leaves out last results
-    places = len(pairs) > 1  # beside values, as those of sort: they differ for equal values
-    for one, want in pairs:
+    names = [one.name for one in call.operator._schema.returns]  # noqa: SLF001 - PyTorch has no public name
+    pairs = [*zip(got, wanted, strict=False)]  # the exporter leaves out last results
+    for number, (one, result) in enumerate(pairs):
+        want = _real(result)
         if one.shape != want.shape:
             shapes = f"{list(one.shape)}, not {list(want.shape)}"
             return f"torch.onnx.export changes the shape of this call: {shapes}"
-        if places and not want.is_floating_point():
-            continue
-        if not torch.allclose(one.double(), want.double(), rtol=0, atol=_allowed(want), equal_nan=True):
-            far = (one.double() - want.double()).abs().max().item()
+        if len(names) == len(pairs) and names[number] == "indices":
+            continue  # of equal values each may be chosen
+        a, b = one.double(), want.double()
+        if not torch.allclose(a, b, rtol=0, atol=_allowed(result), equal_nan=True):
+            far = torch.where(a == b, 0.0, (a - b).abs()).max().item()
             told = "in a NaN" if math.isnan(far) else f"by {far:.2g}"
             return f"torch.onnx.export changes the values of this call: {told} in onnxruntime"
     return ""
 
 
-def _with_values(
-    call: _Call, tensors: Sequence[TensorArgument]
-) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+def _with_values(call: _Call, tensors: Sequence[TensorArgument]) -> tuple[Tensors, Tensors]:
     """Return drawn tensors that PyTorch takes, and its results; no results if they are random or refused."""
     if "empty" in str(call.operator):  # memory that nobody has written
         return [], []
@@ -96,31 +122,37 @@ def _with_values(
             first, second = (_tensors(_seeded(call, given, seed)) for seed in (0, 1))
         except Exception:  # noqa: BLE001, S112 - an index outside, or a value outside of its domain
             continue
-        same = all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(first, second, strict=True))
+        pairs = zip(first, second, strict=True)
+        same = all(a.shape == b.shape and torch.equal(_finite(a), _finite(b)) for a, b in pairs)
         return given, first if same else []
     return [], []
 
 
 def _seeded(call: _Call, given: Sequence[torch.Tensor], seed: int) -> Any:
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     return call(*_copies(given))
 
 
-def _copies(given: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+def _copies(given: Sequence[torch.Tensor]) -> Tensors:
     """Return copies: an operator may write its arguments."""
     return [one.clone() for one in given]
 
 
 def _real(tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor as ONNX has it: a complex number is two real ones."""
-    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
+def _finite(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the values as float64, with 0 for what is not finite."""
+    return _real(tensor).double().nan_to_num(0.0, 0.0, 0.0)
 
 
 def _allowed(want: torch.Tensor) -> float:
     """Return the error that another order of the sums may have."""
-    if not want.is_floating_point():
+    if not (want.is_floating_point() or want.is_complex()):
         return 0.0
-    largest = float(want.nan_to_num(0.0, 0.0, 0.0).abs().max()) if want.numel() else 0.0
+    largest = float(_finite(want).abs().max()) if want.numel() else 0.0
     return max(largest, 1.0) * max(1e-4, 8 * float(torch.finfo(want.dtype).eps))
 
 
@@ -132,17 +164,20 @@ _WHOLE: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (
 """What integers are made of, from all different ones to zeros: of these the first that PyTorch takes."""
 
 
-def _drawn(tensors: Sequence[TensorArgument], draw: int) -> list[torch.Tensor]:
-    """Return tensors of the traced shapes: numbers from 0.1 to 0.9, bools, integers as _WHOLE says."""
+def _drawn(tensors: Sequence[TensorArgument], draw: int) -> Tensors:
+    """Return tensors of the traced shapes, each of other values.
+
+    Floats are from 0.1 to 0.9, integers as _WHOLE says.
+    """
     generator = torch.Generator().manual_seed(0)
     found = []
-    for one in tensors:
+    for number, one in enumerate(tensors):
         dtype, count = getattr(torch, one.dtype), math.prod(one.shape)
         places = torch.randperm(count, generator=generator)
         if dtype.is_floating_point or dtype.is_complex:
-            values = (places + 0.5) / max(count, 1) * 0.8 + 0.1
+            values = (places + (number + 1) / (len(tensors) + 1)) / max(count, 1) * 0.8 + 0.1
         else:
-            values = places % 2 if dtype == torch.bool else _WHOLE[draw](places)
+            values = (places + number) % 2 if dtype == torch.bool else _WHOLE[draw](places + number)
         found.append(values.reshape(one.shape).to(dtype))
     return found
 

@@ -9,26 +9,26 @@ from typing import Any
 
 from ..core.errors import HostError
 from . import foreign_operator
-from .onnx_call import NO_TRANSLATION, is_known, problem_of, quiet
+from .onnx_call import NO_TRANSLATION, Told, is_known, of_operator, quiet, tried
 
 _BRANCHES = ("cond", "scan", "while_loop")
 
 
-def refusal(name: str, arguments: Mapping[str, Any]) -> str:
-    """Return why a call, as of ``aten::gelu``, cannot go to ONNX, or an empty text.
+def asked(name: str, arguments: Mapping[str, Any]) -> Told:
+    """Return whether a call, as of ``aten::gelu``, can go to ONNX: it is exported alone (onnx_call.py).
 
-    The call is exported alone (:func:`polyop.networks.onnx_call.problem_of`). Where only the run tells a size
-    or a number, nothing is exported: the answer is that of the operator.
+    Where only the run tells a size or a number, nothing is exported: the answer is that of the operator.
 
     Raises ``HostError`` without onnxscript.
     """
     if name.startswith("higher_order::"):
-        return "" if name.removeprefix("higher_order::") in _BRANCHES else NO_TRANSLATION
+        is_there = name.removeprefix("higher_order::") in _BRANCHES
+        return Told(is_there, "" if is_there else NO_TRANSLATION)
     operator = foreign_operator.overload(name)
     is_translated = bool(_registry().is_registered(operator))
     if is_known(operator, arguments):
-        return problem_of(operator, arguments, is_translated=is_translated)
-    return "" if is_translated else NO_TRANSLATION
+        return tried(operator, arguments, is_translated=is_translated)
+    return of_operator("as only the run tells its sizes or numbers", is_translated=is_translated)
 
 
 def decompositions() -> Any:

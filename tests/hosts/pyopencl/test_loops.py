@@ -201,7 +201,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(new_context, monkeypatch):
     def no_cache(*_, **__):
         raise CacheError("build cache", "must be a folder that can be written")
 
-    monkeypatch.setattr(programs.Cache, "get", no_cache)
+    monkeypatch.setattr(programs, "_binary", no_cache)
     x, row = arrays(cl.CommandQueue(new_context()), (3, 4), 4)
     expected = x.get() + row.get()
     np.testing.assert_array_equal(add_row(x, row).get(), expected)

@@ -76,3 +76,5 @@ def test_an_absent_tensor_gets_no_axis_of_samples():
     batch = batched(gradient, [0, None, 0, 0])
     assert batch.buffers["y"].absent and violations(batch) == []
     assert shown(batch).startswith("def doubled_or_not__backward__batched(x, flag, d_y):\n")
+    alone = batched(gradient, [None, None, 0, None])  # it tells how many samples there are
+    assert not alone.buffers["y"].absent and violations(alone) == []

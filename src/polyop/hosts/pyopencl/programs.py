@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,13 +65,6 @@ def enqueue(
 
 def built(context: Any, device: Any, text: str, options: tuple[str, ...], label: str) -> Any:
     """Return the program of a text: from the build cache, or compiled now. Raises ``BuildError``."""
-    try:
-        return _cached(context, device, text, options, label)
-    except (CacheError, OSError):  # no folder to write to, or another process has removed the entry
-        return from_text(context, device, text, options, label)
-
-
-def _cached(context: Any, device: Any, text: str, options: tuple[str, ...], label: str) -> Any:
     made: list[Any] = []
 
     def make(work: Path) -> BuildOutput:
@@ -82,17 +75,25 @@ def _cached(context: Any, device: Any, text: str, options: tuple[str, ...], labe
         file.write_bytes(program.get_info(cl.program_info.BINARIES)[devices.index(device)])
         return BuildOutput(file, [])
 
-    found = Cache().get(_request(device, text, options), [label], make, kind="other")
-    if made:
-        return made[0]
-    binary = Path(found.path).read_bytes()
-    if hashlib.sha256(binary).hexdigest() != found.result.sha256:
-        Path(found.path).unlink(missing_ok=True)  # it was damaged; the cache builds what is missing again
-        return _cached(context, device, text, options, label)
     try:
-        return cl.Program(context, [device], [binary]).build(list(options), devices=[device])
+        binary = _binary(_request(device, text, options), label, make)
+        if not made:
+            return cl.Program(context, [device], [binary]).build(list(options), devices=[device])
+    except (CacheError, OSError):  # no folder to write to, or another process has removed the entry
+        pass
     except cl.Error:  # a driver may refuse what it wrote itself, as after an update
-        return from_text(context, device, text, options, label)
+        made.clear()
+    return made[0] if made else from_text(context, device, text, options, label)
+
+
+def _binary(request: dict[str, Any], label: str, make: Callable[[Path], BuildOutput]) -> bytes:
+    """Return what the build cache has for a request, which it makes anew if it is damaged."""
+    found = Cache().get(request, [label], make, kind="other")
+    binary = Path(found.path).read_bytes()
+    if hashlib.sha256(binary).hexdigest() == found.result.sha256:
+        return binary
+    Path(found.path).unlink(missing_ok=True)
+    return _binary(request, label, make)
 
 
 def _request(device: Any, text: str, options: tuple[str, ...]) -> dict[str, Any]:

@@ -284,7 +284,7 @@ class LoopKernel(DefinedOnce):
 
     def symbols(self, name: str) -> set[int]:
         """Return the addresses of a symbol in the libraries that were opened so far."""
-        return {library.symbol(name) for library in self._libraries.values()} - {0}
+        return {library.symbol(name) for library in list(self._libraries.values())} - {0}
 
     def library(self, kernel: Kernel) -> LibraryKernel:
         """Return the compiled library of a typed kernel."""

@@ -50,7 +50,9 @@ def _batched(kernel: Kernel, axes: Sequence[int | None]) -> Kernel:
     """Return the kernel with an axis of samples in its tensors, and a loop over samples around its body."""
     names = Names(kernel)
     rows = zip(kernel.tensor_parameters, axes, strict=True)
-    places = {n: axis for n, axis in rows if axis is not None and not kernel.buffers[n].absent}
+    mapped = {n: axis for n, axis in rows if axis is not None}
+    present = {n: axis for n, axis in mapped.items() if not kernel.buffers[n].absent}
+    places = present or dict([*mapped.items()][:1])  # something must tell how many samples there are
     counted = next(iter(places.items()))
     places |= {n: 0 for n, b in kernel.buffers.items() if b.role != "input"}
     sample = Var(names.new("sample"), INT)
@@ -100,5 +102,5 @@ def _buffers(
             shape = (size, *shape)
         elif name in places:
             shape = own_sizes(name, replace(buffer, shape=(size, *shape)))
-        found[name] = replace(buffer, shape=shape)
+        found[name] = replace(buffer, shape=shape, absent=buffer.absent and not shape)
     return found

@@ -55,13 +55,21 @@ def violations(kernel: Kernel, *, unique_loops: bool = True) -> list[str]:
     ]
     faults += [
         f"{e.buffer}: it is absent, and read"
-        for node in statements(kernel.body)
+        for node in (*statements(kernel.body), *_sizes(kernel))
         for e in walk(node)
         if isinstance(e, (Load, Size)) and e.buffer in kernel.buffers and kernel.buffers[e.buffer].absent
     ]
     faults += [f"output {name} is not declared" for name in kernel.outputs if name not in kernel.buffers]
     faults += _block(kernel, kernel.body, set(kernel.attributes), set() if unique_loops else None)
     return [*faults, *misplaced(kernel)]
+
+
+def _sizes(kernel: Kernel) -> Iterator[Expr]:
+    """Yield the sizes of what a kernel makes, and its demands."""
+    for buffer in kernel.buffers.values():
+        yield from buffer.shape if buffer.role != "input" else ()
+    for demand in kernel.demands:
+        yield demand.condition
 
 
 def unowned(before: Kernel, kernel: Kernel, owners: Mapping[str, tuple[str, ...]]) -> list[str]:
