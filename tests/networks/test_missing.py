@@ -18,6 +18,7 @@ torch = pytest.importorskip("torch")
 import polyop  # noqa: E402
 from polyop.cli.main import main  # noqa: E402
 from polyop.networks import corresponding, foreign_operator, onnx_call, onnx_translated, traced  # noqa: E402
+from polyop.networks.corresponding_expression import TensorArgument  # noqa: E402
 from polyop.networks.traced import trace  # noqa: E402
 
 NETWORK = """
@@ -232,6 +233,8 @@ def test_calls_that_onnx_translates_well():
     assert asked("aten::gelu", x.bfloat16()) == asked("aten::dropout", x, 0.5, True) == (True, "")
     assert asked("aten::add_.Tensor", x, x) == asked("aten::masked_fill.Scalar", x, x > 0, 2.0) == (True, "")
     assert asked("aten::clamp.Tensor", x, x[0, 0], x[0, 1]) == (True, "")
+    quantised = TensorArgument((4, 6), "quint8")
+    assert not onnx_translated.asked("aten::dequantize.self", {"x": quantised}).is_there
     assert asked("aten::to.dtype", x, torch.float8_e4m3fn).note.startswith("onnxruntime refuses what")
 
 

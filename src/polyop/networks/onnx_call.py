@@ -68,12 +68,12 @@ def tried(operator: Any, arguments: Mapping[str, Any], *, is_translated: bool) -
 
 def _elements(call: _Call, tensors: Sequence[TensorArgument]) -> int:
     """Return how many elements a call has, with those of its results where no data decides their shapes."""
-    empty = [torch.empty(one.shape, dtype=getattr(torch, one.dtype), device="meta") for one in tensors]
     try:
-        results = _tensors(call(*empty))
-    except Exception:  # noqa: BLE001 - a shape that depends on data, or an operator without a meta kernel
+        given = [torch.empty(one.shape, dtype=getattr(torch, one.dtype), device="meta") for one in tensors]
+        results = _tensors(call(*given))
+    except Exception:  # noqa: BLE001 - a shape that depends on data, or what has no meta kernel
         results = []
-    return sum(math.prod(one.shape) for one in (*empty, *results))
+    return sum(math.prod(one.shape) for one in (*tensors, *results))
 
 
 def _exported(call: _Call, given: list[torch.Tensor]) -> Any:

@@ -64,7 +64,7 @@ def _hook(context: int, device: int, text: bytes, program: Any, why: int, size: 
                 _programs[key] = _made(context, device, text.decode())
             program[0] = _programs[key].int_ptr
     except (PolyopError, cl.Error, OSError) as problem:
-        told = str(problem).encode()[: size - 1]
+        told = (str(problem) or type(problem).__name__).encode()[: size - 1]
     except BaseException as problem:  # noqa: BLE001 - C cannot pass it on
         _stopped.problem, told = problem, b"stopped"
     ctypes.memmove(why, told + b"\0", len(told) + 1)
