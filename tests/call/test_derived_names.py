@@ -2,7 +2,10 @@
 
 # ruff: noqa: F821 - the words of the loop language need no import
 
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -34,6 +37,23 @@ def waves(x):
         y[i] = exp(sin(x[i]) * x[i]) * x[i]
     return y
 
+
+DOUBLING = """
+import numpy as np
+import polyop
+
+@polyop.kernel(compile_attrs={"tape_bytes": 100})
+def doubling(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        s = x[i]
+        for _ in range(x.shape[0]):
+            s = sin(s) * s
+        y[i] = s
+    return y
+
+doubling.vjp(np.ones(300))[1](np.ones(300))
+"""
 
 PARTS = {  # by the end of the name, the words
     "backward": "the gradient of {}",
@@ -89,6 +109,18 @@ def test_a_gradient_that_fails(call):
     with pytest.raises(Exception, match=r"the gradient of limited: s changes after this line") as caught:
         call()
     assert not DERIVED.search(str(caught.value))
+
+
+def test_a_gradient_that_fails_and_was_derived_by_an_earlier_process(tmp_path):
+    (tmp_path / "doubling.py").write_text(DOUBLING)
+    env = {**os.environ, "PYTHONPATH": str(tmp_path), "POLYOP_CACHE_DIR": str(tmp_path / "cache")}
+    program = [sys.executable, "-c", "import doubling"]
+    for _ in range(2):
+        done = subprocess.run(program, check=False, env=env, capture_output=True, text=True)
+        assert "GradientError: the gradient of doubling: s changes after this line" in done.stderr, (
+            done.stderr
+        )
+    assert not DERIVED.search(done.stderr)
 
 
 def test_a_gradient_of_another_layout():

@@ -183,8 +183,9 @@ def test_a_derivation_leaves_out_a_pass_with_a_bug(monkeypatch, tmp_path, recwar
     assert said.startswith("the gradient of doubled: its derivation leaves out fails: ZeroDivisionError")
 
 
-def test_beyond_isls_quota_the_passes_that_copy_loops_are_left_out(monkeypatch, recwarn):
+def test_beyond_isls_quota_the_passes_that_copy_loops_are_left_out(monkeypatch, tmp_path, recwarn):
     tables, schedule = [], make.schedule
+    monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path))  # an earlier run of the tests has built it
 
     def limited(kernel, watch, passes=PIPELINE, steps=NOTHING):
         tables.append(passes)

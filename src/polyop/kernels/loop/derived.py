@@ -104,6 +104,7 @@ class DerivedKernel(LoopKernel):
     def __post_init__(self) -> None:
         self.outline = self.base.outline
         self.accepts = Accepts(self.device, self.base.accepts.dtypes)
+        derived_name(self.name, self.form.suffix, self.base.name)  # the IR may be a cached one
 
     def __str__(self) -> str:
         """Return for example ``gradient of loop kernel f``."""
@@ -128,8 +129,7 @@ class DerivedKernel(LoopKernel):
     @property
     def name(self) -> str:
         """The base's name and the suffix."""
-        suffix = self.form.suffix
-        return derived_name(f"{self.base.name}__{suffix}", suffix, self.base.name)
+        return f"{self.base.name}__{self.form.suffix}"
 
     @property
     def tensors(self) -> int:

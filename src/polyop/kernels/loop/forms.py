@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...core.derived_names import derived_name
 from ...core.errors import ArgumentValueError
 from ...core.spec import Spec
 from ...core.spec_key import SpecKey
@@ -182,9 +181,7 @@ def _placed(kernel: DerivedKernel, inputs: Inputs, attributes: Attributes) -> Ke
     def make() -> Kernel:
         known, place = base.known_sizes(inputs, attributes), Place(*kernel.number_attributes)
         placed, _ = placed_kernel(whole, rows[cut_along], known, place)
-        suffix = kernel.form.suffix
-        name = derived_name(f"{whole.name}__{suffix}", suffix, whole.name)
-        return replace(placed, name=name, derived=True)
+        return replace(placed, name=f"{whole.name}__{kernel.form.suffix}", derived=True)
 
     return kernel.derived((id(whole), cut_along), make)
 

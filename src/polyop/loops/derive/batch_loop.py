@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...core.derived_names import derived_name
 from ..ir.grammar import (
     INT,
     Assign,
@@ -81,7 +80,7 @@ def _batched(kernel: Kernel, axes: Sequence[int | None]) -> Kernel:
     }
     batched = replace(
         kernel,
-        name=derived_name(f"{kernel.name}__batched", "batched", kernel.name),
+        name=f"{kernel.name}__batched",
         buffers=_buffers(kernel.buffers, shapes, places, size),
         body=(For(sample.name, Const(0, INT), size, body, line),),
     )

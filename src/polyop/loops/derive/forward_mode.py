@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...core.derived_names import derived_name
 from ..analysis.searches import search
 from ..ir.derivatives import number
 from ..ir.grammar import (
@@ -69,7 +68,7 @@ class _Tangent:
         parameters = (*self.kernel.tensor_parameters, *self.input_tangents.values(), *self.kernel.attributes)
         return replace(
             self.kernel,
-            name=derived_name(f"{self.kernel.name}__tangent", "tangent", self.kernel.name),
+            name=f"{self.kernel.name}__tangent",
             parameters=parameters,
             buffers=self._buffers(),
             outputs=outputs,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...core.derived_names import derived_name
 from ..analysis.ranges import length, span
 from ..analysis.tree import Loop
 from ..ir.grammar import INT, Buffer, Expr, For, Kernel, Load, Var
@@ -42,7 +41,7 @@ def return_temporaries(derivation: Derivation) -> Derivation:
             saved.append(name)
     if not saved:
         return derivation
-    name = derived_name(f"{kernel.name}__saving", "saving", kernel.name)
+    name = f"{kernel.name}__saving"
     kernel = replace(kernel, name=name, outputs=(*kernel.outputs, *saved), derived=True)
     return derivation.with_(kernel=kernel, owners={}, saved=tuple(saved))
 

@@ -20,7 +20,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ...core.derived_names import derived_name
 from ..analysis import affine
 from ..analysis.cost import HEAVY
 from ..analysis.searches import search
@@ -362,7 +361,7 @@ class _Sweep:
         outputs, last = self._results(buffers)
         return replace(
             self.kernel,
-            name=derived_name(f"{self.kernel.name}__backward", "backward", self.kernel.name),
+            name=f"{self.kernel.name}__backward",
             parameters=parameters,
             buffers=buffers,
             outputs=outputs,
