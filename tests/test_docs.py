@@ -18,7 +18,6 @@ import textwrap
 import pytest
 
 from polyop.loops.derive.pipelines import PIPELINES
-from polyop.loops.emit.c.optimisations import OPTIMISATIONS
 from polyop.loops.pipeline import PIPELINE
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -28,7 +27,6 @@ BLOCK = re.compile(
 )
 OUTPUT = re.compile(r"(<!-- output of (?P<command>[^\n]+) -->\n```[^\n]*\n)(?P<text>.*?)(```)", re.S)
 PASSES = re.compile(r"(<!-- passes(?: of (?P<form>\w+))? -->\n)(?P<text>.*?)(<!-- /passes -->)", re.S)
-PRINTED = re.compile(r"(<!-- optimisations -->\n)(?P<text>.*?)(<!-- /optimisations -->)", re.S)
 VARIABLE = re.compile(r"""["'](POLYOP_[A-Z_]+)["']""")
 FENCED = re.compile(r"```.*?```", re.S)
 STEP = re.compile(r"\]\((\.\./\.\./[^)#]+)\) ((?:`[\w.:]+`(?:, )?)+)")
@@ -83,12 +81,6 @@ def rows_of_passes(form):
     return "\n".join(rows) + "\n"
 
 
-def rows_of_optimisations():
-    """Return the table of what the printer of C does."""
-    rows = ["| name | why |", "| --- | --- |", *(f"| `{one.name}` | {one.why} |" for one in OPTIMISATIONS)]
-    return "\n".join(rows) + "\n"
-
-
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if "<!-- output of" in page.read_text()], ids=lambda page: page.stem
 )
@@ -106,13 +98,11 @@ def test_the_tables_of_passes_are_those_of_the_compiler(request):
     text = page.read_text()
     if request.config.getoption("--update-golden"):
         text = PASSES.sub(lambda m: m[1] + rows_of_passes(m["form"]) + m[4], text)
-        text = PRINTED.sub(lambda m: m[1] + rows_of_optimisations() + m[3], text)
         page.write_text(text)
     tables = list(PASSES.finditer(text))
     assert [table["form"] for table in tables] == [None, *PIPELINES]
     for table in tables:
         assert table["text"] == rows_of_passes(table["form"]), "run 'make golden'"
-    assert PRINTED.search(text)["text"] == rows_of_optimisations(), "run 'make golden'"
 
 
 @pytest.mark.parametrize("path", INTERNALS, ids=lambda path: path.stem)

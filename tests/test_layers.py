@@ -45,6 +45,7 @@ INSIDE = {
         "runner",
         "passes",
         "schedule",
+        "vectors",
         "targets",
         "emit",
         "dims",

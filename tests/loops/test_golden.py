@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from loop_samples import convolutions, small, triangles
+from loop_samples import convolutions, dense, elements, small, triangles
 from loop_samples.programs import Program as Sample
 from polyop.loops.derive.forms import adjoint, batched, derive, saving, tangent
 from polyop.loops.derive.functional import functional
@@ -62,6 +62,17 @@ CHANGED = {
     "bound_checks": Sample(small.gather_and_add, "float32 n, int64 m, float32 m"),
     "plan_loops": Sample(small.matmul, "float32 n k, float32 k m"),
     "shift_and_peel": Sample(small.blurred, "float32 n m"),
+    "pack_shared": Sample(small.matmul, "float32 n k, float32 k m"),
+    "pack_rows": Sample(dense.matmul_transposed, "float32 k n, float32 m k"),
+    "unroll_and_jam": Sample(dense.atax, "float32 n m, float32 m"),
+    "coalesce": Sample(dense.channels, "float32 n m 3, float32 2 3 3 k"),
+    "register_transpose": Sample(small.transposed, "float32 n m"),
+    "interleave": Sample(small.row_sum, "float32 n m"),
+    "hoist_quotients": Sample(convolutions.of_groups, "float32 c n, float32 o p"),
+    "hoist_checks": Sample(elements.indirect, "float32 n m, int32 k"),
+    "register_reuse": Sample(small.stencil, "float32 n"),
+    "prefetch": Sample(small.add, "float32 n, float32 n"),
+    "streaming_stores": Sample(small.add, "float32 n, float32 n"),
 }
 """By pass: a program that it changes."""
 STEPS = Schedule().tile("j", 16).interchange("j.outer", "i", "j.inner")

@@ -4,8 +4,7 @@ POLYOP_STRICT=1             raise the exception of a pass or a printer with a bu
                             verify the kernel after each pass. Otherwise such a kernel runs in the author's
                             order, with a warning
 POLYOP_PRINT_AFTER=NAME     print the loops after this pass, or after "all", on stderr
-POLYOP_SKIP_PASSES=A,B      leave passes out, to find the one with a bug, or what the printer does for speed
-                            (emit/c/optimisations.py); kernels are then built anew
+POLYOP_SKIP_PASSES=A,B      leave passes out, to find the one with a bug; kernels are then built anew
 """
 
 from __future__ import annotations

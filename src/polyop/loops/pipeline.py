@@ -44,6 +44,16 @@ from .program import Program
 from .runner import Pass, Watch, run_passes, verify
 from .schedule.plan_loops import plan_loops
 from .schedule.shift_and_peel import shift_and_peel
+from .vectors.coalesce import coalesce
+from .vectors.hoist_checks import hoist_checks
+from .vectors.hoist_quotients import hoist_quotients
+from .vectors.interleave import interleave
+from .vectors.packing import pack_rows, pack_shared
+from .vectors.prefetch import prefetch
+from .vectors.register_reuse import register_reuse
+from .vectors.register_transpose import register_transpose
+from .vectors.streaming_stores import streaming_stores
+from .vectors.unroll_and_jam import unroll_and_jam
 
 PIPELINE: tuple[Pass[Program], ...] = (
     Pass(strip_gradient_marks, "Only derivatives read the marks of gradients.", needed=True),
@@ -76,6 +86,17 @@ PIPELINE: tuple[Pass[Program], ...] = (
     Pass(bound_checks, "An index is proved, checked once per call, or checked at each access.", needed=True),
     Pass(plan_loops, "Loops become threads, vectors, register tiles.", needed=True),
     Pass(shift_and_peel, "Neighbouring loops of threads run row by row together: shared rows stay in cache."),
+    Pass(pack_shared, "What the rows of a tile share is packed in the order in which the tile reads it."),
+    Pass(pack_rows, "What a tile reads down its columns is copied once, in the order of the sum."),
+    Pass(unroll_and_jam, "Several rows are added to a vector of sums, which is loaded once for them."),
+    Pass(coalesce, "Two loops over neighbouring elements run as one: short rows fill vectors."),
+    Pass(register_transpose, "Lanes that walk along their own rows load squares of elements."),
+    Pass(interleave, "Several vectors at once: none waits for the result of the one before."),
+    Pass(hoist_quotients, "What a loop divides without changing it is divided before the loop."),
+    Pass(hoist_checks, "The index that selects a row is checked once for the row."),
+    Pass(register_reuse, "A row that is read at several offsets is loaded once."),
+    Pass(prefetch, "What a loop reads next is asked for before it is needed."),
+    Pass(streaming_stores, "A result larger than the caches is written past them."),
 )
 """All passes, in order."""
 COPYING = ("scatter_to_gather", "pad_operands", "triangular_blocks", "index_set_splitting")

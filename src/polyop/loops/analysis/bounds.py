@@ -63,6 +63,10 @@ class Bounds:
         """Return the axes of an access that are checked each time."""
         return frozenset(self.dynamic.get(key(node), ()))
 
+    def is_plain(self, node: Load | Store) -> bool:
+        """Whether an access is neither checked nor inside only because of a condition around it."""
+        return not self.axes(node) and key(node) not in self.guarded
+
 
 def key(node: Load | Store) -> tuple[str, Any]:
     """Return what identifies an access: equal accesses on the same line share it."""

@@ -9,12 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from ..analysis.bounds import describe
-from ..ir.grammar import For, statements
 from ..ir.note import Note
 from ..program import Program
 from ..schedule.chosen import chosen
 from ..targets.table import TARGETS
-from .c.indexed_rows import rows_checked_once
 from .c.program import CFile, print_program
 from .common.writer import recorded_printers
 from .verify_names import undeclared
@@ -108,10 +106,8 @@ def notes(program: Program, target: str) -> list[Note]:
         mapper = mapped(program.kernel, program.plan, program.bounds, program.owners, program.kinds)
         mapper.pieces(program.kernel.body)
         return sorted([*steps, *(note for note in program.notes if note.kind != "plan"), *mapper.notes])
-    loops = [
-        s for s in statements(program.kernel.body) if isinstance(s, For) and s.var in program.plan.vector
-    ]
-    once = rows_checked_once(loops, program.bounds)
+    rows = (row for rows in program.plan.checked_once.values() for row in rows)
+    once = {(row.buffer, row.line) for row in rows}
     checks = [
         Note(line, text, "check", name) for line, text, name in describe(program.bounds, program.kernel, once)
     ]

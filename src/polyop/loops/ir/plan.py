@@ -1,10 +1,14 @@
-"""The plan of a program: the role of each loop (threads, vector, register tile, band), for the emitters."""
+"""The plan of a program: the role of each loop (threads, vector, register tile, band), and what vectors do.
+
+Passes fill it, and the emitters print what it says.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .grammar import Expr, Load, Type
+from .grammar import Expr, For, Load, Op, Stmt, Store, Type, perfect
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,36 @@ class Dot:
 
 
 @dataclass(frozen=True)
+class Panel:
+    """A packed load, the loops around it within the tile, and the variable that replaces it.
+
+    ``slides``: by how many elements lanes move in an iteration of the innermost loop, 1 or -1 for a window
+    over a row. Then the row is packed once, with the elements that follow the lanes. With 0, each iteration
+    has elements of its own. ``transposed``: lanes are rows, along which the innermost loop walks forward.
+    """
+
+    load: Load
+    loops: tuple[For, ...]
+    name: str
+    slides: int = 0
+    transposed: bool = False
+
+    @property
+    def packed_in(self) -> tuple[For, ...]:
+        """The loops in which it is packed."""
+        return self.loops[:-1] if self.slides else self.loops
+
+
+@dataclass(frozen=True)
+class RowPanel:
+    """A load in a sum, the sum's loop, and the variable that points to its elements for a tile's rows."""
+
+    load: Load
+    loop: For
+    name: str
+
+
+@dataclass(frozen=True)
 class Tile:
     """A register tile over iterations of ``row``: loads that all rows share, and those of them to pack."""
 
@@ -45,6 +79,12 @@ class Tile:
     shared: tuple[Load, ...] = ()
     packed: tuple[Load, ...] = ()
     dots: tuple[Dot, ...] = ()
+    panels: tuple[Panel, ...] = ()
+    """How the loads to pack are packed."""
+    row_panels: tuple[RowPanel, ...] = ()
+    """Loads of the rows that are packed, too."""
+    prefetched: tuple[tuple[str, Load], ...] = ()
+    """Loads of the rows that are prefetched in the loop of this variable."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +101,77 @@ class Member:
 
 
 @dataclass(frozen=True)
+class Coalesced:
+    """Two loops over neighbouring elements, which run as one where all pairs of ``equal`` are equal.
+
+    ``inner`` is the variable of the inner loop, ``length`` its end.
+    """
+
+    inner: str
+    length: Expr
+    equal: tuple[tuple[Expr, Expr], ...]
+
+
+@dataclass(frozen=True)
+class Jammed:
+    """The body of a loop for ``rows`` of its iterations at once."""
+
+    rows: int
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Loads of one row in neighbouring columns, the least one first, or a store; ``step`` is 1 or -1.
+
+    ``span`` is how far the last column is from the first.
+    """
+
+    accesses: tuple[Load | Store, ...]
+    step: int
+    span: int = 0
+
+    @property
+    def first(self) -> Load | Store:
+        """The access of the least column."""
+        return self.accesses[0]
+
+
+@dataclass(frozen=True)
+class Slide:
+    """Loads along one row, with their offsets in elements from the first."""
+
+    loads: Mapping[Load, int]
+
+    @property
+    def first(self) -> Load:
+        """The load that begins first."""
+        return min(self.loads, key=lambda load: self.loads[load])
+
+    @property
+    def span(self) -> int:
+        """The offset of the last load."""
+        return max(self.loads.values())
+
+
+@dataclass(frozen=True)
+class Prefetched:
+    """What a vector loop asks for before it reads it.
+
+    ``streams`` are loads whose tensors it reads from end to end; ``near``: into the first cache. Of
+    ``next_rows`` it asks for the row of the next iteration of the loop around, and of ``selected`` for the
+    row that an index tensor selects in a later one.
+    """
+
+    streams: tuple[Load, ...]
+    next_rows: tuple[Load, ...]
+    selected: tuple[Load | Store, ...]
+    near: bool
+
+
+@dataclass(frozen=True)
 class Plan:
-    """The roles of loops, by variable."""
+    """The roles of loops, by variable, and what the passes of ``loops/vectors`` decide for them."""
 
     threads: set[str] = field(default_factory=set)
     private: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
@@ -80,7 +189,38 @@ class Plan:
     vector: set[str] = field(default_factory=set)
     tiles: dict[str, Tile] = field(default_factory=dict)
     """By variable of the vector loop."""
+    jammed: Mapping[str, Jammed] = field(default_factory=dict)
+    """By loop of threads that adds rows to sums."""
+    coalesced: Mapping[str, Coalesced] = field(default_factory=dict)
+    """By variable of the outer loop."""
+    interleaved: Mapping[str, int] = field(default_factory=dict)
+    """How many vectors run at once, by vector loop, where it is not one."""
+    quotients: Mapping[str, tuple[Op, ...]] = field(default_factory=dict)
+    """Divisions that are computed before a vector loop or the rows of a tile."""
+    checked_once: Mapping[str, tuple[Load | Store, ...]] = field(default_factory=dict)
+    """Accesses whose indices are checked before a vector loop."""
+    transposed: Mapping[str, tuple[Strip, ...]] = field(default_factory=dict)
+    """By loop inside a vector loop: what is loaded and stored as squares of elements."""
+    slides: Mapping[str, tuple[Slide, ...]] = field(default_factory=dict)
+    """By vector loop: rows whose vectors it loads once."""
+    prefetched: Mapping[str, Prefetched] = field(default_factory=dict)
+    """By vector loop."""
+    streaming: Mapping[str, tuple[Store, ...]] = field(default_factory=dict)
+    """By vector loop: stores past the caches."""
 
     def band(self, var: str) -> tuple[Member, ...]:
         """Return the band of a loop, the loop itself included; empty where it is in none."""
         return next((group for group in self.bands if any(m.var == var for m in group)), ())
+
+    def tile_of(self, node: For) -> For | None:
+        """Return the loop of lanes, if a loop is the row loop of a tile."""
+        if len(node.body) != 1 or not isinstance(node.body[0], For):
+            return None
+        inner = node.body[0]
+        tile = self.tiles.get(inner.var)
+        return inner if tile is not None and tile.row == node.var else None
+
+    def threads_loops(self, node: For) -> list[For]:
+        """Return the loops whose iterations threads share: those of a nest, outermost first, or the loop."""
+        inner = () if self.band(node.var) else self.collapsed.get(node.var, ())
+        return [loop for loop in perfect(node) if loop.var in (node.var, *inner)]

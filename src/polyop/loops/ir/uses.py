@@ -8,9 +8,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from .grammar import Assign, Expr, Load, Stmt, Store, Var, statements, walk
+from .grammar import Assign, Expr, If, Load, Stmt, Store, Var, statements, unconditional, walk
 
 Node = Expr | Stmt
 
@@ -18,6 +18,12 @@ Node = Expr | Stmt
 def loads_of(*nodes: Node) -> list[Load]:
     """Return the reads of tensors in the own expressions of some nodes, outermost first."""
     return [e for node in nodes for e in walk(node) if isinstance(e, Load)]
+
+
+def unconditional_loads(exprs: Sequence[Expr]) -> Iterator[Load]:
+    """Yield the unconditional loads of expressions, without those in indices."""
+    for expr in exprs:
+        yield from (e for e in unconditional(expr) if isinstance(e, Load))
 
 
 def tensors_of(*nodes: Node) -> set[str]:
@@ -62,3 +68,19 @@ def used_by(body: Sequence[Stmt]) -> set[str]:
     """Return the scalars, variables and tensors that a body reads or sets, inside of its loops too."""
     nodes = list(statements(tuple(body)))
     return variables_of(*nodes) | tensors_of(*nodes) | stored_by(body) | assigned_by(body)
+
+
+def first_assigned(body: Sequence[Stmt]) -> list[Assign]:
+    """Return the first assignment of each scalar in a body or its conditions; loops are left out."""
+    assignments: dict[str, Assign] = {}
+
+    def visit(nodes: Sequence[Stmt]) -> None:
+        for node in nodes:
+            if isinstance(node, If):
+                visit(node.body)
+                visit(node.orelse)
+            elif isinstance(node, Assign):
+                assignments.setdefault(node.name, node)
+
+    visit(body)
+    return list(assignments.values())

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from ...analysis.lanes import lane_width
 from ...analysis.strides import STRIDED, UNIFORM, UNIT, stride
-from ...ir.grammar import Assign, Expr, For, If, Load, Op, Stmt, Type, Var
-from ...ir.plan import Dot
+from ...ir.grammar import Assign, Expr, For, If, Load, Op, Stmt, Type
+from ...ir.plan import Dot, Tile
 from ...ir.uses import loads_of
+from ...vectors.tile_body import dot_names
 from ..common.c_text import NARROW, SIZES, Value, computed, identifier, memory
-from ..common.copies import lanes_for, width_of
+from ..common.copies import lanes_for
 from ..common.expressions import Scope
 from .loops import Loops
 
@@ -35,24 +37,11 @@ SLACK = 64
 class Dots:
     """Prints how the dots of a tile are packed and added. Dot n has the names ``d<n>_...`` in C."""
 
-    def __init__(self, dots: Sequence[Dot], row: For, lane: For, units: int, loops: Loops) -> None:
+    def __init__(self, tile: Tile, row: For, lane: For, units: int, loops: Loops) -> None:
         self.row, self.lane, self.units = row, lane, units
         self.out, self.expressions = loops.out, loops.expressions
-        self.names = {f"d{n}_": dot for n, dot in enumerate(dots)}
+        self.names = dot_names(tile)
         self.loop_of = {loop.var: loop for loop in _loops(lane.body)}
-
-    def without(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        """Return the body of the lanes with ``total += <name>`` in place of the loops of dots."""
-        result = list[Stmt]()
-        for node in body:
-            own = [n for n, dot in self.names.items() if isinstance(node, For) and dot.loop == node.var]
-            kept = replace(node, body=self.without(node.body)) if isinstance(node, If) else node
-            result += [self._sum(n) for n in own] or [kept]
-        return tuple(result)
-
-    def _sum(self, name: str) -> Assign:
-        dot = self.names[name]
-        return Assign(dot.total, Var(name, dot.type), "+", dot.line)
 
     # the rows
 
@@ -114,7 +103,7 @@ class Dots:
         loop, factor = self.loop_of[dot.loop], _narrow(factor, elem)
         var = identifier(loop.var)
         words = isinstance(factor, Load)
-        width = SIZES[elem] if words else width_of((Assign("", factor),), loop.var, {}, {})
+        width = SIZES[elem] if words else lane_width((Assign("", factor),), loop.var, {}, {})
         lo, hi = self._ends(dot, scope)
         self.out.line(f"if ({name}_steps > 0) ({to})[{name}_steps - 1] = 0;")
         lanes = self.expressions.lane_count(width)

@@ -14,11 +14,11 @@ from collections.abc import Set as AbstractSet
 
 from ...analysis import affine
 from ...ir.grammar import INT, Const, Expr, For, If, Op, Size, Stmt, Store, children, statements, walk
+from ...ir.uses import unconditional_loads
 from ..common.c_text import identifier
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
-from .coalesce import Coalesced
-from .indexed_rows import always
+from .coalesce import Step
 
 SHORT = 1024
 """A loop of fewer iterations, those of inner loops included, is not counted."""
@@ -77,11 +77,11 @@ class Stops:
 
     @contextlib.contextmanager
     def loop(
-        self, node: For, lo: str, hi: str, *, quick: bool = False, rows: Coalesced | None = None
+        self, node: For, lo: str, hi: str, *, quick: bool = False, rows: Step | None = None
     ) -> Iterator[None]:
         """Context that prints a loop around its text; without ``lo`` the variable is declared already.
 
-        With ``rows`` an iteration has several rows, as many as :meth:`Coalesced.start` sets.
+        With ``rows`` an iteration has several rows, as many as :meth:`Step.start` sets.
         """
         var, end = identifier(node.var), f"{identifier(node.var)}_end"
         first = f"int64_t {var} = {lo}, {end}" if lo else f"const int64_t {end}"
@@ -103,9 +103,7 @@ class Stops:
             yield
 
     @contextlib.contextmanager
-    def step(
-        self, node: For, rows: Coalesced, head: str, left: str, *, quick: bool = False
-    ) -> Iterator[None]:
+    def step(self, node: For, rows: Step, head: str, left: str, *, quick: bool = False) -> Iterator[None]:
         """Context that prints a loop of several rows at a time, in braces of its own for their number."""
         with contextlib.ExitStack() as blocks:
             blocks.enter_context(self.out.block(""))
@@ -163,7 +161,7 @@ def is_bounded(node: For) -> bool:
     if _is_sized(node.lo) and _is_sized(node.hi):
         return True
     direct = [s for s in node.body if not isinstance(s, For)]
-    loads = [load.index for s in direct for load in always(children(s))]
+    loads = [load.index for s in direct for load in unconditional_loads(children(s))]
     stores = [s.index for s in direct if isinstance(s, Store)]
     return any((affine.linear(i) or {}).get(node.var) for index in (*loads, *stores) for i in index)
 

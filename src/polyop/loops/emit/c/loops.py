@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...analysis.cost import HEAVY, operators, slow_chain
-from ...ir.grammar import Assign, For, Kernel, Op, Stmt, Store, statements, walk
-from ...ir.plan import Plan
+from ...analysis.lanes import LANE, differing, lane_width
+from ...ir.grammar import Assign, For, Kernel, Load, Stmt, Store, statements
+from ...ir.plan import Plan, Prefetched
 from ...ir.stops import stop_flags
 from ...ir.uses import variables_of
-from ..common.c_text import SIZES, computed, identifier, identity, identity_of_masks, memory
-from ..common.copies import LANE, Copies, Copy, differing, lanes_for, width_of
+from ..common.c_text import computed, identifier, identity, identity_of_masks
+from ..common.copies import Copies, Copy, lanes_for
 from ..common.expressions import Expressions, Scope
-from ..common.quotients import unchanging
 from ..common.statements import Statements, combined, end_of
 from . import coalesce, prefetch, register_transpose
-from .indexed_rows import Around, Element, Later, check_once, later, rows
+from .indexed_rows import Around, Later, check_once, later
 from .interruption import Stops, is_innermost
-from .optimisations import is_on
-from .register_reuse import Sliding, slides
-from .streaming_stores import declare, streaming_candidates
+from .register_reuse import Sliding
+from .streaming_stores import declare
 
-UNITS = 4
-"""Vectors at once where a single one would wait for the previous result."""
-CHAIN = 3
-"""From this many dependent slow operators on, two vectors at once are faster."""
-MAX_OPERATORS = 12
-"""Most operators of a body that is unrolled for several vectors; vectors share addresses and bounds."""
+NO_PREFETCH = Prefetched((), (), (), near=False)
 
 
 @dataclass(frozen=True)
@@ -66,8 +59,6 @@ class Loops:
         """What prints the end of a loop's body, from the copies that the body is printed for, by variable."""
         self.packed_rows: set[str] = set()
         """Loops over rows that are packed whole, which are not coalesced with the loops inside."""
-        self.cached: frozenset[str] = frozenset()
-        """Tensors that are in the caches already: they are not prefetched."""
         self.strips = 0
         self.has_streaming = False
         """Whether a loop has streaming stores."""
@@ -86,10 +77,11 @@ class Loops:
         # many vectors hide the overhead
         few = len(copies.items) > 1 and len({c.unit for c in copies.items}) == 1
         few = few and not (node.var in self.packed_rows or self.after.get(node.var) or stop_flags(node))
-        rows = coalesce.of_sum(node, self.expressions, first) if few else None
-        if rows is None:
+        coalesced = self.plan.coalesced.get(node.var) if few else None
+        if coalesced is None:
             self._plain(node, copies, lo, hi)
             return
+        rows = coalesce.step_of(node, coalesced, self.expressions, first)
         items = tuple(replace(copy, scope=rows.scope(copy.scope)) for copy in copies.items)
         before, self.around = self.around, Around.counting(node, f"{identifier(node.var)}_end")
         with self.stops.loop(node, lo, hi, quick=True, rows=rows):
@@ -98,22 +90,26 @@ class Loops:
 
     def _plain(self, node: For, copies: Copies, lo: str, hi: str) -> None:
         var = identifier(node.var)
-        strips = [] if copies.row_var else register_transpose.strips(node, copies.items, self.expressions)
-        if not strips:
+        first, scope = self.strips, copies.items[0].scope
+        in_lanes = scope.lanes is not None and not copies.row_var
+        transposed = self.plan.transposed.get(node.var, ()) if in_lanes else ()
+        if not transposed:
             self._iterations(node, copies, lo, hi)
             return
-        first, self.strips = self.strips, self.strips + len(strips)
+        strips = [register_transpose.Panel(strip, scope, n) for n, strip in enumerate(transposed, first)]
+        self.strips += len(strips)
         with self.out.block(""):
             self.out.line(f"const int64_t {var}_lo = {lo};")
-            register_transpose.declare(strips, first, self.expressions, self.out)
+            register_transpose.declare(strips, self.expressions, self.out)
+            names = {access: p.name for p in strips for access in p.strip.accesses}
+            here = replace(copies.items[0], scope=replace(scope, strips={**scope.strips, **names}))
             self.out.line(f"int64_t {var}_n0 = 0;")
-            arguments = (strips, first, var, f"{var}_lo", self.expressions, self.out)
+            arguments = (strips, var, f"{var}_lo", self.expressions, self.out)
             around = (
                 lambda: register_transpose.fill(*arguments),
                 lambda: register_transpose.store_back(*arguments),
             )
-            self._iterations(node, copies, f"{var}_lo", hi, *around)
-            register_transpose.forget(strips, self.expressions)
+            self._iterations(node, replace(copies, items=(here,)), f"{var}_lo", hi, *around)
 
     def _iterations(
         self,
@@ -148,18 +144,20 @@ class Loops:
         dependences = differing(node.body, "", node.var, given)
         width = self.width(node.body, node.var, dependences)
         var = identifier(node.var)
-        units = self.units(node, bool(sums)) if not own and is_on("interleave") else 1
-        with self.out.block(""), self.quotients(node, scope):
+        units = self.plan.interleaved.get(node.var, 1)
+        with self.out.block(""):
+            scope = self.with_quotients(node, scope)
             self.out.line(f"int64_t {var} = {lo};")
             self.out.line(f"const int64_t {var}_end = {self.stops.end(node, hi)};")
             outer_sums = self.statements.reducing
             self.statements.reducing = outer_sums | {s.name for s in sums}
             self._start_sums(sums, units, width)
-            picked = rows(node, self.expressions.bounds)
-            check_once(self.out, self.expressions, picked, scope, f"{var} < {var}_end")
-            vector = _Vector(node, scope, dependences, width, units, self._later(picked, node, scope))
-            streaming = streaming_candidates(node, self.kernel, self.expressions)
-            if self._transposes(vector):
+            picked = self.plan.checked_once.get(node.var, ())
+            inside = check_once(self.out, self.expressions, picked, scope, f"{var} < {var}_end")
+            vector = _Vector(node, inside, dependences, width, units, self._later(picked, node, scope))
+            streaming = self.plan.streaming.get(node.var, ())
+            inner = (s.var for s in statements(node.body) if isinstance(s, For))
+            if any(loop in self.plan.transposed for loop in inner):  # they compile slowly: one copy
                 self._whole_and_partial(vector)
             elif streaming:
                 self._streaming_loop(vector, streaming, sums=bool(sums))
@@ -167,28 +165,18 @@ class Loops:
                 self._whole(vector)
                 with self.out.block(f"if ({var} < {var}_end)"):
                     self._copies(vector, 1, f"({var}_end - {var})")
-            self.expressions.prechecked.clear()
             self._end_sums(sums, units, width, scope)
             self.statements.reducing = outer_sums
 
-    @contextlib.contextmanager
-    def quotients(self, node: For, scope: Scope) -> Iterator[None]:
-        """Context in which the quotients that do not change in a loop are C variables, declared before it."""
-        known = self.expressions.quotients
-        before, known.names = known.names, dict(known.names)
-        for one in unchanging(node) if is_on("hoist_quotients") else ():
-            if one not in known.names and not variables_of(one) & scope.names.keys():
-                name = f"q0_{len(known.names)}"
-                self.out.line(f"const int64_t {name} = {self.expressions.scalar(one, scope)};")
-                known.names[one] = name
-        yield
-        known.names = before
-
-    def _transposes(self, vector: _Vector) -> bool:
-        """Whether a loop inside uses register transpose: it compiles slowly, so the body is printed once."""
-        at = self._lanes(vector, 0, None)
-        inner = [s for s in statements(vector.node.body) if isinstance(s, For)]
-        return any(register_transpose.strips(s, [at], self.expressions) for s in inner)
+    def with_quotients(self, node: For, scope: Scope) -> Scope:
+        """Declare the quotients that do not change in a loop; return the scope that has them."""
+        names = dict(scope.quotients)
+        for one in self.plan.quotients.get(node.var, ()):
+            if one not in names and not variables_of(one) & scope.names.keys():
+                here, name = replace(scope, quotients=names), f"q0_{len(names)}"
+                self.out.line(f"const int64_t {name} = {self.expressions.scalar(one, here)};")
+                names = {**names, one: name}
+        return replace(scope, quotients=names)
 
     def _whole_and_partial(self, vector: _Vector) -> None:
         """Print one loop for whole vectors and the remainder."""
@@ -222,22 +210,21 @@ class Loops:
         """Print the loop over whole vectors, with its prefetches."""
         node, var = vector.node, identifier(vector.node.var)
         lanes = self.expressions.lane_count(vector.width)
-        rows_in_registers = slides(node, vector.width, self.expressions) if vector.units == 1 else []
+        rows_in_registers = self.plan.slides.get(node.var)
         if rows_in_registers:
             sliding = Sliding(rows_in_registers, node, vector.width, self.expressions, vector.scope)
             self.out.line("#if POLYOP_CONCAT_LANES")
             with self.out.block(f"if ({sliding.guard})"):
                 for line in sliding.begin():
                     self.out.line(line)
-                self.expressions.slides = sliding.texts()
+                held = replace(vector, scope=replace(vector.scope, registers=sliding.texts()))
                 guard = sliding.guard
                 with contextlib.ExitStack() as blocks:
                     if self.stops.checks(node, quick=True) and is_innermost(node):
                         blocks.enter_context(self.out.block(f"for (; {guard};)"))
                         self.stops.stretch(var)
                         guard = f"{guard} && {var} < {var}_check"
-                    self._vector_loop(vector, 1, f"for (; {guard}; {var} += {lanes})", sliding)
-                self.expressions.slides = {}
+                    self._vector_loop(held, 1, f"for (; {guard}; {var} += {lanes})", sliding)
             self.out.line("#endif")
         for number in dict.fromkeys((vector.units, 1)):
             step = f"{number} * {lanes}" if number > 1 else lanes
@@ -258,11 +245,7 @@ class Loops:
         """Print a loop of ``number`` whole vectors at a time."""
         node, scope, var = vector.node, vector.scope, identifier(vector.node.var)
         lanes = self.expressions.lane_count(vector.width)
-        around = self.around.loop if self.around else None
-        widest = number == vector.units and is_on("prefetch")
-        known, heavy = self.owners.keys() | self.cached, is_heavy(node)
-        reread = prefetch.reread_rows(node, around, known) if widest else []
-        streamed = prefetch.streams(node, around, known) if widest else []
+        ahead = self.plan.prefetched.get(node.var, NO_PREFETCH) if number == vector.units else NO_PREFETCH
         at = [
             scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
             for unit in range(number)
@@ -272,9 +255,9 @@ class Loops:
                 self.stops.check(node.body, quick=True)
             for here, row in itertools.product(at, vector.later):
                 self.out.line(row.line(self.expressions, here))
-            for here, load in itertools.product(at, (e for e in streamed if e not in reread)):
-                self.out.line(prefetch.line(load, self.around, self.expressions, here, later=not heavy))
-            for here, load in itertools.product(at, reread):
+            for here, load in itertools.product(at, ahead.streams):
+                self.out.line(prefetch.line(load, self.around, self.expressions, here, later=not ahead.near))
+            for here, load in itertools.product(at, ahead.next_rows):
                 assert self.around is not None
                 self.out.line(prefetch.next_line(load, self.around, self.expressions, here))
             for line in sliding.step() if sliding else ():
@@ -283,15 +266,15 @@ class Loops:
             for line in sliding.end() if sliding else ():
                 self.out.line(line)
 
-    def _later(self, picked: Sequence[Element], node: For, scope: Scope) -> list[Later]:
-        if self.around is None or not is_on("prefetch"):
+    def _later(self, picked: Sequence[Load | Store], node: For, scope: Scope) -> list[Later]:
+        selected = self.plan.prefetched.get(node.var, NO_PREFETCH).selected
+        if self.around is None or not selected:
             return []
-        return later(self.out, self.expressions, picked, node, self.around, scope)
+        return later(self.out, self.expressions, picked, selected, self.around, scope)
 
     def width(self, body: Sequence[Stmt], var: str, dependences: Mapping[str, frozenset[str]]) -> int:
         """Return the bytes of a lane."""
-        sizes = {n: SIZES[memory(b.dtype)] for n, b in self.kernel.buffers.items()}
-        return width_of(body, var, dependences, sizes)
+        return lane_width(body, var, dependences, self.kernel.buffers)
 
     def sums(self, node: For) -> list[Assign]:
         """Return the assignments of scalars outside the loop that it reduces to."""
@@ -301,18 +284,6 @@ class Loops:
             if isinstance(s, Assign) and s.name in self.statements.live
         }
         return list(result.values())
-
-    def units(self, node: For, reduces: bool) -> int:
-        """Return how many vectors the body is unrolled for."""
-        inside = list(statements(node.body))
-        inner = any(isinstance(s, For) for s in inside)
-        size = sum(1 for s in inside if not isinstance(s, For) for _ in operators(s))
-        heavy = is_heavy(node)
-        if slow_chain(node.body) >= CHAIN:
-            return 2
-        if not (reduces or inner) or heavy:
-            return 1
-        return UNITS if size <= MAX_OPERATORS else 1
 
     def _copies(self, vector: _Vector, number: int, count: str | None) -> None:
         """Print the body for ``number`` vectors, or for the first ``count`` lanes of one."""
@@ -356,9 +327,3 @@ class Loops:
                 continue
             text = f"reduce_{names[node.op]}_{kind}({total})"
             self.out.line(f"{target} = {combined(node.op, target, text, elem)};")
-
-
-def is_heavy(node: For) -> bool:
-    """Whether a loop computes functions that take longer than its loads."""
-    ops = (e for s in statements(node.body) for e in walk(s) if isinstance(e, Op))
-    return any(e.name in HEAVY and e.name != "/" for e in ops)

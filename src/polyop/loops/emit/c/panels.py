@@ -1,20 +1,16 @@
-"""Panels: pack the operand that all rows of a tile share, in the order in which the tile reads it."""
+"""Print panels: what all rows of a tile share is packed in the order in which the tile reads it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ...analysis import affine
-from ...analysis.strides import UNIT, depends, stride
-from ...ir.grammar import Expr, For, If, Load, Stmt, statements
-from ...ir.plan import Tile
-from ...ir.uses import loads_of
+from ...ir.grammar import Expr, For
+from ...ir.plan import Panel
 from ..common.c_text import identifier, memory
 from ..common.copies import lanes_for
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
-from . import register_transpose
 from .register_transpose import COLUMNS
 
 
@@ -28,26 +24,6 @@ class Shape:
 
 NARROW = Shape(8, 1)
 """The shape where one vector covers all lanes: enough independent sums to hide the latency of one."""
-
-
-@dataclass(frozen=True)
-class Panel:
-    """A packed load, the loops around it within the tile, and the variable that replaces it.
-
-    ``slides``: by how many elements lanes move in an iteration of the innermost loop, 1 or -1 for a window
-    over a row. Then the row is packed once, with the elements that follow the lanes. With 0, each iteration
-    has elements of its own.
-    """
-
-    load: Load
-    loops: tuple[For, ...]
-    name: str
-    slides: int = 0
-
-    @property
-    def packed_in(self) -> tuple[For, ...]:
-        """The loops in which it is packed."""
-        return self.loops[:-1] if self.slides else self.loops
 
 
 class PanelPacker:
@@ -116,10 +92,7 @@ class PanelPacker:
     ) -> None:
         if loops:
             node, *rest = loops
-            if not rest and all(
-                register_transpose.is_transposable(p.load, node.var, self.lane.var, self.expressions)
-                for p in panels
-            ):
+            if not rest and all(p.transposed for p in panels):
                 self._pack_transposed(panels, node, scope)
                 return
             var = identifier(node.var)
@@ -218,40 +191,3 @@ class PanelPacker:
             kind = self.expressions.vector_type(elem, self.width)
             names[panel.name] = f"load_{kind}({panel.name}{' + ' + offset if offset else ''})"
         return names
-
-
-def panels_of(lane: For, tile: Tile, row: str, *, windows: bool) -> list[Panel]:
-    """Return the panels of loads in innermost loops, if the ranges of loops do not depend on one another.
-
-    ``windows``: a row over which the innermost loop slides is packed once.
-    """
-    panels: dict[Load, Panel] = {}
-
-    def visit(body: Sequence[Stmt], loops: tuple[For, ...]) -> None:
-        for node in body:
-            if isinstance(node, If):
-                visit(node.body, loops)
-            if not isinstance(node, For):
-                continue
-            path = (*loops, node)
-            visit(node.body, path)
-            if any(isinstance(s, For) for s in statements(node.body)):
-                continue
-            variables = frozenset({row, lane.var, *(f.var for f in path)})
-            if any(depends(e, variables) for f in path for e in (f.lo, f.hi)):
-                continue
-            for load in tile.packed:
-                if load not in panels and load in loads_of(*statements(node.body)):
-                    slides = _slides(load, path, lane.var) if windows else 0
-                    panels[load] = Panel(load, path, f"b{len(panels)}_", slides)
-
-    visit(lane.body, ())
-    return list(panels.values())
-
-
-def _slides(load: Load, loops: Sequence[For], lane: str) -> int:
-    """Return by how many elements lanes move along a row in an iteration of the innermost loop, else 0."""
-    window = loops[-1].var
-    elsewhere = any(depends(i, frozenset({window})) for i in load.index[:-1])
-    step = affine.step(load.index[-1], window)
-    return step if len(loops) > 1 and stride(load, lane) == UNIT and abs(step) == 1 and not elsewhere else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 
 from ...analysis import affine
@@ -10,20 +9,19 @@ from ...analysis.cost import total
 from ...analysis.strides import depends
 from ...ir.grammar import INT, Assign, For, Kernel, Stmt, Store, Type, perfect, statements
 from ...ir.plan import Member, Plan
-from ...ir.uses import assigned_by, stored_by, tensors_of, variables_of
+from ...ir.uses import assigned_by, stored_by, variables_of
 from ..common.c_text import computed, identifier, identity, memory
 from ..common.copies import Copies, plain
 from ..common.expressions import Expressions, Scope
 from ..common.statements import Statements, combined
 from ..common.writer import Writer
-from .coalesce import Coalesced, of_lanes
+from .coalesce import Step, step_of_lanes
 from .indexed_rows import Around
 from .interruption import FUEL
 from .loops import Loops
 from .panels import Shape
 from .shares import BLOCKS, COLUMNS, print_collapsed, print_columns, print_rows
 from .tile import TilePrinter
-from .unroll_and_jam import jammed
 
 PARAMETERS = "void* context, int64_t begin, int64_t end, int thread"
 """Parameters of the function of a region."""
@@ -137,7 +135,7 @@ class Functions:
         if sum(isinstance(s, For) and s.var in shared for s in statements(self.kernel.body)) > 1:
             return None
         inside = [s for s in statements((node,)) if isinstance(s, For)]
-        tiles = [(s, lane) for s in inside if (lane := _tile_of(s, self.plan)) is not None]
+        tiles = [(s, lane) for s in inside if (lane := self.plan.tile_of(s)) is not None]
         if len(tiles) != 1:
             return None
         row, lane = tiles[0]
@@ -147,18 +145,14 @@ class Functions:
         loops = _Body(self, Writer(), frozenset(), frozenset(), in_run=False).loops
         printer = TilePrinter(loops, self.shape, row, lane, self.plan.tiles[lane.var])
         lo, hi = (self.expressions.scalar(e, Scope()) for e in (lane.lo, lane.hi))
-        rows = self.rows(self._collapsed(node)[-1])
+        rows = self.rows(self.plan.threads_loops(node)[-1])
         one = f"!({rows.condition} && hi - lo > parts) && " if rows else ""  # as they are named in _call
         return f"{one}{printer.few(f'({lo})', f'({hi})')}" if printer.chooses else None
 
-    def rows(self, node: For) -> Coalesced | None:
+    def rows(self, node: For) -> Step | None:
         """Return the rows that an iteration of a loop of threads has, if that may be more than one."""
-        return of_lanes(node, self.plan, self.owners, self.expressions)
-
-    def _collapsed(self, node: For) -> list[For]:
-        """Return the loops whose iterations threads share: those of a nest, outermost first, or one."""
-        inner = () if self.plan.band(node.var) else self.plan.collapsed.get(node.var, ())
-        return [loop for loop in perfect(node) if loop.var in (node.var, *inner)]
+        coalesced = self.plan.coalesced.get(node.var)
+        return None if coalesced is None else step_of_lanes(node, coalesced, self.expressions)
 
     def _has_blocks(self, node: For) -> bool:
         """Whether threads may share the lanes of a tile in a loop, too. Those of a band keep to its rows."""
@@ -207,10 +201,9 @@ class Functions:
                 out.line(f"{_c(kind)} {identifier(name)} = {identity(private[name], computed(kind))};")
             live = printer.statements.live | frozenset(shared)
             inner = _Body(self, out, live, printer.outer | {node.var}, in_run=False, few=few)
-            nest = self._collapsed(node)
+            nest = self.plan.threads_loops(node)
             written = stored_by((node,)) if nest[1:] else _shared(self._divided_loop(node))
             inner.statements.shared = frozenset(written - {*private, *own})
-            inner.loops.cached = self._cached_tensors(node)
             out.line(FUEL)
             if node.var in self.plan.columns:
                 print_columns(inner.loops, node, self._divided_loop(node))
@@ -227,15 +220,6 @@ class Functions:
                 out.line(f"polyop_disown(&own_{name}, {name});")
             out.line("(void)thread, (void)polyop_fuel;")
         return out.text()
-
-    def _cached_tensors(self, node: For) -> frozenset[str]:
-        """Return tensors whose rows are in the caches: earlier loops of the band have just used them."""
-        members = self.plan.band(node.var)
-        before = {m.var for m in itertools.takewhile(lambda m: m.var != node.var, members)}
-        loops = [s for s in statements(self.kernel.body) if isinstance(s, For) and s.var in before]
-        inside = [s for loop in loops for s in statements(loop.body)]
-        read = tensors_of(*inside)
-        return frozenset(read | {s.buffer for s in inside if isinstance(s, Store)})
 
     def _call(self, printer: _Body, part: str, node: For, shared: list[str], private: dict[str, str]) -> None:
         out = printer.out
@@ -270,14 +254,14 @@ class Functions:
         rows run as one loop, a piece has as many as that loop.
         """
         plan, uneven = self.plan, _uneven(node)
-        whole = node.var in plan.columns or _tile_of(node, plan) is not None
+        whole = node.var in plan.columns or plan.tile_of(node) is not None
         if private or node.var in plan.rows or (whole and not uneven):
             return f"polyop_run({part}, k, lo, hi, 0, parts)"
         if uneven:
             return f"polyop_deal({part}, k, lo, hi, {'' if whole else '2 * '}POLYOP_PIECES, parts)"
         if node.var in plan.vector:
             return f"polyop_run({part}, k, lo, hi, polyop_lanes(hi - lo, parts), parts)"
-        piece, rows = "polyop_piece(hi - lo, parts)", self.rows(self._collapsed(node)[-1])
+        piece, rows = "polyop_piece(hi - lo, parts)", self.rows(self.plan.threads_loops(node)[-1])
         if rows is not None:
             piece = f"{rows.condition} ? polyop_piece_of_rows(hi - lo, {rows.length}, parts) : {piece}"
         return f"polyop_run({part}, k, lo, hi, {piece}, parts)"
@@ -296,7 +280,7 @@ class Functions:
 
         The cost uses the variables ``lo`` and ``hi``, prefixed with the name of a ``part``; or ``count``.
         """
-        nest = self._collapsed(node)
+        nest = self.plan.threads_loops(node)
         if nest[1:] or self._has_blocks(node):
             trips = [self._trips(loop) for loop in nest]
             ranges = {loop.var: (loop.lo, loop.hi) for loop in nest}
@@ -382,7 +366,7 @@ class _Body:
         if self.in_run and any(node.var in roles for roles in (plan.threads, plan.columns, plan.rows)):
             self.functions.region(self, node)
             return True
-        if not inside and _tile_of(node, self.functions.plan) is not None:
+        if not inside and self.functions.plan.tile_of(node) is not None:
             scope = copies.items[0].scope
             lo, hi = (self.functions.expressions.scalar(e, scope) for e in (node.lo, node.hi))
             self._print_tile(node, scope, lo, hi)
@@ -410,19 +394,19 @@ class _Body:
     def range(self, node: For, lo: str, hi: str) -> None:
         """Print the iterations ``lo`` .. ``hi - 1`` of a loop of threads."""
         scope = Scope()
-        if _tile_of(node, self.functions.plan) is not None:
+        if self.functions.plan.tile_of(node) is not None:
             self._print_tile(node, scope, lo, hi)
         elif node.var in self.functions.plan.vector:
             self.loops.vector(node, scope, lo, hi)
         else:
             var = identifier(node.var)
-            several = jammed(node, self.functions.plan, self.functions.expressions)
+            several = self.functions.plan.jammed.get(node.var)
             rows = self.functions.rows(node)
             self.loops.around = Around.counting(node, hi)
             self.out.line(f"int64_t {var} = {lo};")
             if several is not None:
                 with self.out.block(f"for (; {var} + {several.rows} <= {hi}; {var} += {several.rows})"):
-                    self.loops.stops.check(node.body, str(several.rows))
+                    self.loops.stops.check(several.body, str(several.rows))
                     with self.loops.stops.inside():
                         self.statements.body(several.body, plain(scope))
             with self.loops.stops.loop(node, "", hi, rows=rows):
@@ -430,19 +414,10 @@ class _Body:
                 self.statements.body(body, plain(scope))
 
     def _print_tile(self, node: For, scope: Scope, lo: str, hi: str) -> None:
-        lane = _tile_of(node, self.functions.plan)
+        lane = self.functions.plan.tile_of(node)
         assert lane is not None
         tile = self.functions.plan.tiles[lane.var]
         TilePrinter(self.loops, self.functions.shape, node, lane, tile).print(scope, lo, hi, self.few)
-
-
-def _tile_of(node: For, plan: Plan) -> For | None:
-    """Return the loop of lanes, if the loop is the row loop of a tile."""
-    if len(node.body) != 1 or not isinstance(node.body[0], For):
-        return None
-    inner = node.body[0]
-    tile = plan.tiles.get(inner.var)
-    return inner if tile is not None and tile.row == node.var else None
 
 
 def _c(kind: Type) -> str:

@@ -1,11 +1,8 @@
-"""Pack the operand that a tile reads down its columns: ``a[k, i]`` in a sum over k, for rows i.
+"""Print the packing of what a tile reads down its columns: ``a[k, i]`` in a sum over k, for rows i.
 
-Each step of such a sum reads a few neighbours from another row of memory, often from another page. So each
-strip of lanes would walk down the same columns again. A panel has the elements in the order in which tiles
-read them: for each group of rows the steps of the sum, and for each step the rows. It is packed once for all
-strips, if there are enough of them to pay for it; otherwise the same code reads the tensor itself.
-
-Source: K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
+A panel has the elements in the order in which tiles read them: for each group of rows the steps of the sum,
+and for each step the rows. It is packed once for all strips, if there are enough of them to pay for it;
+otherwise the same code reads the tensor itself.
 """
 
 from __future__ import annotations
@@ -13,57 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ...analysis import affine
 from ...analysis.strides import depends
-from ...ir.grammar import Assign, For, If, Load, Stmt, Store
-from ..common.c_text import computed, identifier, memory
+from ...ir.grammar import For, Load
+from ...ir.plan import RowPanel, Tile
+from ..common.c_text import identifier, memory
 from ..common.copies import lanes_for
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
-from .optimisations import is_on
-from .prefetch import STEPS, across
+from .prefetch import STEPS
 
 LEAST_STRIPS = 8
 """Panels are packed for more strips of lanes than these: packing costs as many instructions as one or two."""
 MOST_BYTES = 4 << 20
 """So many rows are packed at a time as take this: part of a third cache. Other sizes were not tried."""
-
-
-@dataclass(frozen=True)
-class RowPanel:
-    """A load in a sum, the sum's loop, and the C variable that points to its elements for a tile's rows."""
-
-    load: Load
-    loop: For
-    name: str
-
-    @property
-    def element(self) -> str:
-        """The C type of an element."""
-        return memory(self.load.type.dtype)
-
-
-def row_panels(lane: For, row: str, expressions: Expressions) -> tuple[RowPanel, ...]:
-    """Return the panels of a tile's rows: of the loads that are prefetched otherwise, in sums of one loop."""
-    if not is_on("row_panels"):
-        return ()
-    sums = {loop.var for loop in _sums(lane.body)}
-    found: dict[Load, For] = {}
-    for loop, load in across(lane, row):
-        alone = loop.var in sums and all(isinstance(s, (Assign, Store)) for s in loop.body)
-        plain = memory(load.type.dtype) == computed(load.type) and not expressions.axes(load)
-        if alone and plain and all(affine.linear(i) is not None for i in load.index):
-            found.setdefault(load, loop)
-    return tuple(RowPanel(load, loop, f"a{n}_") for n, (load, loop) in enumerate(found.items()))
-
-
-def _sums(body: Sequence[Stmt]) -> Iterator[For]:
-    """Yield the loops; a condition around one only tests whether it has iterations."""
-    for node in body:
-        if isinstance(node, For):
-            yield node
-        elif isinstance(node, If):
-            yield from _sums(node.body)
 
 
 @dataclass
@@ -72,10 +31,15 @@ class RowPacker:
 
     row: For
     lane: For
-    panels: Sequence[RowPanel]
+    tile: Tile
     rows: int
     expressions: Expressions
     out: Writer
+
+    @property
+    def panels(self) -> Sequence[RowPanel]:
+        """The panels."""
+        return self.tile.row_panels
 
     @property
     def i(self) -> str:
@@ -98,7 +62,7 @@ class RowPacker:
         for panel in self.panels:
             lo, hi = (self.expressions.scalar(e, scope) for e in (panel.loop.lo, panel.loop.hi))
             self.out.line(f"const int64_t {panel.name}_steps = max_i64(0, {hi} - ({lo}));")
-            sizes.append(f"{panel.name}_steps * (int64_t)sizeof({panel.element})")
+            sizes.append(f"{panel.name}_steps * (int64_t)sizeof({_element(panel)})")
         groups = f"{MOST_BYTES} / max_i64(1, {' + '.join(sizes)}) / {self.rows}"
         self.out.line(f"const int64_t {self.i}_rows = max_i64(1, {groups}) * {self.rows};")
 
@@ -106,9 +70,9 @@ class RowPacker:
         """Print the packing of rows ``<row>_lo`` to ``<row>_end``, which have ``strips`` strips of lanes."""
         i, rows = self.i, self.rows
         for panel in self.panels:
-            size = f"({i}_end - {i}_lo + {rows}) * {panel.name}_steps * sizeof({panel.element})"
+            size = f"({i}_end - {i}_lo + {rows}) * {panel.name}_steps * sizeof({_element(panel)})"
             memory_of = f"{strips} > {LEAST_STRIPS} ? polyop_scratch({size}) : 0"
-            self.out.line(f"{panel.element}* const {panel.name}_panel = {memory_of};")
+            self.out.line(f"{_element(panel)}* const {panel.name}_panel = {memory_of};")
             between = self.expressions.strides(panel.load, lanes_for(panel.loop.var, 1, None, {}))
             self.out.line(f"const int64_t {panel.name}_step = {panel.name}_panel ? {rows} : {between};")
             with self.out.block(f"if ({panel.name}_panel)"):
@@ -121,7 +85,7 @@ class RowPacker:
             out.line(f"const int64_t {k} = {self._scalar(panel.loop, scope)} + {i}_n;")
             with out.block(f"for (int64_t {i} = {i}_lo; {i} < {i}_end; {i} += {rows})"):
                 to = f"{panel.name}_panel + ({i} - {i}_lo) * {panel.name}_steps + {i}_n * {rows}"
-                out.line(f"{panel.element}* const {panel.name} = {to};")
+                out.line(f"{_element(panel)}* const {panel.name} = {to};")
                 row, end = f"{i}_q", f"{i}_q_end"
                 ends = f"{row} = max_i64({i}, {i}_from), {end} = min_i64({i} + {rows}, {i}_to)"
                 with out.block(f"for (int64_t {ends}; {row} < {end}; ++{row})"):
@@ -153,15 +117,20 @@ class RowPacker:
             group = f"({row} - {self.i}_lo) / {self.rows} * {self.rows} * {panel.name}_steps"
             packed = f"{panel.name}_panel + {group} + ({row} - {self.i}_lo) % {self.rows}"
             tensor = f"&{self._element(panel, first, row)}"
-            pointer = f"const {panel.element}* {panel.name}"
+            pointer = f"const {_element(panel)}* {panel.name}"
             self.out.line(f"{pointer} = {panel.name}_panel ? {packed} : {tensor};")
 
     def after(self, last: int) -> Iterator[tuple[str, str]]:
         """Yield loops, each with a line for the end of its body: pointers advance, rows are prefetched."""
         for panel in self.panels:
             yield panel.loop.var, f"{panel.name} += {panel.name}_step;"
-            if not is_on("prefetch"):
+            if (panel.loop.var, panel.load) not in self.tile.prefetched:
                 continue
-            ahead = f"{STEPS} * {panel.name}_step * (int64_t)sizeof({panel.element})"
+            ahead = f"{STEPS} * {panel.name}_step * (int64_t)sizeof({_element(panel)})"
             for row in {0: panel.name, last: f"{panel.name} + {last}"}.values():
                 yield panel.loop.var, f"polyop_fetch({row}, {ahead});"
+
+
+def _element(panel: RowPanel) -> str:
+    """Return the C type of an element."""
+    return memory(panel.load.type.dtype)

@@ -12,7 +12,7 @@ from ...ir.plan import Row
 from ..common.c_text import identifier
 from ..common.copies import plain
 from ..common.expressions import Scope
-from .coalesce import Coalesced
+from .coalesce import Step
 from .indexed_rows import AHEAD, Around, picked
 from .loops import Loops
 
@@ -25,7 +25,7 @@ SEARCHED = 512
 
 
 def print_collapsed(
-    loops: Loops, nest: Sequence[For], rows: Coalesced | None = None, *, blocks: bool = False
+    loops: Loops, nest: Sequence[For], rows: Step | None = None, *, blocks: bool = False
 ) -> None:
     """Print the iterations ``begin`` .. ``end - 1`` of a nest, whose loops are counted like digits.
 

@@ -1,34 +1,12 @@
-"""Streaming (non-temporal) stores for results larger than the caches: memory is not read to be written.
-
-The vector loop then starts with the elements before the first aligned vector.
-"""
+"""Print a vector loop with streaming stores: it starts with the elements before the first aligned vector."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ...analysis.strides import UNIT, stride
-from ...ir.grammar import For, Kernel, Store, statements
-from ...ir.uses import tensors_of
+from ...ir.grammar import For, Store
 from ..common.c_text import SIZES, identifier, memory
 from ..common.expressions import Expressions, Scope
-from .optimisations import is_on
-
-
-def streaming_candidates(node: For, kernel: Kernel, expressions: Expressions) -> list[Store]:
-    """Return the stores of a vector loop whose tensors the kernel writes once and never reads."""
-    candidates = [s for s in node.body if isinstance(s, Store) and not s.op and stride(s, node.var) == UNIT]
-    if not candidates or not is_on("streaming_stores"):
-        return []
-    written = Counter(s.buffer for s in statements(kernel.body) if isinstance(s, Store))
-    read = tensors_of(*statements(kernel.body))
-    return [
-        s
-        for s in candidates
-        if kernel.buffers[s.buffer].role == "output" and not kernel.buffers[s.buffer].zeroed
-        if written[s.buffer] == 1 and s.buffer not in read and not expressions.axes(s)
-    ]
 
 
 def declare(

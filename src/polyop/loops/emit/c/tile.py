@@ -11,20 +11,20 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from ...analysis.lanes import LANE, ROW, dependence, differing
 from ...analysis.strides import depends
-from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, Var, statements
+from ...ir.grammar import Assign, Expr, For, Load, Stmt, Store, statements
 from ...ir.plan import Tile
-from ...ir.rewriter import rewrite
 from ...ir.uses import loads_of, stored_by, variables_of
+from ...vectors.tile_body import from_panels, without_dots
 from ..common.c_text import computed, identifier
-from ..common.copies import LANE, ROW, Copies, Copy, dependence, differing, lanes_for
+from ..common.copies import Copies, Copy, lanes_for
 from ..common.expressions import Scope
 from . import prefetch
 from .dots import Dots
 from .loops import Loops
-from .optimisations import is_on
-from .panels import NARROW, PanelPacker, Shape, panels_of
-from .row_panels import RowPacker, row_panels
+from .panels import NARROW, PanelPacker, Shape
+from .row_panels import RowPacker
 
 
 class TilePrinter:
@@ -33,32 +33,19 @@ class TilePrinter:
     def __init__(self, loops: Loops, shape: Shape, row: For, lane: For, tile: Tile) -> None:
         self.loops, self.shape, self.row, self.tile, self.whole = loops, shape, row, tile, lane
         self.out, self.expressions = loops.out, loops.expressions
-        self.dots = Dots(tile.dots, row, lane, shape.units, loops)
-        self.lane = lane = replace(lane, body=self.dots.without(lane.body))
-        self.panels = panels_of(lane, tile, row.var, windows=shape is not NARROW)
-        rows = row_panels(lane, row.var, self.expressions)
-        self.row_packer = RowPacker(row, lane, rows, shape.rows, self.expressions, self.out)
-        self.body: tuple[Stmt, ...] = tuple(map(self._from_panels, lane.body))
-        given = {p.name: frozenset({LANE}) for p in self.panels} | {p.name: frozenset({ROW}) for p in rows}
+        self.dots = Dots(tile, row, lane, shape.units, loops)
+        self.lane = lane = replace(lane, body=without_dots(lane.body, tile))
+        self.panels = tile.panels if shape is not NARROW else [replace(p, slides=0) for p in tile.panels]
+        self.row_packer = RowPacker(row, lane, tile, shape.rows, self.expressions, self.out)
+        self.body = from_panels(lane.body, tile)
+        rows = {p.name: frozenset({ROW}) for p in tile.row_panels}
+        given = {p.name: frozenset({LANE}) for p in self.panels} | rows
         summed = dict.fromkeys(self.dots.names, frozenset({ROW, LANE}))
         self.dependences = differing(self.body, row.var, lane.var, given | summed)
         self.width = loops.width(lane.body, lane.var, differing(lane.body, row.var, lane.var, summed))
         self.edges = depends(lane.lo, frozenset({row.var})) or depends(lane.hi, frozenset({row.var}))
         self.lanes = self.expressions.lane_count(self.width)
         self.column_packer = PanelPacker(lane, self.panels, shape, self.width, self.expressions, self.out)
-
-    def _from_panels(self, node: Stmt) -> Stmt:
-        """Return a statement that reads panels, each in the loop that it was packed for."""
-        if isinstance(node, If):
-            return replace(node, body=tuple(map(self._from_panels, node.body)))
-        if not isinstance(node, For):
-            return node
-        panel_of_load = {p.load: Var(p.name, p.load.type) for p in self.panels if p.loops[-1].var == node.var}
-        rows = (p for p in self.row_packer.panels if p.loop.var == node.var)
-        panel_of_load |= {p.load: Var(p.name, p.load.type) for p in rows}
-        if panel_of_load:
-            return replace(node, body=tuple(rewrite(s, _replacing(panel_of_load)) for s in node.body))
-        return replace(node, body=tuple(map(self._from_panels, node.body)))
 
     @property
     def chooses(self) -> bool:
@@ -77,7 +64,8 @@ class TilePrinter:
     def print(self, scope: Scope, lo: str, hi: str, few: bool | None = None) -> None:
         """Print both loops for rows ``lo`` .. ``hi - 1``. ``few``: only the version for few or many lanes."""
         out, i = self.out, identifier(self.row.var)
-        with out.block(""), self.loops.quotients(self.row, scope):
+        with out.block(""):
+            scope = self.loops.with_quotients(self.row, scope)
             if not self.row_packer.panels and not self.dots.names:
                 out.line(f"const int64_t {i}_lo = {lo}, {i}_end = {hi};")
                 with out.block(f"if ({i}_lo < {i}_end)"):
@@ -259,13 +247,14 @@ class TilePrinter:
         Within it the tile's loops advance their panels; scalars declared within it end with it.
         """
         i, j = first or identifier(self.row.var), identifier(self.lane.var)
+        around = replace(scope, accessed_once=frozenset(stored_by(self.lane.body)))
         tile_copies = []
         for row in range(rows):
             for unit in units:
                 plus = offset or (f"{unit} * {self.lanes}" if unit else "")
                 at = f"({j} + {plus})" if plus else j
                 names = {self.row.var: f"({i} + {row})" if row else i, self.lane.var: at}
-                inner = scope.with_names(names)
+                inner = around.with_names(names)
                 start, count = self._limits(inner, at) if offset or first else (None, None)
                 lanes = lanes_for(self.lane.var, self.width, count, self.dependences)
                 inner = replace(inner, lanes=lanes)
@@ -278,9 +267,8 @@ class TilePrinter:
         before, live = self.loops.after, self.loops.statements.live
         self.loops.after = self._after(rows - 1)
         self.loops.packed_rows = self.column_packer.packed_rows
-        self.expressions.accessed_once = stored_by(self.lane.body)
         yield Copies(tuple(tile_copies), self.dependences, self.row.var, self.lane.var).named()
-        self.loops.after, self.expressions.accessed_once = before, set()
+        self.loops.after = before
         self.loops.packed_rows = set()
         self.loops.statements.live = live
 
@@ -293,15 +281,15 @@ class TilePrinter:
         for var, line in (*self.column_packer.steps(), *self.row_packer.after(last)):
             printers.setdefault(var, []).append(functools.partial(self._line, line))
         own = {p.load for p in self.row_packer.panels}
-        for loop, load in prefetch.across(self.lane, self.row.var):
-            if load not in own and is_on("prefetch"):
-                printers.setdefault(loop.var, []).append(functools.partial(self._prefetch, load, loop))
+        for loop, load in self.tile.prefetched:
+            if load not in own:
+                printers.setdefault(loop, []).append(functools.partial(self._prefetch, load, loop))
         return printers
 
     def _line(self, line: str, _: Copies) -> None:
         self.out.line(line)
 
-    def _prefetch(self, load: Load, loop: For, copies: Copies) -> None:
+    def _prefetch(self, load: Load, loop: str, copies: Copies) -> None:
         """Print the prefetches of the first and the last row of the copies."""
         first, last = copies.items[0], copies.items[-1]
         for copy in (first, last) if first.row != last.row else (first,):
@@ -346,10 +334,3 @@ def sums_first(
         for name, kind in kinds.items()
     )
     return (sums, kinds) if whole else ((), {})
-
-
-def _replacing(names: dict[Load, Var]) -> Callable[[Expr], Expr]:
-    def change(expr: Expr) -> Expr:
-        return names.get(expr, expr) if isinstance(expr, Load) else expr
-
-    return change

@@ -12,7 +12,7 @@ from ...analysis.strides import BACK, STRIDED, UNIFORM, UNIT, depends, is_counte
 from ...ir.failing import rule_of
 from ...ir.grammar import Const, Expr, Kernel, Load, Op, OpenEnd, Size, Store, Type, Var
 from ...ir.operators import OPERATORS
-from ...ir.uses import loads_of
+from ...ir.uses import loads_of, variables_of
 from .c_text import (
     COMPARE,
     INFIX,
@@ -31,7 +31,6 @@ from .c_text import (
     size_name,
     word,
 )
-from .quotients import Quotients
 
 
 @dataclass(frozen=True)
@@ -71,6 +70,16 @@ class Scope:
     words: bool = False
     lane_copies: Mapping[str, str] = field(default_factory=dict)
     """In the scope of one lane, by tensor with a copy for each: the number of lanes, plus which it is."""
+    quotients: Mapping[Op, str] = field(default_factory=dict)
+    """Divisions that were computed before a loop around: C variables."""
+    checked: Mapping[Load | Store, tuple[str, Mapping[int, str]]] = field(default_factory=dict)
+    """Accesses that were checked before the loop: C text of the result, and of indices by axis."""
+    registers: Mapping[Load, str] = field(default_factory=dict)
+    """Loads that the vector loop has in registers: C text."""
+    strips: Mapping[Load | Store, str] = field(default_factory=dict)
+    """Accesses that go to a strip of transposed elements, and its name."""
+    accessed_once: frozenset[str] = frozenset()
+    """Tensors whose elements a tile accesses once: strided accesses are calls, for shorter code."""
 
     def with_names(self, more: Mapping[str, str]) -> Scope:
         """Return the scope with further names."""
@@ -87,15 +96,6 @@ class Expressions:
         self.unfused = False
         """Whether the C compiler fuses nothing: the text says where a product is added with one rounding."""
         self.used = Used()
-        self.prechecked: dict[Load | Store, tuple[str, Mapping[int, str]]] = {}
-        """Accesses that are checked before the current loop: C text of the result, and of indices by axis."""
-        self.accessed_once: set[str] = set()
-        """Tensors whose elements a tile accesses once: strided accesses are calls, for shorter code."""
-        self.strips: dict[tuple[Load | Store, str], str] = {}
-        """Strips of accesses with register transpose in the current loop, by access and first row."""
-        self.slides: dict[Load, str] = {}
-        """Loads that the current vector loop has in registers: C text."""
-        self.quotients = Quotients()
         self.places: list[tuple[int, str, int]] = []
         """(line, buffer, axis) of every checked index; a failed check reports the number of its row."""
 
@@ -121,7 +121,7 @@ class Expressions:
             case Op(name="and" | "or" | "not"):
                 return self._logic(expr, scope)
             case Op():
-                return self.quotients.value(expr, scope.names) or self._operator(expr, scope)
+                return self._quotient(expr, scope) or self._operator(expr, scope)
             case OpenEnd(name=name):
                 raise AssertionError(f"the end of the while {name} has no value")
 
@@ -218,6 +218,11 @@ class Expressions:
             return Value(text, f"i{lanes.width * 8}" if vec and lanes else "bool", vec, True)
         return Value(text, elem, vec)
 
+    def _quotient(self, expr: Op, scope: Scope) -> Value | None:
+        """Return the variable of a division, if the names of loops in it are here what they were there."""
+        known = scope.quotients.get(expr) if scope.quotients else None
+        return None if known is None or variables_of(expr) & scope.names.keys() else Value(known, "i64")
+
     def _counted(self, expr: Op, scope: Scope) -> Value:
         """Return a narrowed loop variable: that of the first lane, from which the other lanes count."""
         elem, first = computed(expr.type), self.scalar(expr.args[0], replace(scope, lanes=None))
@@ -243,18 +248,13 @@ class Expressions:
         own = scope.lane_copies.get(buffer)
         return f"({text}) * {own}" if own else text
 
-    def strip(self, node: Load | Store, scope: Scope) -> str | None:
-        """Return the strip of an access, or None."""
-        assert scope.lanes is not None
-        return self.strips.get((node, scope.names.get(scope.lanes.var, identifier(scope.lanes.var))))
-
     def axes(self, node: Load | Store) -> frozenset[int]:
         """Return the axes of an access whose index is checked at each access."""
         return frozenset(range(len(node.index))) if self.checked else self.bounds.axes(node)
 
-    def checks(self, node: Load | Store, index: list[str]) -> tuple[str, str, tuple[str, ...]]:
+    def checks(self, node: Load | Store, index: list[str], scope: Scope) -> tuple[str, str, tuple[str, ...]]:
         """Return declarations, the condition that all checked indices are inside, and the indices."""
-        known = self.prechecked.get(node)
+        known = scope.checked.get(node)
         if known is not None:
             return "", known[0], tuple(known[1].get(axis, i) for axis, i in enumerate(index))
         declared, tests, names = "", [], list(index)
@@ -290,20 +290,20 @@ class Expressions:
         shared = scope.mask is None and not any(depends(node.index[axis], lanes.names) for axis in axes)
         if (axes and not shared) or kind not in (UNIT, STRIDED, BACK):
             return self._lane_by_lane(node, scope)
-        if node in self.slides:
-            return self._widened(self.slides[node], dtype, scope)
+        if node in scope.registers:
+            return self._widened(scope.registers[node], dtype, scope)
         lane0 = replace(scope, lanes=None)
         index = [self.scalar(i, lane0) for i in node.index]
-        strip = self.strip(node, scope)
+        strip = scope.strips.get(node)
         if strip is not None:
             vector = self.vector(word(dtype), scope)
             at = f"({index[-1]} - {strip}_lo) * {lanes.number}"
             return self._widened(f"load_{vector}(&{strip}_panel[{at}])", dtype, scope)
-        declared, tests, names = self.checks(node, index) if axes else ("", "", tuple(index))
+        declared, tests, names = self.checks(node, index, scope) if axes else ("", "", tuple(index))
         at = self.place(node.buffer, names, scope)
         vector = self.vector(word(dtype), scope)
         used = None if node.buffer in lanes.varying else lanes.count  # else there is room for all lanes
-        if kind != UNIT and node.buffer in self.accessed_once:
+        if kind != UNIT and node.buffer in scope.accessed_once:
             used = used or lanes.number
         suffix, count = ("_n", f", {used}") if used else ("", "")
         if kind == UNIT:
@@ -347,7 +347,7 @@ class Expressions:
         base = self.tensor(node.buffer)
         if not self.axes(node):
             return f"{base}[{self.place(node.buffer, tuple(index), scope)}]"
-        declared, tests, names = self.checks(node, index)
+        declared, tests, names = self.checks(node, index, scope)
         return f"({{ {declared}{tests} ? {base}[{self.place(node.buffer, names, scope)}] : 0; }})"
 
     def lane_scope(self, scope: Scope) -> Scope:
@@ -358,7 +358,8 @@ class Expressions:
         names = {lanes.var: f"({base} + l)"}
         names |= {v: f"{scope.names.get(v, identifier(v))}[l]" for v in lanes.varying}
         copies = dict.fromkeys(lanes.varying & self.kernel.buffers.keys(), f"{lanes.number} + l")
-        return Scope({**scope.names, **names}, lane_copies={**scope.lane_copies, **copies})
+        one = replace(scope, lanes=None, mask=None, words=False, lane_copies={**scope.lane_copies, **copies})
+        return one.with_names(names)
 
     def _lane_by_lane(self, expr: Expr, scope: Scope) -> Value:
         """Return a vector whose lanes are computed one after another."""

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ...analysis import affine
+from ...analysis.lanes import LANE, ROW, dependence
 from ...analysis.strides import BACK, STRIDED, UNIT, may_be_adjacent, stride
 from ...ir.grammar import Assign, Expr, For, If, Kernel, Op, OpenEnd, Stmt, Store, children
 from ...ir.types import WIDE
+from ...ir.uses import first_assigned
 from .c_text import NARROW, Value, computed, identity, identity_of_masks, memory, word
-from .copies import LANE, ROW, Copies, Copy, dependence
+from .copies import Copies, Copy
 from .expressions import Expressions, Scope
 from .writer import Writer
 
@@ -212,7 +214,7 @@ class Statements:
             return
         value = self.expressions.spread(value, scope)
         blends = scope.mask is not None and node.buffer in self.shared  # it would write old elements back
-        unchecked = not self.expressions.axes(node) or node in self.expressions.prechecked
+        unchecked = not self.expressions.axes(node) or node in scope.checked
         if kind == UNIT and unchecked and copy.start is None and not blends:
             self._store_vector(node, copy, value, dtype)
             return
@@ -241,7 +243,7 @@ class Statements:
             text = f"cvt_f32_{NARROW[dtype]}({text})"
         base = self.expressions.tensor(node.buffer)
         if self.expressions.axes(node):
-            declared, tests, names = self.expressions.checks(node, index)
+            declared, tests, names = self.expressions.checks(node, index, scope)
             target = f"{base}[{self.expressions.place(node.buffer, names, scope)}]"
             with self.out.block(""):
                 self.out.line(declared.strip())
@@ -264,7 +266,7 @@ class Statements:
         assert lanes is not None
         bare = replace(scope, lanes=None)
         index = [self.expressions.scalar(i, bare) for i in node.index]
-        _, inside, names = self.expressions.checks(node, index)
+        _, inside, names = self.expressions.checks(node, index, scope)
         at = self.expressions.place(node.buffer, names, scope)
         elem = word(dtype)
         kind = self.expressions.vector(elem, scope)
@@ -297,7 +299,7 @@ class Statements:
         bare = replace(scope, lanes=None)
         index = tuple(self.expressions.scalar(i, bare) for i in node.index)
         kind = self.expressions.vector(memory(dtype), scope)
-        strip = self.expressions.strip(node, scope)
+        strip = scope.strips.get(node)
         if strip is not None:
             at = f"({index[-1]} - {strip}_lo) * {lanes.number}"
             self.out.line(f"store_{kind}(&{strip}_panel[{at}], {value.text});")
@@ -305,7 +307,7 @@ class Statements:
         at = self.expressions.address(node.buffer, index)
         rest = f"{self.expressions.strides(node, lanes)}, {value.text}"
         address = f"&{self.expressions.tensor(node.buffer)}[{at}]"
-        used = lanes.count or (lanes.number if node.buffer in self.expressions.accessed_once else "")
+        used = lanes.count or (lanes.number if node.buffer in scope.accessed_once else "")
         suffix, count = ("_n", f", {used}") if used else ("", "")
         self.out.line(f"scatter{suffix}_{kind}({address}, {rest}{count});")
 
@@ -342,22 +344,6 @@ def combined(op: str, a: str, b: str, kind: str, *, truth: bool = False) -> str:
     if truth:
         return f"({a} {'|' if op in ('+', 'max') else '&'} {b})"
     return f"{op}_{kind}({a}, {b})" if op in ("max", "min") else f"{a} {op} {b}"
-
-
-def first_assigned(body: Sequence[Stmt]) -> list[Assign]:
-    """Return the first assignment of each scalar in a body or its conditions; loops are left out."""
-    assignments: dict[str, Assign] = {}
-
-    def visit(nodes: Sequence[Stmt]) -> None:
-        for node in nodes:
-            if isinstance(node, If):
-                visit(node.body)
-                visit(node.orelse)
-            elif isinstance(node, Assign):
-                assignments.setdefault(node.name, node)
-
-    visit(body)
-    return list(assignments.values())
 
 
 def _bits(elem: str) -> int:

@@ -62,8 +62,9 @@ class DeviceExpressions(Expressions):
         self.used.names.add(SCRATCH)
         return width
 
-    def checks(self, node: Load | Store, index: list[str]) -> tuple[str, str, tuple[str, ...]]:
+    def checks(self, node: Load | Store, index: list[str], scope: Scope) -> tuple[str, str, tuple[str, ...]]:
         """Return no declarations, the condition that all checked indices are inside, and the indices."""
+        del scope
         tests, names = [], list(index)
         for axis in sorted(self.axes(node)):
             rule = rule_of(node.index[axis])
@@ -77,7 +78,7 @@ class DeviceExpressions(Expressions):
 
     def _element(self, node: Load, scope: Scope) -> str:
         index = [self.scalar(i, scope) for i in node.index]
-        _, tests, names = self.checks(node, index)
+        _, tests, names = self.checks(node, index, scope)
         element = f"{self.tensor(node.buffer)}[{self.address(node.buffer, names)}]"
         return f"({tests} ? {element} : 0)" if tests else element
 
@@ -134,7 +135,7 @@ class Body(Statements):
             super()._store_element(node, scope, value, dtype)
             return
         index = [self.expressions.scalar(i, scope) for i in node.index]
-        _, tests, names = self.expressions.checks(node, index)
+        _, tests, names = self.expressions.checks(node, index, scope)
         place = f"&{self.expressions.tensor(node.buffer)}[{self.expressions.address(node.buffer, names)}]"
         elem = memory(dtype)
         call = self.dialect.atomic(node.op, elem, place, f"({elem})({value.text})")

@@ -53,16 +53,16 @@ static void part1(void* context, int64_t begin, int64_t end, int thread) {
   for (; i + 8 <= end; i += 8) {
     if (polyop_stops(k, 8 * (1 + x_n1))) break;
     {
-      int64_t j_1 = 0;
-      const int64_t j_1_end = x_n1;
-      for (; j_1 + POLYOP_LANES(4) <= j_1_end; j_1 += POLYOP_LANES(4)) {
-        polyop_fetch_later(&x[((i + 7)) * x_n1 + j_1], 2048);
+      int64_t j_1__ = 0;
+      const int64_t j_1___end = x_n1;
+      for (; j_1__ + POLYOP_LANES(4) <= j_1___end; j_1__ += POLYOP_LANES(4)) {
+        polyop_fetch_later(&x[((i + 7)) * x_n1 + j_1__], 2048);
         /* 69: y[j] += x[i, j] */
-        store_f32v4(&y[j_1], ((((((((load_f32v4(&y[j_1]) + load_f32v4(&x[((i + 0)) * x_n1 + j_1])) + load_f32v4(&x[((i + 1)) * x_n1 + j_1])) + load_f32v4(&x[((i + 2)) * x_n1 + j_1])) + load_f32v4(&x[((i + 3)) * x_n1 + j_1])) + load_f32v4(&x[((i + 4)) * x_n1 + j_1])) + load_f32v4(&x[((i + 5)) * x_n1 + j_1])) + load_f32v4(&x[((i + 6)) * x_n1 + j_1])) + load_f32v4(&x[((i + 7)) * x_n1 + j_1])));
+        store_f32v4(&y[j_1__], ((((((((load_f32v4(&y[j_1__]) + load_f32v4(&x[((i + 0)) * x_n1 + j_1__])) + load_f32v4(&x[((i + 1)) * x_n1 + j_1__])) + load_f32v4(&x[((i + 2)) * x_n1 + j_1__])) + load_f32v4(&x[((i + 3)) * x_n1 + j_1__])) + load_f32v4(&x[((i + 4)) * x_n1 + j_1__])) + load_f32v4(&x[((i + 5)) * x_n1 + j_1__])) + load_f32v4(&x[((i + 6)) * x_n1 + j_1__])) + load_f32v4(&x[((i + 7)) * x_n1 + j_1__])));
       }
-      if (j_1 < j_1_end) {
+      if (j_1__ < j_1___end) {
         /* 69: y[j] += x[i, j] */
-        store_n_f32v4(&y[j_1], ((((((((load_n_f32v4(&y[j_1], (j_1_end - j_1)) + load_n_f32v4(&x[((i + 0)) * x_n1 + j_1], (j_1_end - j_1))) + load_n_f32v4(&x[((i + 1)) * x_n1 + j_1], (j_1_end - j_1))) + load_n_f32v4(&x[((i + 2)) * x_n1 + j_1], (j_1_end - j_1))) + load_n_f32v4(&x[((i + 3)) * x_n1 + j_1], (j_1_end - j_1))) + load_n_f32v4(&x[((i + 4)) * x_n1 + j_1], (j_1_end - j_1))) + load_n_f32v4(&x[((i + 5)) * x_n1 + j_1], (j_1_end - j_1))) + load_n_f32v4(&x[((i + 6)) * x_n1 + j_1], (j_1_end - j_1))) + load_n_f32v4(&x[((i + 7)) * x_n1 + j_1], (j_1_end - j_1))), (j_1_end - j_1));
+        store_n_f32v4(&y[j_1__], ((((((((load_n_f32v4(&y[j_1__], (j_1___end - j_1__)) + load_n_f32v4(&x[((i + 0)) * x_n1 + j_1__], (j_1___end - j_1__))) + load_n_f32v4(&x[((i + 1)) * x_n1 + j_1__], (j_1___end - j_1__))) + load_n_f32v4(&x[((i + 2)) * x_n1 + j_1__], (j_1___end - j_1__))) + load_n_f32v4(&x[((i + 3)) * x_n1 + j_1__], (j_1___end - j_1__))) + load_n_f32v4(&x[((i + 4)) * x_n1 + j_1__], (j_1___end - j_1__))) + load_n_f32v4(&x[((i + 5)) * x_n1 + j_1__], (j_1___end - j_1__))) + load_n_f32v4(&x[((i + 6)) * x_n1 + j_1__], (j_1___end - j_1__))) + load_n_f32v4(&x[((i + 7)) * x_n1 + j_1__], (j_1___end - j_1__))), (j_1___end - j_1__));
       }
     }
   }

@@ -1,0 +1,1 @@
+"""What vectors do: passes that fill the plan for processors, after each loop has its role."""

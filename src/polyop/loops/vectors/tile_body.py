@@ -1,0 +1,69 @@
+"""The body of a tile's lanes, once dots and panels have taken their parts of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ..analysis.strides import STRIDED, UNIFORM, UNIT, stride
+from ..ir.grammar import Assign, Expr, For, If, Load, Stmt, Var, children, statements, unconditional
+from ..ir.plan import Dot, Tile
+from ..ir.rewriter import rewrite
+from ..ir.uses import stored_by
+
+
+def dot_names(tile: Tile) -> dict[str, Dot]:
+    """Return the dots of a tile by the variables that have their sums."""
+    return {f"d{n}_": dot for n, dot in enumerate(tile.dots)}
+
+
+def without_dots(body: Sequence[Stmt], tile: Tile) -> tuple[Stmt, ...]:
+    """Return a body of lanes with ``total += <variable>`` in place of the loops of dots."""
+    result = list[Stmt]()
+    for node in body:
+        own = [(n, d) for n, d in dot_names(tile).items() if isinstance(node, For) and d.loop == node.var]
+        kept = replace(node, body=without_dots(node.body, tile)) if isinstance(node, If) else node
+        result += [Assign(d.total, Var(name, d.type), "+", d.line) for name, d in own] or [kept]
+    return tuple(result)
+
+
+def from_panels(body: Sequence[Stmt], tile: Tile) -> tuple[Stmt, ...]:
+    """Return a body that reads panels, each in the loop that it was packed for."""
+    return tuple(_from_panels(node, tile) for node in body)
+
+
+def _from_panels(node: Stmt, tile: Tile) -> Stmt:
+    if isinstance(node, If):
+        return replace(node, body=from_panels(node.body, tile))
+    if not isinstance(node, For):
+        return node
+    columns = {p.load: Var(p.name, p.load.type) for p in tile.panels if p.loops[-1].var == node.var}
+    rows = {p.load: Var(p.name, p.load.type) for p in tile.row_panels if p.loop.var == node.var}
+    names = columns | rows
+    if names:
+        return replace(node, body=tuple(rewrite(s, _replacing(names)) for s in node.body))
+    return replace(node, body=from_panels(node.body, tile))
+
+
+def _replacing(names: Mapping[Load, Var]) -> Callable[[Expr], Expr]:
+    def change(expr: Expr) -> Expr:
+        return names.get(expr, expr) if isinstance(expr, Load) else expr
+
+    return change
+
+
+def across(lane: For, row: str) -> Iterator[tuple[For, Load]]:
+    """Yield the innermost loops of a tile's sums, each with a load of neighbouring elements for the rows."""
+    written = stored_by(lane.body)
+    for loop in statements(lane.body):
+        if isinstance(loop, For) and not any(isinstance(s, For) for s in loop.body):
+            for load in dict.fromkeys(_loads(loop.body)):
+                rows, lanes, steps = (stride(load, v) for v in (row, lane.var, loop.var))
+                if (rows, lanes, steps) == (UNIT, UNIFORM, STRIDED) and load.buffer not in written:
+                    yield loop, load
+
+
+def _loads(body: Sequence[Stmt]) -> Iterator[Load]:
+    for node in body:
+        for child in children(node):
+            yield from (e for e in unconditional(child) if isinstance(e, Load))
