@@ -30,7 +30,7 @@ from ..analysis.cost import CONTRACTION_LOOPS
 from ..analysis.dependence import Conflict, Paths, carried, common
 from ..analysis.loop_names import by_variable
 from ..analysis.loop_order import reordered
-from ..analysis.strides import COSTS, STRIDED, UNIFORM, UNIT, depends, stride
+from ..analysis.strides import BACK, COSTS, STRIDED, UNIFORM, UNIT, depends, stride
 from ..analysis.tree import (
     Branch,
     Loop,
@@ -109,7 +109,9 @@ class _Rules:
             return None
         loads = loads_of(*nodes)
         written = {store.buffer for store in stores}
-        across = [e for e in loads if e.buffer not in written and stride(e, lanes.var) == UNIT]
+        across = [
+            e for e in loads if e.buffer not in written and stride(e, lanes.var) in (UNIT, BACK, STRIDED)
+        ]
 
         def shares(loop: Loop) -> bool:
             own = frozenset({loop.var})
