@@ -104,6 +104,14 @@ POLYOP_RUN_FN int64_t polyop_rows(int64_t left, int64_t length) {
   return rows < 1 ? 1 : rows < left ? rows : left;
 }
 
+/* Whether a tile packs the rows that it reads down their columns, for so many strips of lanes and rows that
+ * are so many bytes apart. Packing takes as long as one strip or two. It pays for many strips, and for a few
+ * where the distance is a multiple of a large power of two: such rows are in few sets of a cache, and push
+ * one another out. */
+POLYOP_RUN_FN int polyop_packs_rows(int64_t strips, int64_t apart) {
+  return strips > 8 || (strips > 2 && apart % 2048 == 0);
+}
+
 /* The number of pieces of a loop per thread. Several pieces balance threads that start late or are slow. */
 enum { POLYOP_PIECES = 4 };
 POLYOP_RUN_FN int64_t polyop_piece(int64_t trips, int parts) { return trips / (POLYOP_PIECES * parts) + 1; }

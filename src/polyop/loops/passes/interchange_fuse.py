@@ -109,9 +109,11 @@ class _Rules:
             return None
         loads = loads_of(*nodes)
         written = {store.buffer for store in stores}
-        across = [
-            e for e in loads if e.buffer not in written and stride(e, lanes.var) in (UNIT, BACK, STRIDED)
-        ]
+        others = [e for e in loads if e.buffer not in written]
+        steps = {e: [stride(e, loop.var) for loop in loops] for e in others}
+        # a load that strides along the lanes is packed, unless another loop would have it as neighbours
+        across = [e for e, (*_, own) in steps.items() if own == UNIT]
+        across += [e for e, row in steps.items() if row[-1] in (BACK, STRIDED) and UNIT not in row]
 
         def shares(loop: Loop) -> bool:
             own = frozenset({loop.var})

@@ -19,8 +19,6 @@ from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
 from .prefetch import STEPS
 
-LEAST_STRIPS = 8
-"""Panels are packed for more strips of lanes than these: packing costs as many instructions as one or two."""
 MOST_BYTES = 4 << 20
 """So many rows are packed at a time as take this: part of a third cache. Other sizes were not tried."""
 
@@ -71,9 +69,11 @@ class RowPacker:
         i, rows = self.i, self.rows
         for panel in self.panels:
             size = f"({i}_end - {i}_lo + {rows}) * {panel.name}_steps * sizeof({_element(panel)})"
-            memory_of = f"{strips} > {LEAST_STRIPS} ? polyop_scratch({size}) : 0"
-            self.out.line(f"{_element(panel)}* const {panel.name}_panel = {memory_of};")
             between = self.expressions.strides(panel.load, lanes_for(panel.loop.var, 1, None, {}))
+            pays = f"polyop_packs_rows({strips}, ({between}) * (int64_t)sizeof({_element(panel)}))"
+            self.out.line(
+                f"{_element(panel)}* const {panel.name}_panel = {pays} ? polyop_scratch({size}) : 0;"
+            )
             self.out.line(f"const int64_t {panel.name}_step = {panel.name}_panel ? {rows} : {between};")
             with self.out.block(f"if ({panel.name}_panel)"):
                 self._copy(panel, scope)

@@ -10,10 +10,11 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from ...analysis.lanes import LANE, ROW, dependence, differing
 from ...analysis.strides import depends
-from ...ir.grammar import Assign, Expr, For, Load, Stmt, Store, statements
+from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, statements
 from ...ir.plan import Tile
 from ...ir.uses import loads_of, stored_by, variables_of
 from ...vectors.tile_body import from_panels, without_dots
@@ -25,6 +26,18 @@ from .dots import Dots
 from .loops import Loops
 from .panels import NARROW, PanelPacker, Shape
 from .row_panels import RowPacker
+
+
+class _Parts(NamedTuple):
+    """The body of a tile's lanes: what comes before its sums, the sums, and what comes after them.
+
+    ``condition`` is around all of it, and the same for all rows and lanes.
+    """
+
+    condition: Expr | None
+    before: tuple[Stmt, ...]
+    sums: tuple[Stmt, ...]
+    after: tuple[Stmt, ...]
 
 
 class TilePrinter:
@@ -151,12 +164,62 @@ class TilePrinter:
         if self.edges:
             self._edge(scope, rows)
             return
-        with self.out.block(f"if ({whole} <= {j}_end)"):
-            self._copies(scope, rows, range(units), "")
+        parts = self._parts()
+        if parts is None:
+            with self.out.block(f"if ({whole} <= {j}_end)"):
+                self._copies(scope, rows, range(units), "")
+        else:
+            with self.out.block(f"if ({j} + {units // 2} * {self.lanes} < {j}_end)"):
+                self._all_vectors(scope, rows, parts)
         with self.out.block("else"):
             limit = f"u < {units} && {j} + u * {self.lanes} < {j}_end"
             with self.out.block(f"for (int64_t u = 0; {limit}; ++u)"):
                 self._copies(scope, rows, range(1), f"u * {self.lanes}")
+
+    def _parts(self) -> _Parts | None:
+        """Return the parts of the body if its sums read nothing that is beside the lanes, else None."""
+        body: tuple[Stmt, ...] = self.body
+        condition, first = None, body[0]
+        if len(body) == 1 and isinstance(first, If) and not first.orelse:
+            body, condition = first.body, first.condition
+        places = [k for k, node in enumerate(body) if isinstance(node, For)]
+        if not places or self.dots.names or any(isinstance(s, If) for s in body):
+            return None
+        parts = _Parts(condition, body[: places[0]], body[places[0] : places[-1] + 1], body[places[-1] + 1 :])
+        inside = list(statements(parts.sums))
+        shared = [*loads_of(*inside), *([] if condition is None else [condition])]
+        differs = any(LANE in dependence(e, self.dependences, self.row.var, self.lane.var) for e in shared)
+        differs |= condition is not None and depends(condition, frozenset({self.row.var}))
+        return None if differs or any(isinstance(s, Store) for s in inside) else parts
+
+    def _all_vectors(self, scope: Scope, rows: int, parts: _Parts) -> None:
+        """Print a tile of which the last vectors may have few lanes, or none: the sums are those of all.
+
+        Only what comes before and after the sums looks at the number of lanes: panels have zeros behind them.
+        """
+        j, units, printer = identifier(self.lane.var), range(self.shape.units), self.loops.statements
+        with contextlib.ExitStack() as blocks:
+            if parts.condition is not None:
+                blocks.enter_context(self.out.block(f"if ({self._scalar(parts.condition, scope)})"))
+            copies = blocks.enter_context(self._printing(scope, rows, units))
+            counted = replace(copies, items=tuple(self._counted(copy) for copy in copies.items))
+            printer.declare((*parts.before, *parts.sums, *parts.after), copies)
+            for number, part in enumerate((parts.before, parts.sums, parts.after)):
+                reads = loads_of(*statements(part))
+                if number == 1 or not (reads or any(isinstance(s, Store) for s in part)):
+                    printer.body(part, copies)
+                    continue
+                with self.out.block(f"if ({j} + {len(units)} * {self.lanes} <= {j}_end)"):
+                    printer.body(part, copies)
+                with self.out.block("else"):
+                    printer.body(part, counted)
+
+    def _counted(self, copy: Copy) -> Copy:
+        """Return a copy of which only the lanes before the end are active."""
+        lanes, var = copy.scope.lanes, self.lane.var
+        assert lanes is not None
+        count = f"({identifier(var)}_end - {copy.scope.names[var]})"
+        return replace(copy, count=count, scope=replace(copy.scope, lanes=replace(lanes, count=count)))
 
     def _edge(self, scope: Scope, rows: int) -> None:
         """Print rows with different ranges of lanes, as along the edge of a triangle.

@@ -58,7 +58,7 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
         }
         int64_t i = i_lo;
         for (; i + 4 <= i_end; i += 4) {
-          if (j + 2 * POLYOP_LANES(4) <= j_end) {
+          if (j + 1 * POLYOP_LANES(4) < j_end) {
             const f32* b0_ = b0__panel;
             f32v4 c_acc1_r0_u0 = {0};
             f32v4 c_acc1_r0_u1 = {0};
@@ -89,14 +89,28 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
               c_acc1_r3_u1 = c_acc1_r3_u1 + (bcast_f32v4(a[((i + 3)) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
               b0_ += 2 * POLYOP_LANES(4);
             }
-            store_f32v4(&c[(i) * c_n1 + j], c_acc1_r0_u0);
-            store_f32v4(&c[(i) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r0_u1);
-            store_f32v4(&c[((i + 1)) * c_n1 + j], c_acc1_r1_u0);
-            store_f32v4(&c[((i + 1)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r1_u1);
-            store_f32v4(&c[((i + 2)) * c_n1 + j], c_acc1_r2_u0);
-            store_f32v4(&c[((i + 2)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r2_u1);
-            store_f32v4(&c[((i + 3)) * c_n1 + j], c_acc1_r3_u0);
-            store_f32v4(&c[((i + 3)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r3_u1);
+            if (j + 2 * POLYOP_LANES(4) <= j_end) {
+              /* 35: for k in range(a.shape[1]): */
+              store_f32v4(&c[(i) * c_n1 + j], c_acc1_r0_u0);
+              store_f32v4(&c[(i) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r0_u1);
+              store_f32v4(&c[((i + 1)) * c_n1 + j], c_acc1_r1_u0);
+              store_f32v4(&c[((i + 1)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r1_u1);
+              store_f32v4(&c[((i + 2)) * c_n1 + j], c_acc1_r2_u0);
+              store_f32v4(&c[((i + 2)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r2_u1);
+              store_f32v4(&c[((i + 3)) * c_n1 + j], c_acc1_r3_u0);
+              store_f32v4(&c[((i + 3)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r3_u1);
+            }
+            else {
+              /* 35: for k in range(a.shape[1]): */
+              store_n_f32v4(&c[(i) * c_n1 + j], c_acc1_r0_u0, (j_end - j));
+              store_n_f32v4(&c[(i) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r0_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
+              store_n_f32v4(&c[((i + 1)) * c_n1 + j], c_acc1_r1_u0, (j_end - j));
+              store_n_f32v4(&c[((i + 1)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r1_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
+              store_n_f32v4(&c[((i + 2)) * c_n1 + j], c_acc1_r2_u0, (j_end - j));
+              store_n_f32v4(&c[((i + 2)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r2_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
+              store_n_f32v4(&c[((i + 3)) * c_n1 + j], c_acc1_r3_u0, (j_end - j));
+              store_n_f32v4(&c[((i + 3)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r3_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
+            }
           }
           else {
             for (int64_t u = 0; u < 2 && j + u * POLYOP_LANES(4) < j_end; ++u) {
@@ -126,7 +140,7 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
           }
         }
         for (; i + 1 <= i_end; i += 1) {
-          if (j + 2 * POLYOP_LANES(4) <= j_end) {
+          if (j + 1 * POLYOP_LANES(4) < j_end) {
             const f32* b0_ = b0__panel;
             f32v4 c_acc1_u0 = {0};
             f32v4 c_acc1_u1 = {0};
@@ -139,8 +153,16 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
               c_acc1_u1 = c_acc1_u1 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
               b0_ += 2 * POLYOP_LANES(4);
             }
-            store_f32v4(&c[(i) * c_n1 + j], c_acc1_u0);
-            store_f32v4(&c[(i) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_u1);
+            if (j + 2 * POLYOP_LANES(4) <= j_end) {
+              /* 35: for k in range(a.shape[1]): */
+              store_f32v4(&c[(i) * c_n1 + j], c_acc1_u0);
+              store_f32v4(&c[(i) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_u1);
+            }
+            else {
+              /* 35: for k in range(a.shape[1]): */
+              store_n_f32v4(&c[(i) * c_n1 + j], c_acc1_u0, (j_end - j));
+              store_n_f32v4(&c[(i) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
+            }
           }
           else {
             for (int64_t u = 0; u < 2 && j + u * POLYOP_LANES(4) < j_end; ++u) {
