@@ -112,6 +112,14 @@ POLYOP_RUN_FN int polyop_packs_rows(int64_t strips, int64_t apart) {
   return strips > 8 || (strips > 2 && apart % 2048 == 0);
 }
 
+/* The steps of a sum of which the panels take part of a second cache, if a step takes so many bytes: the same
+ * for all blocks but the last one. */
+enum { POLYOP_BLOCK = 1 << 19 };
+POLYOP_RUN_FN int64_t polyop_steps_of_block(int64_t steps, int64_t bytes) {
+  const int64_t blocks = (int64_t)((double)steps * (double)bytes / POLYOP_BLOCK) + 1;
+  return blocks > 1 ? (steps + blocks - 1) / blocks : steps;
+}
+
 /* The number of pieces of a loop per thread. Several pieces balance threads that start late or are slow. */
 enum { POLYOP_PIECES = 4 };
 POLYOP_RUN_FN int64_t polyop_piece(int64_t trips, int parts) { return trips / (POLYOP_PIECES * parts) + 1; }

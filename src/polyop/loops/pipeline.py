@@ -53,6 +53,7 @@ from .vectors.prefetch import prefetch
 from .vectors.register_reuse import register_reuse
 from .vectors.register_transpose import register_transpose
 from .vectors.streaming_stores import streaming_stores
+from .vectors.sums_of_tiles import block_sums, whole_strips
 from .vectors.unroll_and_jam import unroll_and_jam
 
 PIPELINE: tuple[Pass[Program], ...] = (
@@ -88,6 +89,10 @@ PIPELINE: tuple[Pass[Program], ...] = (
     Pass(shift_and_peel, "Neighbouring loops of threads run row by row together: shared rows stay in cache."),
     Pass(pack_shared, "What the rows of a tile share is packed in the order in which the tile reads it."),
     Pass(pack_rows, "What a tile reads down its columns is copied once, in the order of the sum."),
+    Pass(
+        whole_strips, "The last vectors of a tile are as fast as the others, although they have fewer lanes."
+    ),
+    Pass(block_sums, "A long sum runs in blocks: what is packed for one stays in the cache."),
     Pass(unroll_and_jam, "Several rows are added to a vector of sums, which is loaded once for them."),
     Pass(coalesce, "Two loops over neighbouring elements run as one: short rows fill vectors."),
     Pass(register_transpose, "Lanes that walk along their own rows load squares of elements."),

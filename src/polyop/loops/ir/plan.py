@@ -85,6 +85,10 @@ class Tile:
     """Loads of the rows that are packed, too."""
     prefetched: tuple[tuple[str, Load], ...] = ()
     """Loads of the rows that are prefetched in the loop of this variable."""
+    whole: bool = False
+    """Whether the last vectors of a strip run with the others, although they have fewer lanes."""
+    blocked: str = ""
+    """The loop of the sum that runs in blocks whose panels fit into a cache; "" if there is none."""
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
+from ..analysis.lanes import LANE, ROW, dependence, differing
 from ..analysis.strides import STRIDED, UNIFORM, UNIT, stride
-from ..ir.grammar import Assign, Expr, For, If, Load, Stmt, Var, children, statements, unconditional
+from ..ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, Var, children, statements, unconditional
 from ..ir.plan import Dot, Tile
 from ..ir.rewriter import rewrite
-from ..ir.uses import stored_by
+from ..ir.uses import assigned_by, first_assigned, loads_of, stored_by
 
 
 def dot_names(tile: Tile) -> dict[str, Dot]:
@@ -50,6 +52,58 @@ def _replacing(names: Mapping[Load, Var]) -> Callable[[Expr], Expr]:
         return names.get(expr, expr) if isinstance(expr, Load) else expr
 
     return change
+
+
+class Parts(NamedTuple):
+    """The body of a tile's lanes: what comes before its sums, the sums, and what comes after them.
+
+    ``condition`` is around all of it, and the same for all rows and lanes. The sums store nothing, and read
+    nothing that differs between lanes but panels.
+    """
+
+    condition: Expr | None
+    before: tuple[Stmt, ...]
+    sums: tuple[Stmt, ...]
+    after: tuple[Stmt, ...]
+
+    @property
+    def all(self) -> tuple[Stmt, ...]:
+        """All statements but the condition."""
+        return (*self.before, *self.sums, *self.after)
+
+
+def dependences_of(body: Sequence[Stmt], tile: Tile, lane: str) -> dict[str, frozenset[str]]:
+    """Return what differs between rows and lanes, of a body that reads panels."""
+    columns = {panel.name: frozenset({LANE}) for panel in tile.panels}
+    rows = {panel.name: frozenset({ROW}) for panel in tile.row_panels}
+    sums = dict.fromkeys(dot_names(tile), frozenset({ROW, LANE}))
+    return differing(body, tile.row, lane, columns | rows | sums)
+
+
+def parts_of(body: tuple[Stmt, ...], tile: Tile, lane: str) -> Parts | None:
+    """Return the parts of a body that reads panels, or None if its sums are not apart."""
+    condition, first, dependences = None, body[0], dependences_of(body, tile, lane)
+    if len(body) == 1 and isinstance(first, If) and not first.orelse:
+        body, condition = first.body, first.condition
+    places = [k for k, node in enumerate(body) if isinstance(node, For)]
+    if not places or tile.dots or any(isinstance(s, If) for s in body):
+        return None
+    parts = Parts(condition, body[: places[0]], body[places[0] : places[-1] + 1], body[places[-1] + 1 :])
+    inside = list(statements(parts.sums))
+    shared = loads_of(*inside)
+    if any(isinstance(s, Store) for s in inside):
+        return None
+    if any(LANE in dependence(e, dependences, tile.row, lane) for e in shared):
+        return None
+    fixed = condition is None or not dependence(condition, dependences, tile.row, lane)
+    return parts if fixed else None
+
+
+def accumulators(parts: Parts) -> list[Assign]:
+    """Return an assignment of each scalar that the sums change."""
+    declared = {node.name: node for node in first_assigned(parts.all)}
+    changed = assigned_by(parts.sums)
+    return [node for name, node in declared.items() if name in changed]
 
 
 def across(lane: For, row: str) -> Iterator[tuple[For, Load]]:

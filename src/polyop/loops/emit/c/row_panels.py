@@ -17,6 +17,7 @@ from ..common.c_text import identifier, memory
 from ..common.copies import lanes_for
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
+from .blocks import FIRST
 from .prefetch import STEPS
 
 MOST_BYTES = 4 << 20
@@ -113,9 +114,12 @@ class RowPacker:
     def point(self, scope: Scope, row: str) -> None:
         """Print the pointers to the first step of the sums for the tile that starts with a row."""
         for panel in self.panels:
-            first = scope.with_names({panel.loop.var: f"({self._scalar(panel.loop, scope)})"})
+            start = scope.names.get(FIRST, self._scalar(panel.loop, scope))
+            first = scope.with_names({panel.loop.var: f"({start})"})
             group = f"({row} - {self.i}_lo) / {self.rows} * {self.rows} * {panel.name}_steps"
             packed = f"{panel.name}_panel + {group} + ({row} - {self.i}_lo) % {self.rows}"
+            if FIRST in scope.names:
+                packed += f" + ({start} - ({self._scalar(panel.loop, scope)})) * {self.rows}"
             tensor = f"&{self._element(panel, first, row)}"
             pointer = f"const {_element(panel)}* {panel.name}"
             self.out.line(f"{pointer} = {panel.name}_panel ? {packed} : {tensor};")

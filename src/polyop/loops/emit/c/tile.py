@@ -10,34 +10,22 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 from ...analysis.lanes import LANE, ROW, dependence, differing
 from ...analysis.strides import depends
-from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, statements
+from ...ir.grammar import Assign, Expr, For, Load, Stmt, Store, statements
 from ...ir.plan import Tile
 from ...ir.uses import loads_of, stored_by, variables_of
-from ...vectors.tile_body import from_panels, without_dots
+from ...vectors.tile_body import dependences_of, from_panels, parts_of, without_dots
 from ..common.c_text import computed, identifier
 from ..common.copies import Copies, Copy, lanes_for
 from ..common.expressions import Scope
 from . import prefetch
+from .blocks import Blocks, of_block
 from .dots import Dots
 from .loops import Loops
 from .panels import NARROW, PanelPacker, Shape
 from .row_panels import RowPacker
-
-
-class _Parts(NamedTuple):
-    """The body of a tile's lanes: what comes before its sums, the sums, and what comes after them.
-
-    ``condition`` is around all of it, and the same for all rows and lanes.
-    """
-
-    condition: Expr | None
-    before: tuple[Stmt, ...]
-    sums: tuple[Stmt, ...]
-    after: tuple[Stmt, ...]
 
 
 class TilePrinter:
@@ -51,14 +39,24 @@ class TilePrinter:
         self.panels = tile.panels if shape is not NARROW else [replace(p, slides=0) for p in tile.panels]
         self.row_packer = RowPacker(row, lane, tile, shape.rows, self.expressions, self.out)
         self.body = from_panels(lane.body, tile)
-        rows = {p.name: frozenset({ROW}) for p in tile.row_panels}
-        given = {p.name: frozenset({LANE}) for p in self.panels} | rows
+        self.dependences = dependences_of(self.body, tile, lane.var)
         summed = dict.fromkeys(self.dots.names, frozenset({ROW, LANE}))
-        self.dependences = differing(self.body, row.var, lane.var, given | summed)
         self.width = loops.width(lane.body, lane.var, differing(lane.body, row.var, lane.var, summed))
         self.edges = depends(lane.lo, frozenset({row.var})) or depends(lane.hi, frozenset({row.var}))
         self.lanes = self.expressions.lane_count(self.width)
+        self.strip = f"{shape.units} * {self.lanes}"
+        self.parts = parts_of(self.body, tile, lane.var) if tile.whole else None
+        self.blocks = self._in_blocks() if tile.blocked else None
         self.column_packer = PanelPacker(lane, self.panels, shape, self.width, self.expressions, self.out)
+
+    def _in_blocks(self) -> Blocks:
+        """Return the blocks of the sum; from here on the loop in the body, and panels, are of one block."""
+        assert self.parts is not None
+        (loop,) = self.parts.sums
+        assert isinstance(loop, For)
+        self.parts = self.parts._replace(sums=(of_block(loop),))
+        self.panels = [replace(p, loops=(of_block(p.loops[0]), *p.loops[1:])) for p in self.panels]
+        return Blocks(loop, self.row.var, self.parts, self.strip, self.expressions, self.out)
 
     @property
     def chooses(self) -> bool:
@@ -122,20 +120,26 @@ class TilePrinter:
     def _strips(self, scope: Scope) -> None:
         """Print the tiles, one strip of lanes after another."""
         out, i, j = self.out, identifier(self.row.var), identifier(self.lane.var)
-        self.column_packer.allocate(scope)
-        self.dots.allocate(f"{self.shape.units} * {self.lanes}")
-        step = f"{self.shape.units} * {self.lanes}"
-        self.row_packer.pack(scope, f"({j}_end - {j}_lo) / ({step})")
+        blocks = self.blocks
+        self.column_packer.allocate(blocks.declare(scope, self.panels) if blocks else scope)
+        self.dots.allocate(self.strip)
+        self.row_packer.pack(scope, f"({j}_end - {j}_lo) / ({self.strip})")
         self.dots.pack_rows(scope)
-        with out.block(f"for (int64_t {j} = {j}_lo; {j} < {j}_end; {j} += {step})"):
+        with out.block(f"for (int64_t {j} = {j}_lo; {j} < {j}_end; {j} += {self.strip})"):
             self.loops.stops.check(self.whole.body, f"({i}_end - {i}_lo)", quick=True)
-            self.column_packer.pack(scope)
-            self.dots.pack_columns(scope, self.width)
-            out.line(f"int64_t {i} = {i}_lo;")
-            pairs = (2,) if self._deep() and self.shape is not NARROW else ()
-            for rows in (self.shape.rows, *pairs, 1):
-                with out.block(f"for (; {i} + {rows} <= {i}_end; {i} += {rows})"), self.loops.stops.inside():
-                    self._tile(scope, rows)
+            with blocks.each(scope) if blocks else contextlib.nullcontext(scope) as part:
+                self.column_packer.pack(part)
+                self.dots.pack_columns(part, self.width)
+                out.line(f"int64_t {i} = {i}_lo;")
+                pairs = (2,) if self._deep() and self.shape is not NARROW else ()
+                for rows in (self.shape.rows, *pairs, 1):
+                    with (
+                        out.block(f"for (; {i} + {rows} <= {i}_end; {i} += {rows})"),
+                        self.loops.stops.inside(),
+                    ):
+                        self._tile(part, rows)
+        if blocks:
+            blocks.release()
         for name in [*(p.name for p in self.panels), *(p.name for p in self.row_packer.panels)]:
             out.line(f"polyop_release({name}_panel);")
         self.dots.release()
@@ -164,55 +168,42 @@ class TilePrinter:
         if self.edges:
             self._edge(scope, rows)
             return
-        parts = self._parts()
-        if parts is None:
-            with self.out.block(f"if ({whole} <= {j}_end)"):
-                self._copies(scope, rows, range(units), "")
-        else:
-            with self.out.block(f"if ({j} + {units // 2} * {self.lanes} < {j}_end)"):
-                self._all_vectors(scope, rows, parts)
+        most = f"{j} + {units // 2} * {self.lanes} < {j}_end" if self.tile.whole else f"{whole} <= {j}_end"
+        with self.out.block(f"if ({most})"):
+            self._copies(scope, rows, range(units), "")
         with self.out.block("else"):
             limit = f"u < {units} && {j} + u * {self.lanes} < {j}_end"
             with self.out.block(f"for (int64_t u = 0; {limit}; ++u)"):
                 self._copies(scope, rows, range(1), f"u * {self.lanes}")
 
-    def _parts(self) -> _Parts | None:
-        """Return the parts of the body if its sums read nothing that is beside the lanes, else None."""
-        body: tuple[Stmt, ...] = self.body
-        condition, first = None, body[0]
-        if len(body) == 1 and isinstance(first, If) and not first.orelse:
-            body, condition = first.body, first.condition
-        places = [k for k, node in enumerate(body) if isinstance(node, For)]
-        if not places or self.dots.names or any(isinstance(s, If) for s in body):
-            return None
-        parts = _Parts(condition, body[: places[0]], body[places[0] : places[-1] + 1], body[places[-1] + 1 :])
-        inside = list(statements(parts.sums))
-        shared = [*loads_of(*inside), *([] if condition is None else [condition])]
-        differs = any(LANE in dependence(e, self.dependences, self.row.var, self.lane.var) for e in shared)
-        differs |= condition is not None and depends(condition, frozenset({self.row.var}))
-        return None if differs or any(isinstance(s, Store) for s in inside) else parts
+    def _sums(self, copies: Copies, *, counted: bool, offset: str = "") -> None:
+        """Print a body whose sums are apart.
 
-    def _all_vectors(self, scope: Scope, rows: int, parts: _Parts) -> None:
-        """Print a tile of which the last vectors may have few lanes, or none: the sums are those of all.
-
-        Only what comes before and after the sums looks at the number of lanes: panels have zeros behind them.
+        ``counted``: the last vectors may have few lanes, or none. Only what comes before and after the sums
+        looks at that: panels have zeros behind them.
         """
-        j, units, printer = identifier(self.lane.var), range(self.shape.units), self.loops.statements
-        with contextlib.ExitStack() as blocks:
+        parts, blocks = self.parts, self.blocks
+        assert parts is not None
+        with contextlib.ExitStack() as around:
             if parts.condition is not None:
-                blocks.enter_context(self.out.block(f"if ({self._scalar(parts.condition, scope)})"))
-            copies = blocks.enter_context(self._printing(scope, rows, units))
-            counted = replace(copies, items=tuple(self._counted(copy) for copy in copies.items))
-            printer.declare((*parts.before, *parts.sums, *parts.after), copies)
-            for number, part in enumerate((parts.before, parts.sums, parts.after)):
-                reads = loads_of(*statements(part))
-                if number == 1 or not (reads or any(isinstance(s, Store) for s in part)):
-                    printer.body(part, copies)
-                    continue
-                with self.out.block(f"if ({j} + {len(units)} * {self.lanes} <= {j}_end)"):
-                    printer.body(part, copies)
-                with self.out.block("else"):
-                    printer.body(part, counted)
+                test = self._scalar(parts.condition, copies.items[0].scope)
+                around.enter_context(self.out.block(f"if ({test})"))
+            self.loops.statements.declare(parts.all, copies)
+            with blocks.first(copies, offset) if blocks else contextlib.nullcontext():
+                self._beside_sums(parts.before, copies, counted=counted)
+            self.loops.statements.body(parts.sums, copies)
+            with blocks.last(copies, offset) if blocks else contextlib.nullcontext():
+                self._beside_sums(parts.after, copies, counted=counted)
+
+    def _beside_sums(self, part: tuple[Stmt, ...], copies: Copies, *, counted: bool) -> None:
+        j, printer = identifier(self.lane.var), self.loops.statements
+        if not counted or not (loads_of(*part) or any(isinstance(s, Store) for s in part)):
+            printer.body(part, copies)
+            return
+        with self.out.block(f"if ({j} + {self.strip} <= {j}_end)"):
+            printer.body(part, copies)
+        with self.out.block("else"):
+            printer.body(part, replace(copies, items=tuple(self._counted(copy) for copy in copies.items)))
 
     def _counted(self, copy: Copy) -> Copy:
         """Return a copy of which only the lanes before the end are active."""
@@ -299,7 +290,10 @@ class TilePrinter:
     def _copies(self, scope: Scope, rows: int, units: range, offset: str) -> None:
         """Print the copies of a tile; at an edge with an ``offset`` one vector."""
         with self._printing(scope, rows, units, offset) as copies:
-            self.loops.statements.body(self.body, copies)
+            if self.blocks or (self.tile.whole and not offset):
+                self._sums(copies, counted=not offset, offset=offset)
+            else:
+                self.loops.statements.body(self.body, copies)
 
     @contextlib.contextmanager
     def _printing(

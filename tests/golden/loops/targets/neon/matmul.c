@@ -32,256 +32,369 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
     const int64_t i_lo = begin, i_end = end;
     if (i_lo < i_end) {
       const int64_t j_lo = 0, j_end = b_n1;
-      f32* const b0__panel = polyop_scratch(max_i64(0, a_n1 - (0)) * 4 * POLYOP_LANES(4) * sizeof(f32));
+      const int64_t k__lo = 0, k__last = max_i64(k__lo, a_n1);
+      const int64_t k__step = polyop_steps_of_block(k__last - k__lo, 4 * POLYOP_LANES(4) * (int64_t)sizeof(f32));
+      f32* const c_acc1_panel = k__step < k__last - k__lo ? polyop_scratch((i_end - i_lo) * 4 * POLYOP_LANES(4) * sizeof(f32)) : polyop_scratch(1);
+      if (!c_acc1_panel) { polyop_release(c_acc1_panel); polyop_out_of_memory(k); return; }
+      f32* const b0__panel = polyop_scratch(max_i64(0, k__step - (0)) * 4 * POLYOP_LANES(4) * sizeof(f32));
       if (!b0__panel) { polyop_release(b0__panel); polyop_out_of_memory(k); return; }
       for (int64_t j = j_lo; j < j_end; j += 4 * POLYOP_LANES(4)) {
         if (polyop_stops(k, (i_end - i_lo) * (1 + a_n1))) break;
-        if (j + 4 * POLYOP_LANES(4) <= j_end) {
-          {
-            f32* b0_ = b0__panel;
-            for (int64_t k_ = 0, k__end = a_n1; k_ < k__end; ++k_) {
-              store_f32v4(b0_ + 0 * POLYOP_LANES(4), load_f32v4(&b[(k_) * b_n1 + (j + 0 * POLYOP_LANES(4))]));
-              store_f32v4(b0_ + 1 * POLYOP_LANES(4), load_f32v4(&b[(k_) * b_n1 + (j + 1 * POLYOP_LANES(4))]));
-              store_f32v4(b0_ + 2 * POLYOP_LANES(4), load_f32v4(&b[(k_) * b_n1 + (j + 2 * POLYOP_LANES(4))]));
-              store_f32v4(b0_ + 3 * POLYOP_LANES(4), load_f32v4(&b[(k_) * b_n1 + (j + 3 * POLYOP_LANES(4))]));
-              b0_ += 4 * POLYOP_LANES(4);
-            }
-          }
-        }
-        else {
-          {
-            f32* b0_ = b0__panel;
-            for (int64_t k_ = 0, k__end = a_n1; k_ < k__end; ++k_) {
-              store_f32v4(b0_ + 0 * POLYOP_LANES(4), load_n_f32v4(&b[(k_) * b_n1 + (j + 0 * POLYOP_LANES(4))], (j_end - (j + 0 * POLYOP_LANES(4)))));
-              store_f32v4(b0_ + 1 * POLYOP_LANES(4), load_n_f32v4(&b[(k_) * b_n1 + (j + 1 * POLYOP_LANES(4))], (j_end - (j + 1 * POLYOP_LANES(4)))));
-              store_f32v4(b0_ + 2 * POLYOP_LANES(4), load_n_f32v4(&b[(k_) * b_n1 + (j + 2 * POLYOP_LANES(4))], (j_end - (j + 2 * POLYOP_LANES(4)))));
-              store_f32v4(b0_ + 3 * POLYOP_LANES(4), load_n_f32v4(&b[(k_) * b_n1 + (j + 3 * POLYOP_LANES(4))], (j_end - (j + 3 * POLYOP_LANES(4)))));
-              b0_ += 4 * POLYOP_LANES(4);
-            }
-          }
-        }
-        int64_t i = i_lo;
-        for (; i + 6 <= i_end; i += 6) {
-          if (j + 2 * POLYOP_LANES(4) < j_end) {
-            const f32* b0_ = b0__panel;
-            f32v4 c_acc1_r0_u0 = {0};
-            f32v4 c_acc1_r0_u1 = {0};
-            f32v4 c_acc1_r0_u2 = {0};
-            f32v4 c_acc1_r0_u3 = {0};
-            f32v4 c_acc1_r1_u0 = {0};
-            f32v4 c_acc1_r1_u1 = {0};
-            f32v4 c_acc1_r1_u2 = {0};
-            f32v4 c_acc1_r1_u3 = {0};
-            f32v4 c_acc1_r2_u0 = {0};
-            f32v4 c_acc1_r2_u1 = {0};
-            f32v4 c_acc1_r2_u2 = {0};
-            f32v4 c_acc1_r2_u3 = {0};
-            f32v4 c_acc1_r3_u0 = {0};
-            f32v4 c_acc1_r3_u1 = {0};
-            f32v4 c_acc1_r3_u2 = {0};
-            f32v4 c_acc1_r3_u3 = {0};
-            f32v4 c_acc1_r4_u0 = {0};
-            f32v4 c_acc1_r4_u1 = {0};
-            f32v4 c_acc1_r4_u2 = {0};
-            f32v4 c_acc1_r4_u3 = {0};
-            f32v4 c_acc1_r5_u0 = {0};
-            f32v4 c_acc1_r5_u1 = {0};
-            f32v4 c_acc1_r5_u2 = {0};
-            f32v4 c_acc1_r5_u3 = {0};
-            /* 34: c[i, j] = 0 */
-            c_acc1_r0_u0 = bcast_f32v4(0.0f);
-            c_acc1_r0_u1 = bcast_f32v4(0.0f);
-            c_acc1_r0_u2 = bcast_f32v4(0.0f);
-            c_acc1_r0_u3 = bcast_f32v4(0.0f);
-            c_acc1_r1_u0 = bcast_f32v4(0.0f);
-            c_acc1_r1_u1 = bcast_f32v4(0.0f);
-            c_acc1_r1_u2 = bcast_f32v4(0.0f);
-            c_acc1_r1_u3 = bcast_f32v4(0.0f);
-            c_acc1_r2_u0 = bcast_f32v4(0.0f);
-            c_acc1_r2_u1 = bcast_f32v4(0.0f);
-            c_acc1_r2_u2 = bcast_f32v4(0.0f);
-            c_acc1_r2_u3 = bcast_f32v4(0.0f);
-            c_acc1_r3_u0 = bcast_f32v4(0.0f);
-            c_acc1_r3_u1 = bcast_f32v4(0.0f);
-            c_acc1_r3_u2 = bcast_f32v4(0.0f);
-            c_acc1_r3_u3 = bcast_f32v4(0.0f);
-            c_acc1_r4_u0 = bcast_f32v4(0.0f);
-            c_acc1_r4_u1 = bcast_f32v4(0.0f);
-            c_acc1_r4_u2 = bcast_f32v4(0.0f);
-            c_acc1_r4_u3 = bcast_f32v4(0.0f);
-            c_acc1_r5_u0 = bcast_f32v4(0.0f);
-            c_acc1_r5_u1 = bcast_f32v4(0.0f);
-            c_acc1_r5_u2 = bcast_f32v4(0.0f);
-            c_acc1_r5_u3 = bcast_f32v4(0.0f);
-            for (int64_t k_ = 0, k__end = a_n1; k_ < k__end; ++k_) {
-              /* 36: c[i, j] += a[i, k] * b[k, j] */
-              c_acc1_r0_u0 = c_acc1_r0_u0 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_));
-              c_acc1_r0_u1 = c_acc1_r0_u1 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
-              c_acc1_r0_u2 = c_acc1_r0_u2 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + 2 * POLYOP_LANES(4)));
-              c_acc1_r0_u3 = c_acc1_r0_u3 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + 3 * POLYOP_LANES(4)));
-              c_acc1_r1_u0 = c_acc1_r1_u0 + (bcast_f32v4(a[((i + 1)) * a_n1 + k_]) * load_f32v4(b0_));
-              c_acc1_r1_u1 = c_acc1_r1_u1 + (bcast_f32v4(a[((i + 1)) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
-              c_acc1_r1_u2 = c_acc1_r1_u2 + (bcast_f32v4(a[((i + 1)) * a_n1 + k_]) * load_f32v4(b0_ + 2 * POLYOP_LANES(4)));
-              c_acc1_r1_u3 = c_acc1_r1_u3 + (bcast_f32v4(a[((i + 1)) * a_n1 + k_]) * load_f32v4(b0_ + 3 * POLYOP_LANES(4)));
-              c_acc1_r2_u0 = c_acc1_r2_u0 + (bcast_f32v4(a[((i + 2)) * a_n1 + k_]) * load_f32v4(b0_));
-              c_acc1_r2_u1 = c_acc1_r2_u1 + (bcast_f32v4(a[((i + 2)) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
-              c_acc1_r2_u2 = c_acc1_r2_u2 + (bcast_f32v4(a[((i + 2)) * a_n1 + k_]) * load_f32v4(b0_ + 2 * POLYOP_LANES(4)));
-              c_acc1_r2_u3 = c_acc1_r2_u3 + (bcast_f32v4(a[((i + 2)) * a_n1 + k_]) * load_f32v4(b0_ + 3 * POLYOP_LANES(4)));
-              c_acc1_r3_u0 = c_acc1_r3_u0 + (bcast_f32v4(a[((i + 3)) * a_n1 + k_]) * load_f32v4(b0_));
-              c_acc1_r3_u1 = c_acc1_r3_u1 + (bcast_f32v4(a[((i + 3)) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
-              c_acc1_r3_u2 = c_acc1_r3_u2 + (bcast_f32v4(a[((i + 3)) * a_n1 + k_]) * load_f32v4(b0_ + 2 * POLYOP_LANES(4)));
-              c_acc1_r3_u3 = c_acc1_r3_u3 + (bcast_f32v4(a[((i + 3)) * a_n1 + k_]) * load_f32v4(b0_ + 3 * POLYOP_LANES(4)));
-              c_acc1_r4_u0 = c_acc1_r4_u0 + (bcast_f32v4(a[((i + 4)) * a_n1 + k_]) * load_f32v4(b0_));
-              c_acc1_r4_u1 = c_acc1_r4_u1 + (bcast_f32v4(a[((i + 4)) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
-              c_acc1_r4_u2 = c_acc1_r4_u2 + (bcast_f32v4(a[((i + 4)) * a_n1 + k_]) * load_f32v4(b0_ + 2 * POLYOP_LANES(4)));
-              c_acc1_r4_u3 = c_acc1_r4_u3 + (bcast_f32v4(a[((i + 4)) * a_n1 + k_]) * load_f32v4(b0_ + 3 * POLYOP_LANES(4)));
-              c_acc1_r5_u0 = c_acc1_r5_u0 + (bcast_f32v4(a[((i + 5)) * a_n1 + k_]) * load_f32v4(b0_));
-              c_acc1_r5_u1 = c_acc1_r5_u1 + (bcast_f32v4(a[((i + 5)) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
-              c_acc1_r5_u2 = c_acc1_r5_u2 + (bcast_f32v4(a[((i + 5)) * a_n1 + k_]) * load_f32v4(b0_ + 2 * POLYOP_LANES(4)));
-              c_acc1_r5_u3 = c_acc1_r5_u3 + (bcast_f32v4(a[((i + 5)) * a_n1 + k_]) * load_f32v4(b0_ + 3 * POLYOP_LANES(4)));
-              b0_ += 4 * POLYOP_LANES(4);
-            }
-            if (j + 4 * POLYOP_LANES(4) <= j_end) {
-              /* 35: for k in range(a.shape[1]): */
-              store_f32v4(&c[(i) * c_n1 + j], c_acc1_r0_u0);
-              store_f32v4(&c[(i) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r0_u1);
-              store_f32v4(&c[(i) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r0_u2);
-              store_f32v4(&c[(i) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r0_u3);
-              store_f32v4(&c[((i + 1)) * c_n1 + j], c_acc1_r1_u0);
-              store_f32v4(&c[((i + 1)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r1_u1);
-              store_f32v4(&c[((i + 1)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r1_u2);
-              store_f32v4(&c[((i + 1)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r1_u3);
-              store_f32v4(&c[((i + 2)) * c_n1 + j], c_acc1_r2_u0);
-              store_f32v4(&c[((i + 2)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r2_u1);
-              store_f32v4(&c[((i + 2)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r2_u2);
-              store_f32v4(&c[((i + 2)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r2_u3);
-              store_f32v4(&c[((i + 3)) * c_n1 + j], c_acc1_r3_u0);
-              store_f32v4(&c[((i + 3)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r3_u1);
-              store_f32v4(&c[((i + 3)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r3_u2);
-              store_f32v4(&c[((i + 3)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r3_u3);
-              store_f32v4(&c[((i + 4)) * c_n1 + j], c_acc1_r4_u0);
-              store_f32v4(&c[((i + 4)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r4_u1);
-              store_f32v4(&c[((i + 4)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r4_u2);
-              store_f32v4(&c[((i + 4)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r4_u3);
-              store_f32v4(&c[((i + 5)) * c_n1 + j], c_acc1_r5_u0);
-              store_f32v4(&c[((i + 5)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r5_u1);
-              store_f32v4(&c[((i + 5)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r5_u2);
-              store_f32v4(&c[((i + 5)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r5_u3);
-            }
-            else {
-              /* 35: for k in range(a.shape[1]): */
-              store_n_f32v4(&c[(i) * c_n1 + j], c_acc1_r0_u0, (j_end - j));
-              store_n_f32v4(&c[(i) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r0_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[(i) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r0_u2, (j_end - (j + 2 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[(i) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r0_u3, (j_end - (j + 3 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 1)) * c_n1 + j], c_acc1_r1_u0, (j_end - j));
-              store_n_f32v4(&c[((i + 1)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r1_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 1)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r1_u2, (j_end - (j + 2 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 1)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r1_u3, (j_end - (j + 3 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 2)) * c_n1 + j], c_acc1_r2_u0, (j_end - j));
-              store_n_f32v4(&c[((i + 2)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r2_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 2)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r2_u2, (j_end - (j + 2 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 2)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r2_u3, (j_end - (j + 3 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 3)) * c_n1 + j], c_acc1_r3_u0, (j_end - j));
-              store_n_f32v4(&c[((i + 3)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r3_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 3)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r3_u2, (j_end - (j + 2 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 3)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r3_u3, (j_end - (j + 3 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 4)) * c_n1 + j], c_acc1_r4_u0, (j_end - j));
-              store_n_f32v4(&c[((i + 4)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r4_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 4)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r4_u2, (j_end - (j + 2 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 4)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r4_u3, (j_end - (j + 3 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 5)) * c_n1 + j], c_acc1_r5_u0, (j_end - j));
-              store_n_f32v4(&c[((i + 5)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r5_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 5)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r5_u2, (j_end - (j + 2 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 5)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r5_u3, (j_end - (j + 3 * POLYOP_LANES(4))));
+        for (int64_t k__from = k__lo;; k__from += k__step) {
+          const int64_t k__to = min_i64(k__from + k__step, k__last);
+          if (j + 4 * POLYOP_LANES(4) <= j_end) {
+            {
+              f32* b0_ = b0__panel;
+              for (int64_t k_ = k__from, k__end = k__to; k_ < k__end; ++k_) {
+                store_f32v4(b0_ + 0 * POLYOP_LANES(4), load_f32v4(&b[(k_) * b_n1 + (j + 0 * POLYOP_LANES(4))]));
+                store_f32v4(b0_ + 1 * POLYOP_LANES(4), load_f32v4(&b[(k_) * b_n1 + (j + 1 * POLYOP_LANES(4))]));
+                store_f32v4(b0_ + 2 * POLYOP_LANES(4), load_f32v4(&b[(k_) * b_n1 + (j + 2 * POLYOP_LANES(4))]));
+                store_f32v4(b0_ + 3 * POLYOP_LANES(4), load_f32v4(&b[(k_) * b_n1 + (j + 3 * POLYOP_LANES(4))]));
+                b0_ += 4 * POLYOP_LANES(4);
+              }
             }
           }
           else {
-            for (int64_t u = 0; u < 4 && j + u * POLYOP_LANES(4) < j_end; ++u) {
-              const f32* b0_ = b0__panel;
-              f32v4 c_acc1_r0 = {0};
-              f32v4 c_acc1_r1 = {0};
-              f32v4 c_acc1_r2 = {0};
-              f32v4 c_acc1_r3 = {0};
-              f32v4 c_acc1_r4 = {0};
-              f32v4 c_acc1_r5 = {0};
-              /* 34: c[i, j] = 0 */
-              c_acc1_r0 = bcast_f32v4(0.0f);
-              c_acc1_r1 = bcast_f32v4(0.0f);
-              c_acc1_r2 = bcast_f32v4(0.0f);
-              c_acc1_r3 = bcast_f32v4(0.0f);
-              c_acc1_r4 = bcast_f32v4(0.0f);
-              c_acc1_r5 = bcast_f32v4(0.0f);
-              for (int64_t k_ = 0, k__end = a_n1; k_ < k__end; ++k_) {
-                /* 36: c[i, j] += a[i, k] * b[k, j] */
-                c_acc1_r0 = c_acc1_r0 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + u * POLYOP_LANES(4)));
-                c_acc1_r1 = c_acc1_r1 + (bcast_f32v4(a[((i + 1)) * a_n1 + k_]) * load_f32v4(b0_ + u * POLYOP_LANES(4)));
-                c_acc1_r2 = c_acc1_r2 + (bcast_f32v4(a[((i + 2)) * a_n1 + k_]) * load_f32v4(b0_ + u * POLYOP_LANES(4)));
-                c_acc1_r3 = c_acc1_r3 + (bcast_f32v4(a[((i + 3)) * a_n1 + k_]) * load_f32v4(b0_ + u * POLYOP_LANES(4)));
-                c_acc1_r4 = c_acc1_r4 + (bcast_f32v4(a[((i + 4)) * a_n1 + k_]) * load_f32v4(b0_ + u * POLYOP_LANES(4)));
-                c_acc1_r5 = c_acc1_r5 + (bcast_f32v4(a[((i + 5)) * a_n1 + k_]) * load_f32v4(b0_ + u * POLYOP_LANES(4)));
+            {
+              f32* b0_ = b0__panel;
+              for (int64_t k_ = k__from, k__end = k__to; k_ < k__end; ++k_) {
+                store_f32v4(b0_ + 0 * POLYOP_LANES(4), load_n_f32v4(&b[(k_) * b_n1 + (j + 0 * POLYOP_LANES(4))], (j_end - (j + 0 * POLYOP_LANES(4)))));
+                store_f32v4(b0_ + 1 * POLYOP_LANES(4), load_n_f32v4(&b[(k_) * b_n1 + (j + 1 * POLYOP_LANES(4))], (j_end - (j + 1 * POLYOP_LANES(4)))));
+                store_f32v4(b0_ + 2 * POLYOP_LANES(4), load_n_f32v4(&b[(k_) * b_n1 + (j + 2 * POLYOP_LANES(4))], (j_end - (j + 2 * POLYOP_LANES(4)))));
+                store_f32v4(b0_ + 3 * POLYOP_LANES(4), load_n_f32v4(&b[(k_) * b_n1 + (j + 3 * POLYOP_LANES(4))], (j_end - (j + 3 * POLYOP_LANES(4)))));
                 b0_ += 4 * POLYOP_LANES(4);
               }
-              store_n_f32v4(&c[(i) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1_r0, (j_end - (j + u * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 1)) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1_r1, (j_end - (j + u * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 2)) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1_r2, (j_end - (j + u * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 3)) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1_r3, (j_end - (j + u * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 4)) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1_r4, (j_end - (j + u * POLYOP_LANES(4))));
-              store_n_f32v4(&c[((i + 5)) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1_r5, (j_end - (j + u * POLYOP_LANES(4))));
             }
           }
-        }
-        for (; i + 1 <= i_end; i += 1) {
-          if (j + 2 * POLYOP_LANES(4) < j_end) {
-            const f32* b0_ = b0__panel;
-            f32v4 c_acc1_u0 = {0};
-            f32v4 c_acc1_u1 = {0};
-            f32v4 c_acc1_u2 = {0};
-            f32v4 c_acc1_u3 = {0};
-            /* 34: c[i, j] = 0 */
-            c_acc1_u0 = bcast_f32v4(0.0f);
-            c_acc1_u1 = bcast_f32v4(0.0f);
-            c_acc1_u2 = bcast_f32v4(0.0f);
-            c_acc1_u3 = bcast_f32v4(0.0f);
-            for (int64_t k_ = 0, k__end = a_n1; k_ < k__end; ++k_) {
-              /* 36: c[i, j] += a[i, k] * b[k, j] */
-              c_acc1_u0 = c_acc1_u0 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_));
-              c_acc1_u1 = c_acc1_u1 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
-              c_acc1_u2 = c_acc1_u2 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + 2 * POLYOP_LANES(4)));
-              c_acc1_u3 = c_acc1_u3 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + 3 * POLYOP_LANES(4)));
-              b0_ += 4 * POLYOP_LANES(4);
-            }
-            if (j + 4 * POLYOP_LANES(4) <= j_end) {
-              /* 35: for k in range(a.shape[1]): */
-              store_f32v4(&c[(i) * c_n1 + j], c_acc1_u0);
-              store_f32v4(&c[(i) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_u1);
-              store_f32v4(&c[(i) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_u2);
-              store_f32v4(&c[(i) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_u3);
+          int64_t i = i_lo;
+          for (; i + 6 <= i_end; i += 6) {
+            if (j + 2 * POLYOP_LANES(4) < j_end) {
+              const f32* b0_ = b0__panel;
+              f32v4 c_acc1_r0_u0 = {0};
+              f32v4 c_acc1_r0_u1 = {0};
+              f32v4 c_acc1_r0_u2 = {0};
+              f32v4 c_acc1_r0_u3 = {0};
+              f32v4 c_acc1_r1_u0 = {0};
+              f32v4 c_acc1_r1_u1 = {0};
+              f32v4 c_acc1_r1_u2 = {0};
+              f32v4 c_acc1_r1_u3 = {0};
+              f32v4 c_acc1_r2_u0 = {0};
+              f32v4 c_acc1_r2_u1 = {0};
+              f32v4 c_acc1_r2_u2 = {0};
+              f32v4 c_acc1_r2_u3 = {0};
+              f32v4 c_acc1_r3_u0 = {0};
+              f32v4 c_acc1_r3_u1 = {0};
+              f32v4 c_acc1_r3_u2 = {0};
+              f32v4 c_acc1_r3_u3 = {0};
+              f32v4 c_acc1_r4_u0 = {0};
+              f32v4 c_acc1_r4_u1 = {0};
+              f32v4 c_acc1_r4_u2 = {0};
+              f32v4 c_acc1_r4_u3 = {0};
+              f32v4 c_acc1_r5_u0 = {0};
+              f32v4 c_acc1_r5_u1 = {0};
+              f32v4 c_acc1_r5_u2 = {0};
+              f32v4 c_acc1_r5_u3 = {0};
+              if (k__from == k__lo) {
+                /* 34: c[i, j] = 0 */
+                c_acc1_r0_u0 = bcast_f32v4(0.0f);
+                c_acc1_r0_u1 = bcast_f32v4(0.0f);
+                c_acc1_r0_u2 = bcast_f32v4(0.0f);
+                c_acc1_r0_u3 = bcast_f32v4(0.0f);
+                c_acc1_r1_u0 = bcast_f32v4(0.0f);
+                c_acc1_r1_u1 = bcast_f32v4(0.0f);
+                c_acc1_r1_u2 = bcast_f32v4(0.0f);
+                c_acc1_r1_u3 = bcast_f32v4(0.0f);
+                c_acc1_r2_u0 = bcast_f32v4(0.0f);
+                c_acc1_r2_u1 = bcast_f32v4(0.0f);
+                c_acc1_r2_u2 = bcast_f32v4(0.0f);
+                c_acc1_r2_u3 = bcast_f32v4(0.0f);
+                c_acc1_r3_u0 = bcast_f32v4(0.0f);
+                c_acc1_r3_u1 = bcast_f32v4(0.0f);
+                c_acc1_r3_u2 = bcast_f32v4(0.0f);
+                c_acc1_r3_u3 = bcast_f32v4(0.0f);
+                c_acc1_r4_u0 = bcast_f32v4(0.0f);
+                c_acc1_r4_u1 = bcast_f32v4(0.0f);
+                c_acc1_r4_u2 = bcast_f32v4(0.0f);
+                c_acc1_r4_u3 = bcast_f32v4(0.0f);
+                c_acc1_r5_u0 = bcast_f32v4(0.0f);
+                c_acc1_r5_u1 = bcast_f32v4(0.0f);
+                c_acc1_r5_u2 = bcast_f32v4(0.0f);
+                c_acc1_r5_u3 = bcast_f32v4(0.0f);
+              }
+              else {
+                c_acc1_r0_u0 = load_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4)]);
+                c_acc1_r0_u1 = load_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4)]);
+                c_acc1_r0_u2 = load_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4)]);
+                c_acc1_r0_u3 = load_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + 3 * POLYOP_LANES(4)]);
+                c_acc1_r1_u0 = load_f32v4(&c_acc1_panel[(i - i_lo + 1) * 4 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4)]);
+                c_acc1_r1_u1 = load_f32v4(&c_acc1_panel[(i - i_lo + 1) * 4 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4)]);
+                c_acc1_r1_u2 = load_f32v4(&c_acc1_panel[(i - i_lo + 1) * 4 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4)]);
+                c_acc1_r1_u3 = load_f32v4(&c_acc1_panel[(i - i_lo + 1) * 4 * POLYOP_LANES(4) + 3 * POLYOP_LANES(4)]);
+                c_acc1_r2_u0 = load_f32v4(&c_acc1_panel[(i - i_lo + 2) * 4 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4)]);
+                c_acc1_r2_u1 = load_f32v4(&c_acc1_panel[(i - i_lo + 2) * 4 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4)]);
+                c_acc1_r2_u2 = load_f32v4(&c_acc1_panel[(i - i_lo + 2) * 4 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4)]);
+                c_acc1_r2_u3 = load_f32v4(&c_acc1_panel[(i - i_lo + 2) * 4 * POLYOP_LANES(4) + 3 * POLYOP_LANES(4)]);
+                c_acc1_r3_u0 = load_f32v4(&c_acc1_panel[(i - i_lo + 3) * 4 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4)]);
+                c_acc1_r3_u1 = load_f32v4(&c_acc1_panel[(i - i_lo + 3) * 4 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4)]);
+                c_acc1_r3_u2 = load_f32v4(&c_acc1_panel[(i - i_lo + 3) * 4 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4)]);
+                c_acc1_r3_u3 = load_f32v4(&c_acc1_panel[(i - i_lo + 3) * 4 * POLYOP_LANES(4) + 3 * POLYOP_LANES(4)]);
+                c_acc1_r4_u0 = load_f32v4(&c_acc1_panel[(i - i_lo + 4) * 4 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4)]);
+                c_acc1_r4_u1 = load_f32v4(&c_acc1_panel[(i - i_lo + 4) * 4 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4)]);
+                c_acc1_r4_u2 = load_f32v4(&c_acc1_panel[(i - i_lo + 4) * 4 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4)]);
+                c_acc1_r4_u3 = load_f32v4(&c_acc1_panel[(i - i_lo + 4) * 4 * POLYOP_LANES(4) + 3 * POLYOP_LANES(4)]);
+                c_acc1_r5_u0 = load_f32v4(&c_acc1_panel[(i - i_lo + 5) * 4 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4)]);
+                c_acc1_r5_u1 = load_f32v4(&c_acc1_panel[(i - i_lo + 5) * 4 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4)]);
+                c_acc1_r5_u2 = load_f32v4(&c_acc1_panel[(i - i_lo + 5) * 4 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4)]);
+                c_acc1_r5_u3 = load_f32v4(&c_acc1_panel[(i - i_lo + 5) * 4 * POLYOP_LANES(4) + 3 * POLYOP_LANES(4)]);
+              }
+              for (int64_t k_ = k__from, k__end = k__to; k_ < k__end; ++k_) {
+                /* 36: c[i, j] += a[i, k] * b[k, j] */
+                c_acc1_r0_u0 = c_acc1_r0_u0 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_));
+                c_acc1_r0_u1 = c_acc1_r0_u1 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
+                c_acc1_r0_u2 = c_acc1_r0_u2 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + 2 * POLYOP_LANES(4)));
+                c_acc1_r0_u3 = c_acc1_r0_u3 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + 3 * POLYOP_LANES(4)));
+                c_acc1_r1_u0 = c_acc1_r1_u0 + (bcast_f32v4(a[((i + 1)) * a_n1 + k_]) * load_f32v4(b0_));
+                c_acc1_r1_u1 = c_acc1_r1_u1 + (bcast_f32v4(a[((i + 1)) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
+                c_acc1_r1_u2 = c_acc1_r1_u2 + (bcast_f32v4(a[((i + 1)) * a_n1 + k_]) * load_f32v4(b0_ + 2 * POLYOP_LANES(4)));
+                c_acc1_r1_u3 = c_acc1_r1_u3 + (bcast_f32v4(a[((i + 1)) * a_n1 + k_]) * load_f32v4(b0_ + 3 * POLYOP_LANES(4)));
+                c_acc1_r2_u0 = c_acc1_r2_u0 + (bcast_f32v4(a[((i + 2)) * a_n1 + k_]) * load_f32v4(b0_));
+                c_acc1_r2_u1 = c_acc1_r2_u1 + (bcast_f32v4(a[((i + 2)) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
+                c_acc1_r2_u2 = c_acc1_r2_u2 + (bcast_f32v4(a[((i + 2)) * a_n1 + k_]) * load_f32v4(b0_ + 2 * POLYOP_LANES(4)));
+                c_acc1_r2_u3 = c_acc1_r2_u3 + (bcast_f32v4(a[((i + 2)) * a_n1 + k_]) * load_f32v4(b0_ + 3 * POLYOP_LANES(4)));
+                c_acc1_r3_u0 = c_acc1_r3_u0 + (bcast_f32v4(a[((i + 3)) * a_n1 + k_]) * load_f32v4(b0_));
+                c_acc1_r3_u1 = c_acc1_r3_u1 + (bcast_f32v4(a[((i + 3)) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
+                c_acc1_r3_u2 = c_acc1_r3_u2 + (bcast_f32v4(a[((i + 3)) * a_n1 + k_]) * load_f32v4(b0_ + 2 * POLYOP_LANES(4)));
+                c_acc1_r3_u3 = c_acc1_r3_u3 + (bcast_f32v4(a[((i + 3)) * a_n1 + k_]) * load_f32v4(b0_ + 3 * POLYOP_LANES(4)));
+                c_acc1_r4_u0 = c_acc1_r4_u0 + (bcast_f32v4(a[((i + 4)) * a_n1 + k_]) * load_f32v4(b0_));
+                c_acc1_r4_u1 = c_acc1_r4_u1 + (bcast_f32v4(a[((i + 4)) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
+                c_acc1_r4_u2 = c_acc1_r4_u2 + (bcast_f32v4(a[((i + 4)) * a_n1 + k_]) * load_f32v4(b0_ + 2 * POLYOP_LANES(4)));
+                c_acc1_r4_u3 = c_acc1_r4_u3 + (bcast_f32v4(a[((i + 4)) * a_n1 + k_]) * load_f32v4(b0_ + 3 * POLYOP_LANES(4)));
+                c_acc1_r5_u0 = c_acc1_r5_u0 + (bcast_f32v4(a[((i + 5)) * a_n1 + k_]) * load_f32v4(b0_));
+                c_acc1_r5_u1 = c_acc1_r5_u1 + (bcast_f32v4(a[((i + 5)) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
+                c_acc1_r5_u2 = c_acc1_r5_u2 + (bcast_f32v4(a[((i + 5)) * a_n1 + k_]) * load_f32v4(b0_ + 2 * POLYOP_LANES(4)));
+                c_acc1_r5_u3 = c_acc1_r5_u3 + (bcast_f32v4(a[((i + 5)) * a_n1 + k_]) * load_f32v4(b0_ + 3 * POLYOP_LANES(4)));
+                b0_ += 4 * POLYOP_LANES(4);
+              }
+              if (k__to >= k__last) {
+                if (j + 4 * POLYOP_LANES(4) <= j_end) {
+                  /* 35: for k in range(a.shape[1]): */
+                  store_f32v4(&c[(i) * c_n1 + j], c_acc1_r0_u0);
+                  store_f32v4(&c[(i) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r0_u1);
+                  store_f32v4(&c[(i) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r0_u2);
+                  store_f32v4(&c[(i) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r0_u3);
+                  store_f32v4(&c[((i + 1)) * c_n1 + j], c_acc1_r1_u0);
+                  store_f32v4(&c[((i + 1)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r1_u1);
+                  store_f32v4(&c[((i + 1)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r1_u2);
+                  store_f32v4(&c[((i + 1)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r1_u3);
+                  store_f32v4(&c[((i + 2)) * c_n1 + j], c_acc1_r2_u0);
+                  store_f32v4(&c[((i + 2)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r2_u1);
+                  store_f32v4(&c[((i + 2)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r2_u2);
+                  store_f32v4(&c[((i + 2)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r2_u3);
+                  store_f32v4(&c[((i + 3)) * c_n1 + j], c_acc1_r3_u0);
+                  store_f32v4(&c[((i + 3)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r3_u1);
+                  store_f32v4(&c[((i + 3)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r3_u2);
+                  store_f32v4(&c[((i + 3)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r3_u3);
+                  store_f32v4(&c[((i + 4)) * c_n1 + j], c_acc1_r4_u0);
+                  store_f32v4(&c[((i + 4)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r4_u1);
+                  store_f32v4(&c[((i + 4)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r4_u2);
+                  store_f32v4(&c[((i + 4)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r4_u3);
+                  store_f32v4(&c[((i + 5)) * c_n1 + j], c_acc1_r5_u0);
+                  store_f32v4(&c[((i + 5)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r5_u1);
+                  store_f32v4(&c[((i + 5)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r5_u2);
+                  store_f32v4(&c[((i + 5)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r5_u3);
+                }
+                else {
+                  /* 35: for k in range(a.shape[1]): */
+                  store_n_f32v4(&c[(i) * c_n1 + j], c_acc1_r0_u0, (j_end - j));
+                  store_n_f32v4(&c[(i) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r0_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[(i) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r0_u2, (j_end - (j + 2 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[(i) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r0_u3, (j_end - (j + 3 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 1)) * c_n1 + j], c_acc1_r1_u0, (j_end - j));
+                  store_n_f32v4(&c[((i + 1)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r1_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 1)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r1_u2, (j_end - (j + 2 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 1)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r1_u3, (j_end - (j + 3 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 2)) * c_n1 + j], c_acc1_r2_u0, (j_end - j));
+                  store_n_f32v4(&c[((i + 2)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r2_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 2)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r2_u2, (j_end - (j + 2 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 2)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r2_u3, (j_end - (j + 3 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 3)) * c_n1 + j], c_acc1_r3_u0, (j_end - j));
+                  store_n_f32v4(&c[((i + 3)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r3_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 3)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r3_u2, (j_end - (j + 2 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 3)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r3_u3, (j_end - (j + 3 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 4)) * c_n1 + j], c_acc1_r4_u0, (j_end - j));
+                  store_n_f32v4(&c[((i + 4)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r4_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 4)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r4_u2, (j_end - (j + 2 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 4)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r4_u3, (j_end - (j + 3 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 5)) * c_n1 + j], c_acc1_r5_u0, (j_end - j));
+                  store_n_f32v4(&c[((i + 5)) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_r5_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 5)) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_r5_u2, (j_end - (j + 2 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 5)) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_r5_u3, (j_end - (j + 3 * POLYOP_LANES(4))));
+                }
+              }
+              else {
+                store_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4)], c_acc1_r0_u0);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4)], c_acc1_r0_u1);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4)], c_acc1_r0_u2);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + 3 * POLYOP_LANES(4)], c_acc1_r0_u3);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 1) * 4 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4)], c_acc1_r1_u0);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 1) * 4 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4)], c_acc1_r1_u1);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 1) * 4 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4)], c_acc1_r1_u2);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 1) * 4 * POLYOP_LANES(4) + 3 * POLYOP_LANES(4)], c_acc1_r1_u3);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 2) * 4 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4)], c_acc1_r2_u0);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 2) * 4 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4)], c_acc1_r2_u1);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 2) * 4 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4)], c_acc1_r2_u2);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 2) * 4 * POLYOP_LANES(4) + 3 * POLYOP_LANES(4)], c_acc1_r2_u3);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 3) * 4 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4)], c_acc1_r3_u0);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 3) * 4 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4)], c_acc1_r3_u1);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 3) * 4 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4)], c_acc1_r3_u2);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 3) * 4 * POLYOP_LANES(4) + 3 * POLYOP_LANES(4)], c_acc1_r3_u3);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 4) * 4 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4)], c_acc1_r4_u0);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 4) * 4 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4)], c_acc1_r4_u1);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 4) * 4 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4)], c_acc1_r4_u2);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 4) * 4 * POLYOP_LANES(4) + 3 * POLYOP_LANES(4)], c_acc1_r4_u3);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 5) * 4 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4)], c_acc1_r5_u0);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 5) * 4 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4)], c_acc1_r5_u1);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 5) * 4 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4)], c_acc1_r5_u2);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 5) * 4 * POLYOP_LANES(4) + 3 * POLYOP_LANES(4)], c_acc1_r5_u3);
+              }
             }
             else {
-              /* 35: for k in range(a.shape[1]): */
-              store_n_f32v4(&c[(i) * c_n1 + j], c_acc1_u0, (j_end - j));
-              store_n_f32v4(&c[(i) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[(i) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_u2, (j_end - (j + 2 * POLYOP_LANES(4))));
-              store_n_f32v4(&c[(i) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_u3, (j_end - (j + 3 * POLYOP_LANES(4))));
+              for (int64_t u = 0; u < 4 && j + u * POLYOP_LANES(4) < j_end; ++u) {
+                const f32* b0_ = b0__panel;
+                f32v4 c_acc1_r0 = {0};
+                f32v4 c_acc1_r1 = {0};
+                f32v4 c_acc1_r2 = {0};
+                f32v4 c_acc1_r3 = {0};
+                f32v4 c_acc1_r4 = {0};
+                f32v4 c_acc1_r5 = {0};
+                if (k__from == k__lo) {
+                  /* 34: c[i, j] = 0 */
+                  c_acc1_r0 = bcast_f32v4(0.0f);
+                  c_acc1_r1 = bcast_f32v4(0.0f);
+                  c_acc1_r2 = bcast_f32v4(0.0f);
+                  c_acc1_r3 = bcast_f32v4(0.0f);
+                  c_acc1_r4 = bcast_f32v4(0.0f);
+                  c_acc1_r5 = bcast_f32v4(0.0f);
+                }
+                else {
+                  c_acc1_r0 = load_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + u * POLYOP_LANES(4)]);
+                  c_acc1_r1 = load_f32v4(&c_acc1_panel[(i - i_lo + 1) * 4 * POLYOP_LANES(4) + u * POLYOP_LANES(4)]);
+                  c_acc1_r2 = load_f32v4(&c_acc1_panel[(i - i_lo + 2) * 4 * POLYOP_LANES(4) + u * POLYOP_LANES(4)]);
+                  c_acc1_r3 = load_f32v4(&c_acc1_panel[(i - i_lo + 3) * 4 * POLYOP_LANES(4) + u * POLYOP_LANES(4)]);
+                  c_acc1_r4 = load_f32v4(&c_acc1_panel[(i - i_lo + 4) * 4 * POLYOP_LANES(4) + u * POLYOP_LANES(4)]);
+                  c_acc1_r5 = load_f32v4(&c_acc1_panel[(i - i_lo + 5) * 4 * POLYOP_LANES(4) + u * POLYOP_LANES(4)]);
+                }
+                for (int64_t k_ = k__from, k__end = k__to; k_ < k__end; ++k_) {
+                  /* 36: c[i, j] += a[i, k] * b[k, j] */
+                  c_acc1_r0 = c_acc1_r0 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + u * POLYOP_LANES(4)));
+                  c_acc1_r1 = c_acc1_r1 + (bcast_f32v4(a[((i + 1)) * a_n1 + k_]) * load_f32v4(b0_ + u * POLYOP_LANES(4)));
+                  c_acc1_r2 = c_acc1_r2 + (bcast_f32v4(a[((i + 2)) * a_n1 + k_]) * load_f32v4(b0_ + u * POLYOP_LANES(4)));
+                  c_acc1_r3 = c_acc1_r3 + (bcast_f32v4(a[((i + 3)) * a_n1 + k_]) * load_f32v4(b0_ + u * POLYOP_LANES(4)));
+                  c_acc1_r4 = c_acc1_r4 + (bcast_f32v4(a[((i + 4)) * a_n1 + k_]) * load_f32v4(b0_ + u * POLYOP_LANES(4)));
+                  c_acc1_r5 = c_acc1_r5 + (bcast_f32v4(a[((i + 5)) * a_n1 + k_]) * load_f32v4(b0_ + u * POLYOP_LANES(4)));
+                  b0_ += 4 * POLYOP_LANES(4);
+                }
+                if (k__to >= k__last) {
+                  /* 35: for k in range(a.shape[1]): */
+                  store_n_f32v4(&c[(i) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1_r0, (j_end - (j + u * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 1)) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1_r1, (j_end - (j + u * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 2)) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1_r2, (j_end - (j + u * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 3)) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1_r3, (j_end - (j + u * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 4)) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1_r4, (j_end - (j + u * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[((i + 5)) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1_r5, (j_end - (j + u * POLYOP_LANES(4))));
+                }
+                else {
+                  store_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + u * POLYOP_LANES(4)], c_acc1_r0);
+                  store_f32v4(&c_acc1_panel[(i - i_lo + 1) * 4 * POLYOP_LANES(4) + u * POLYOP_LANES(4)], c_acc1_r1);
+                  store_f32v4(&c_acc1_panel[(i - i_lo + 2) * 4 * POLYOP_LANES(4) + u * POLYOP_LANES(4)], c_acc1_r2);
+                  store_f32v4(&c_acc1_panel[(i - i_lo + 3) * 4 * POLYOP_LANES(4) + u * POLYOP_LANES(4)], c_acc1_r3);
+                  store_f32v4(&c_acc1_panel[(i - i_lo + 4) * 4 * POLYOP_LANES(4) + u * POLYOP_LANES(4)], c_acc1_r4);
+                  store_f32v4(&c_acc1_panel[(i - i_lo + 5) * 4 * POLYOP_LANES(4) + u * POLYOP_LANES(4)], c_acc1_r5);
+                }
+              }
             }
           }
-          else {
-            for (int64_t u = 0; u < 4 && j + u * POLYOP_LANES(4) < j_end; ++u) {
+          for (; i + 1 <= i_end; i += 1) {
+            if (j + 2 * POLYOP_LANES(4) < j_end) {
               const f32* b0_ = b0__panel;
-              f32v4 c_acc1 = {0};
-              /* 34: c[i, j] = 0 */
-              c_acc1 = bcast_f32v4(0.0f);
-              for (int64_t k_ = 0, k__end = a_n1; k_ < k__end; ++k_) {
+              f32v4 c_acc1_u0 = {0};
+              f32v4 c_acc1_u1 = {0};
+              f32v4 c_acc1_u2 = {0};
+              f32v4 c_acc1_u3 = {0};
+              if (k__from == k__lo) {
+                /* 34: c[i, j] = 0 */
+                c_acc1_u0 = bcast_f32v4(0.0f);
+                c_acc1_u1 = bcast_f32v4(0.0f);
+                c_acc1_u2 = bcast_f32v4(0.0f);
+                c_acc1_u3 = bcast_f32v4(0.0f);
+              }
+              else {
+                c_acc1_u0 = load_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4)]);
+                c_acc1_u1 = load_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4)]);
+                c_acc1_u2 = load_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4)]);
+                c_acc1_u3 = load_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + 3 * POLYOP_LANES(4)]);
+              }
+              for (int64_t k_ = k__from, k__end = k__to; k_ < k__end; ++k_) {
                 /* 36: c[i, j] += a[i, k] * b[k, j] */
-                c_acc1 = c_acc1 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + u * POLYOP_LANES(4)));
+                c_acc1_u0 = c_acc1_u0 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_));
+                c_acc1_u1 = c_acc1_u1 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
+                c_acc1_u2 = c_acc1_u2 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + 2 * POLYOP_LANES(4)));
+                c_acc1_u3 = c_acc1_u3 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + 3 * POLYOP_LANES(4)));
                 b0_ += 4 * POLYOP_LANES(4);
               }
-              store_n_f32v4(&c[(i) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1, (j_end - (j + u * POLYOP_LANES(4))));
+              if (k__to >= k__last) {
+                if (j + 4 * POLYOP_LANES(4) <= j_end) {
+                  /* 35: for k in range(a.shape[1]): */
+                  store_f32v4(&c[(i) * c_n1 + j], c_acc1_u0);
+                  store_f32v4(&c[(i) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_u1);
+                  store_f32v4(&c[(i) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_u2);
+                  store_f32v4(&c[(i) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_u3);
+                }
+                else {
+                  /* 35: for k in range(a.shape[1]): */
+                  store_n_f32v4(&c[(i) * c_n1 + j], c_acc1_u0, (j_end - j));
+                  store_n_f32v4(&c[(i) * c_n1 + (j + 1 * POLYOP_LANES(4))], c_acc1_u1, (j_end - (j + 1 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[(i) * c_n1 + (j + 2 * POLYOP_LANES(4))], c_acc1_u2, (j_end - (j + 2 * POLYOP_LANES(4))));
+                  store_n_f32v4(&c[(i) * c_n1 + (j + 3 * POLYOP_LANES(4))], c_acc1_u3, (j_end - (j + 3 * POLYOP_LANES(4))));
+                }
+              }
+              else {
+                store_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + 0 * POLYOP_LANES(4)], c_acc1_u0);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + 1 * POLYOP_LANES(4)], c_acc1_u1);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + 2 * POLYOP_LANES(4)], c_acc1_u2);
+                store_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + 3 * POLYOP_LANES(4)], c_acc1_u3);
+              }
+            }
+            else {
+              for (int64_t u = 0; u < 4 && j + u * POLYOP_LANES(4) < j_end; ++u) {
+                const f32* b0_ = b0__panel;
+                f32v4 c_acc1 = {0};
+                if (k__from == k__lo) {
+                  /* 34: c[i, j] = 0 */
+                  c_acc1 = bcast_f32v4(0.0f);
+                }
+                else {
+                  c_acc1 = load_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + u * POLYOP_LANES(4)]);
+                }
+                for (int64_t k_ = k__from, k__end = k__to; k_ < k__end; ++k_) {
+                  /* 36: c[i, j] += a[i, k] * b[k, j] */
+                  c_acc1 = c_acc1 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + u * POLYOP_LANES(4)));
+                  b0_ += 4 * POLYOP_LANES(4);
+                }
+                if (k__to >= k__last) {
+                  /* 35: for k in range(a.shape[1]): */
+                  store_n_f32v4(&c[(i) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1, (j_end - (j + u * POLYOP_LANES(4))));
+                }
+                else {
+                  store_f32v4(&c_acc1_panel[(i - i_lo + 0) * 4 * POLYOP_LANES(4) + u * POLYOP_LANES(4)], c_acc1);
+                }
+              }
             }
           }
+          if (k__to >= k__last) break;
         }
       }
+      polyop_release(c_acc1_panel);
       polyop_release(b0__panel);
     }
   }
