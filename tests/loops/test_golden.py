@@ -64,6 +64,8 @@ CHANGED = {
     "shift_and_peel": Sample(small.blurred, "float32 n m"),
     "pack_shared": Sample(small.matmul, "float32 n k, float32 k m"),
     "pack_rows": Sample(dense.matmul_transposed, "float32 k n, float32 m k"),
+    "whole_strips": Sample(small.matmul, "float32 n k, float32 k m"),
+    "block_sums": Sample(small.matmul, "float32 n k, float32 k m"),
     "unroll_and_jam": Sample(dense.atax, "float32 n m, float32 m"),
     "coalesce": Sample(dense.channels, "float32 n m 3, float32 2 3 3 k"),
     "register_transpose": Sample(small.transposed, "float32 n m"),

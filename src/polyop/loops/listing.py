@@ -49,6 +49,10 @@ def _decided(plan: Plan, var: str) -> Iterator[str]:
         yield f"{plan.jammed[var].rows} iterations at once"
     if var in plan.coalesced:
         yield f"one loop with {plan.coalesced[var].inner} where sizes allow it"
+    if var in plan.tiles and plan.tiles[var].whole:
+        yield "the last vectors with the others"
+    if var in plan.tiles and plan.tiles[var].blocked:
+        yield f"in blocks of {plan.tiles[var].blocked}"
     if var in plan.interleaved:
         yield f"{plan.interleaved[var]} vectors at once"
     for words, accesses in _accesses(plan, var):

@@ -89,9 +89,7 @@ PIPELINE: tuple[Pass[Program], ...] = (
     Pass(shift_and_peel, "Neighbouring loops of threads run row by row together: shared rows stay in cache."),
     Pass(pack_shared, "What the rows of a tile share is packed in the order in which the tile reads it."),
     Pass(pack_rows, "What a tile reads down its columns is copied once, in the order of the sum."),
-    Pass(
-        whole_strips, "The last vectors of a tile are as fast as the others, although they have fewer lanes."
-    ),
+    Pass(whole_strips, "The last vectors of a tile run with the others, although they have fewer lanes."),
     Pass(block_sums, "A long sum runs in blocks: what is packed for one stays in the cache."),
     Pass(unroll_and_jam, "Several rows are added to a vector of sums, which is loaded once for them."),
     Pass(coalesce, "Two loops over neighbouring elements run as one: short rows fill vectors."),

@@ -24,7 +24,7 @@ from .vector_loops import tiles
 def whole_strips(program: Program) -> Program:
     """Return the program with the tiles whose last vectors, of fewer lanes, run with the others."""
 
-    def decided(tile: Tile, lane: For, parts: Parts) -> Tile:
+    def decided(tile: Tile, lane: For, _: Parts) -> Tile:
         edges = any(depends(end, frozenset({tile.row})) for end in (lane.lo, lane.hi))
         return replace(tile, whole=not edges)
 

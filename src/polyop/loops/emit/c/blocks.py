@@ -23,7 +23,7 @@ def of_block(loop: For) -> For:
 
 
 class Blocks:
-    """Prints the blocks of the sum ``loop``, for tiles of ``strip`` lanes. Names in C begin with the loop's."""
+    """Prints the blocks of the sum ``loop``, for tiles of ``strip`` lanes."""
 
     def __init__(
         self, loop: For, row: str, parts: Parts, strip: str, expressions: Expressions, out: Writer
@@ -38,18 +38,18 @@ class Blocks:
         lo, hi = (self.expressions.scalar(end, scope) for end in (self.loop.lo, self.loop.hi))
         out.line(f"const int64_t {k}_lo = {lo}, {k}_last = max_i64({k}_lo, {hi});")
         size = " + ".join(self._bytes(panel, scope) for panel in panels)
-        out.line(f"const int64_t {k}_step = polyop_steps_of_block({k}_last - {k}_lo, {size});")
+        out.line(f"const int64_t {k}_steps = polyop_steps_of_block({k}_last - {k}_lo, {size});")
         for node in self.sums:
             elem = computed(node.value.type)
             place = f"({self.i}_end - {self.i}_lo) * {self.strip} * sizeof({elem})"
             out.line(
                 f"{elem}* const {self._panel(node)} ="
-                f" {k}_step < {k}_last - {k}_lo ? polyop_scratch({place}) : polyop_scratch(1);"
+                f" {k}_steps < {k}_last - {k}_lo ? polyop_scratch({place}) : polyop_scratch(1);"
             )
         names = [self._panel(node) for node in self.sums]
         missing, freed = " || ".join(f"!{n}" for n in names), " ".join(f"polyop_release({n});" for n in names)
         out.line(f"if ({missing}) {{ {freed} polyop_out_of_memory(k); return; }}")
-        return scope.with_names({FIRST: "0", LAST: f"{k}_step"})
+        return scope.with_names({FIRST: "0", LAST: f"{k}_steps"})
 
     def _bytes(self, panel: Panel, scope: Scope) -> str:
         """Return the bytes of a panel for a step of the sum."""
@@ -68,8 +68,8 @@ class Blocks:
     def each(self, scope: Scope) -> Iterator[Scope]:
         """Print the loop over blocks; yield the scope of one."""
         k = self.k
-        with self.out.block(f"for (int64_t {k}_from = {k}_lo;; {k}_from += {k}_step)"):
-            self.out.line(f"const int64_t {k}_to = min_i64({k}_from + {k}_step, {k}_last);")
+        with self.out.block(f"for (int64_t {k}_from = {k}_lo;; {k}_from += {k}_steps)"):
+            self.out.line(f"const int64_t {k}_to = min_i64({k}_from + {k}_steps, {k}_last);")
             yield scope.with_names({FIRST: f"{k}_from", LAST: f"{k}_to"})
             self.out.line(f"if ({k}_to >= {k}_last) break;")
 

@@ -33,15 +33,15 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
     if (i_lo < i_end) {
       const int64_t j_lo = 0, j_end = b_n1;
       const int64_t k__lo = 0, k__last = max_i64(k__lo, a_n1);
-      const int64_t k__step = polyop_steps_of_block(k__last - k__lo, 4 * POLYOP_LANES(4) * (int64_t)sizeof(f32));
-      f32* const c_acc1_panel = k__step < k__last - k__lo ? polyop_scratch((i_end - i_lo) * 4 * POLYOP_LANES(4) * sizeof(f32)) : polyop_scratch(1);
+      const int64_t k__steps = polyop_steps_of_block(k__last - k__lo, 4 * POLYOP_LANES(4) * (int64_t)sizeof(f32));
+      f32* const c_acc1_panel = k__steps < k__last - k__lo ? polyop_scratch((i_end - i_lo) * 4 * POLYOP_LANES(4) * sizeof(f32)) : polyop_scratch(1);
       if (!c_acc1_panel) { polyop_release(c_acc1_panel); polyop_out_of_memory(k); return; }
-      f32* const b0__panel = polyop_scratch(max_i64(0, k__step - (0)) * 4 * POLYOP_LANES(4) * sizeof(f32));
+      f32* const b0__panel = polyop_scratch(max_i64(0, k__steps - (0)) * 4 * POLYOP_LANES(4) * sizeof(f32));
       if (!b0__panel) { polyop_release(b0__panel); polyop_out_of_memory(k); return; }
       for (int64_t j = j_lo; j < j_end; j += 4 * POLYOP_LANES(4)) {
         if (polyop_stops(k, (i_end - i_lo) * (1 + a_n1))) break;
-        for (int64_t k__from = k__lo;; k__from += k__step) {
-          const int64_t k__to = min_i64(k__from + k__step, k__last);
+        for (int64_t k__from = k__lo;; k__from += k__steps) {
+          const int64_t k__to = min_i64(k__from + k__steps, k__last);
           if (j + 4 * POLYOP_LANES(4) <= j_end) {
             {
               f32* b0_ = b0__panel;
