@@ -114,7 +114,9 @@ POLYOP_RUN_FN int polyop_packs_rows(int64_t strips, int64_t apart) {
 
 /* The steps of a sum of which the panels take part of a second cache, if a step takes so many bytes: the same
  * for all blocks but the last one. */
-enum { POLYOP_BLOCK = 1 << 19 };
+#ifndef POLYOP_BLOCK
+#define POLYOP_BLOCK (1 << 19)
+#endif
 POLYOP_RUN_FN int64_t polyop_steps_of_block(int64_t steps, int64_t bytes) {
   const int64_t blocks = (int64_t)((double)steps * (double)bytes / POLYOP_BLOCK) + 1;
   return blocks > 1 ? (steps + blocks - 1) / blocks : steps;

@@ -23,6 +23,7 @@ from polyop.loops.program import Program
 ROOT = Path(__file__).resolve().parents[3]
 OPTIONS = [*FLAGS, f"-I{ROOT / 'include'}"]
 OPTIONS += ["-DPOLYOP_BAND=1", "-DPOLYOP_STEP=1"]  # bands as narrow as they can be, row by row
+OPTIONS += ["-DPOLYOP_BLOCK=3000"]  # sums of a few dozen terms run in several blocks
 COMPILER = [*shlex.split(os.environ.get("CC", "cc")), *OPTIONS, "-w"]
 HEADER = re.compile(
     r"^(#if defined[^\n]*\n(#pragma .*\n)+#endif|#include .*|#define POLYOP_WANT_.*)$", re.MULTILINE
