@@ -4,7 +4,7 @@
 the region between ``[define]`` and ``[/define]`` in it; ``make golden`` copies it again.
 
 ``<!-- output of python add_a_pass.py -->`` before a block: what that command prints in examples/internals.
-``<!-- passes -->`` before a table: the passes of the loop compiler; ``<!-- optimisations -->``: of its printer.
+``<!-- passes -->`` before a table: the passes of the loop compiler.
 """
 
 import os

@@ -166,7 +166,7 @@ def checked(program):
 
 def planned(program):
     for var, tile in sorted(program.plan.tiles.items()):
-        packed = sorted(expression(load) for load in tile.packed)
+        packed = sorted(expression(load) for load in tile.to_pack)
         shared = sorted(expression(load) for load in tile.shared)
         yield (
             f"register tile of loops {tile.row} and {var}: all its rows load {', '.join(shared)};"

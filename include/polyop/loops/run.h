@@ -105,21 +105,27 @@ POLYOP_RUN_FN int64_t polyop_rows(int64_t left, int64_t length) {
 }
 
 /* Whether a tile packs the rows that it reads down their columns, for so many strips of lanes and rows that
- * are so many bytes apart. Packing takes as long as one strip or two. It pays for many strips, and for a few
- * where the distance is a multiple of a large power of two: such rows are in few sets of a cache, and push
+ * are so many bytes apart. Packing takes as long as one strip or two, and pays for many strips. It also pays
+ * for three where the distance is a multiple of 2048 bytes: such rows share a few sets of a cache, and push
  * one another out. */
+enum { POLYOP_MANY_STRIPS = 8, POLYOP_FEW_STRIPS = 2, POLYOP_FEW_SETS = 2048 };
 POLYOP_RUN_FN int polyop_packs_rows(int64_t strips, int64_t apart) {
-  return strips > 8 || (strips > 2 && apart % 2048 == 0);
+  return strips > POLYOP_MANY_STRIPS || (strips > POLYOP_FEW_STRIPS && apart % POLYOP_FEW_SETS == 0);
 }
 
-/* The steps of a sum of which the panels take part of a second cache, if a step takes so many bytes: the same
- * for all blocks but the last one. */
+/* How many steps a block of a sum has: as many as have panels of about POLYOP_BLOCK bytes, part of a second
+ * cache, if a step has so many. The last block may have fewer. There is one block where the sums that wait
+ * between two would take too much memory. */
 #ifndef POLYOP_BLOCK
 #define POLYOP_BLOCK (1 << 19)
 #endif
-POLYOP_RUN_FN int64_t polyop_steps_of_block(int64_t steps, int64_t bytes) {
-  const int64_t blocks = (int64_t)((double)steps * (double)bytes / POLYOP_BLOCK) + 1;
-  return blocks > 1 ? (steps + blocks - 1) / blocks : steps;
+#ifndef POLYOP_WAITING
+#define POLYOP_WAITING (1 << 26)
+#endif
+POLYOP_RUN_FN int64_t polyop_steps_of_block(int64_t steps, int64_t bytes, int64_t waiting) {
+  const double blocks = (double)steps * (double)bytes / POLYOP_BLOCK;
+  if (blocks <= 1 || waiting > POLYOP_WAITING) return steps;
+  return (int64_t)((double)steps / blocks) + 1;
 }
 
 /* The number of pieces of a loop per thread. Several pieces balance threads that start late or are slow. */

@@ -50,7 +50,7 @@ def _decided(plan: Plan, var: str) -> Iterator[str]:
     if var in plan.coalesced:
         yield f"one loop with {plan.coalesced[var].inner} where sizes allow it"
     if var in plan.tiles and plan.tiles[var].whole:
-        yield "the last vectors with the others"
+        yield "runs the last vectors with the others"
     if var in plan.tiles and plan.tiles[var].blocked:
         yield f"in blocks of {plan.tiles[var].blocked}"
     if var in plan.interleaved:
@@ -62,9 +62,9 @@ def _decided(plan: Plan, var: str) -> Iterator[str]:
 
 def _accesses(plan: Plan, var: str) -> Iterator[tuple[str, Sequence[Expr | Store]]]:
     tile = plan.tiles.get(var, Tile(""))
-    ahead = plan.prefetched.get(var, Prefetched((), (), (), near=False))
+    ahead = plan.prefetched.get(var, Prefetched())
     yield "packs", [panel.load for panel in tile.panels]
-    yield "packs for each row", [panel.load for panel in tile.row_panels]
+    yield "packs down its columns", [panel.load for panel in tile.row_panels]
     yield "prefetches rows of", [load for _, load in tile.prefetched]
     yield "divides before it", plan.quotients.get(var, ())
     yield "checks once", plan.checked_once.get(var, ())

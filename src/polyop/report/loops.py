@@ -128,7 +128,7 @@ def _roles(var: str, reason: Reason, plan: Plan, c: str, target: str) -> Iterato
         yield Badge("vector", lanes_in_c(var, c, target)), f"{start} are lanes of vectors{sums}."
     if var in plan.tiles:
         row = plan.tiles[var].row
-        packed = ", and an operand is packed" if plan.tiles[var].packed else ""
+        packed = ", and an operand is packed" if plan.tiles[var].panels else ""
         sentence = f"A block of it and of loop {row} stays in registers{packed}."
         yield Badge("tile", f"tile with {row}"), sentence
     if plan.band(var):

@@ -317,7 +317,7 @@ def test_which_operands_are_transposed(function):
     assert [size.axis for size in copy.shape] == [0, 2, 3, 1]
     assert BY_SIZES.get(function, "") in shown(program.kernel)
     tile = next(tile for tile in program.plan.tiles.values() if copy.name in {e.buffer for e in tile.shared})
-    assert not tile.packed  # its elements are side by side already
+    assert not tile.to_pack  # its elements are side by side already
 
 
 @pytest.mark.parametrize("function", KEPT)

@@ -13,7 +13,7 @@ ROW, LANE = "row", "lane"
 
 
 def dependence(expr: Expr, dependences: Mapping[str, frozenset[str]], row: str, lane: str) -> frozenset[str]:
-    """Return whether a value depends on row or lane; scalars and private tensors have ``dependences``."""
+    """Return which of row and lane a value depends on; scalars and private tensors have ``dependences``."""
     result: frozenset[str] = frozenset()
     if isinstance(expr, Var):
         result = dependences.get(expr.name, frozenset())
@@ -28,7 +28,10 @@ def dependence(expr: Expr, dependences: Mapping[str, frozenset[str]], row: str, 
 def differing(
     body: Sequence[Stmt], row: str, lane: str, given: Mapping[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
-    """Return for each scalar that a body assigns whether it depends on row or lane; ``given`` is known."""
+    """Return for each scalar that a body assigns which of row and lane it depends on.
+
+    ``given`` is what is known of other names.
+    """
     result = {s.name: frozenset[str]() for s in statements(tuple(body)) if isinstance(s, Assign)} | dict(
         given
     )

@@ -106,8 +106,7 @@ def notes(program: Program, target: str) -> list[Note]:
         mapper = mapped(program.kernel, program.plan, program.bounds, program.owners, program.kinds)
         mapper.pieces(program.kernel.body)
         return sorted([*steps, *(note for note in program.notes if note.kind != "plan"), *mapper.notes])
-    rows = (row for rows in program.plan.checked_once.values() for row in rows)
-    once = {(row.buffer, row.line) for row in rows}
+    once = {(row.buffer, row.line) for rows in program.plan.checked_once.values() for row in rows}
     checks = [
         Note(line, text, "check", name) for line, text, name in describe(program.bounds, program.kernel, once)
     ]

@@ -3,7 +3,7 @@
 It is for text what ``ir/verify.py`` is for loops. It reads the text, whichever printer made it, as far as C's
 scopes need: blocks, heads of loops and functions, declarations. A ``Writer`` prints one statement or one head
 on a line. What the headers in include/polyop/loops and the compilers declare is known by its form, and no
-author's name has that form (``ctypes.identifier``).
+author's name has that form (``c_text.identifier``).
 """
 
 from __future__ import annotations

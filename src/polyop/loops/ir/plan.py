@@ -1,6 +1,6 @@
 """The plan of a program: the role of each loop (threads, vector, register tile, band), and what vectors do.
 
-Passes fill it, and the emitters print what it says.
+Passes fill it, and the emitters print what it says. Those of devices read the roles alone.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Panel:
-    """A packed load, the loops around it within the tile, and the variable that replaces it.
+    """A packed load, the loops around it within the tile, and the C variable that points to its elements.
 
     ``slides``: by how many elements lanes move in an iteration of the innermost loop, 1 or -1 for a window
     over a row. Then the row is packed once, with the elements that follow the lanes. With 0, each iteration
@@ -57,6 +57,11 @@ class Panel:
     transposed: bool = False
 
     @property
+    def variable(self) -> str:
+        """What replaces the load, which is no author's name."""
+        return f"panel {self.name}"
+
+    @property
     def packed_in(self) -> tuple[For, ...]:
         """The loops in which it is packed."""
         return self.loops[:-1] if self.slides else self.loops
@@ -64,11 +69,16 @@ class Panel:
 
 @dataclass(frozen=True)
 class RowPanel:
-    """A load in a sum, the sum's loop, and the variable that points to its elements for a tile's rows."""
+    """A load in a sum, the sum's loop, and the C variable that points to its elements for a tile's rows."""
 
     load: Load
     loop: For
     name: str
+
+    @property
+    def variable(self) -> str:
+        """What replaces the load, which is no author's name."""
+        return f"panel {self.name}"
 
 
 @dataclass(frozen=True)
@@ -77,14 +87,14 @@ class Tile:
 
     row: str
     shared: tuple[Load, ...] = ()
-    packed: tuple[Load, ...] = ()
+    to_pack: tuple[Load, ...] = ()
     dots: tuple[Dot, ...] = ()
     panels: tuple[Panel, ...] = ()
     """How the loads to pack are packed."""
     row_panels: tuple[RowPanel, ...] = ()
     """Loads of the rows that are packed, too."""
     prefetched: tuple[tuple[str, Load], ...] = ()
-    """Loads of the rows that are prefetched in the loop of this variable."""
+    """(loop, load): the load is prefetched in the loop of this variable, for a later step of it."""
     whole: bool = False
     """Whether the last vectors of a strip run with the others, although they have fewer lanes."""
     blocked: str = ""
@@ -126,9 +136,10 @@ class Jammed:
 
 @dataclass(frozen=True)
 class Strip:
-    """Loads of one row in neighbouring columns, the least one first, or a store; ``step`` is 1 or -1.
+    """Loads of one row in neighbouring columns, the least one first, or a store.
 
-    ``span`` is how far the last column is from the first.
+    ``step`` is by how much the column moves in an iteration, 1 or -1, and ``span`` how far the last column is
+    from the first.
     """
 
     accesses: tuple[Load | Store, ...]
@@ -160,17 +171,16 @@ class Slide:
 
 @dataclass(frozen=True)
 class Prefetched:
-    """What a vector loop asks for before it reads it.
+    """What a vector loop asks for before it reads it."""
 
-    ``streams`` are loads whose tensors it reads from end to end; ``near``: into the first cache. Of
-    ``next_rows`` it asks for the row of the next iteration of the loop around, and of ``selected`` for the
-    row that an index tensor selects in a later one.
-    """
-
-    streams: tuple[Load, ...]
-    next_rows: tuple[Load, ...]
-    selected: tuple[Load | Store, ...]
-    near: bool
+    streams: tuple[Load, ...] = ()
+    """Loads whose tensors it reads from end to end."""
+    near: bool = False
+    """Whether these go into the first cache, and not only into the second."""
+    next_rows: tuple[Load, ...] = ()
+    """Loads of the row of the loop around: it asks for the next one."""
+    selected: tuple[Load | Store, ...] = ()
+    """Accesses of a row that an index tensor selects: it asks for that of a later iteration around it."""
 
 
 @dataclass(frozen=True)

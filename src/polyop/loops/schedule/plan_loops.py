@@ -254,7 +254,7 @@ class Planner:
             tile = self._tile(loop, parents)
             if tile is not None:
                 self.plan.tiles[loop.var] = tile
-                packed = ", operands packed" if tile.packed else ""
+                packed = ", operands packed" if tile.to_pack else ""
                 self.note(loop, f"tiled in registers with loop {tile.row}{packed}")
                 for dot in tile.dots:
                     terms = "two" if dot.kind == "i16" else "four"

@@ -1,8 +1,8 @@
 """Pack the operands of a tile: those that its rows share, and those that it reads down its columns.
 
-The first are packed in the order in which the tile reads them (the plan has chosen which). The second are
-``a[k, i]`` in a sum over k, for rows i: each step of such a sum reads a few neighbours from another row of
-memory, often from another page. So each strip of lanes would walk down the same columns again.
+The first are packed in the order in which the tile reads them; ``plan_loops`` has chosen which. The second
+are ``a[k, i]`` in a sum over k, for rows i: each step of such a sum reads a few neighbours from another row
+of memory, often from another page. So each strip of lanes would walk down the same columns again.
 
 Source: K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
 """
@@ -65,7 +65,7 @@ def _panels(lane: For, tile: Tile, bounds: Bounds) -> tuple[Panel, ...]:
             variables = frozenset({tile.row, lane.var, *(f.var for f in path)})
             if any(depends(e, variables) for f in path for e in (f.lo, f.hi)):
                 continue
-            for load in tile.packed:
+            for load in tile.to_pack:
                 if load not in panels and load in loads_of(*statements(node.body)):
                     slides, row = _slides(load, path, lane.var), path[-1].var
                     form = column_of(load, row, frozenset(), Lanes(lane.var), bounds)

@@ -43,7 +43,7 @@ def _prefetched(loop: VectorLoop) -> Prefetched:
     known = loop.program.owners.keys() | _cached_tensors(loop)
     next_rows = _reread_rows(node, around, known) if around is not None and loop.repeats else ()
     streams = tuple(e for e in _streams(node, around, known) if e not in next_rows)
-    return Prefetched(streams, next_rows, _selected(loop), near=is_heavy(node))
+    return Prefetched(streams, is_heavy(node), next_rows, _selected(loop))
 
 
 def _cached_tensors(loop: VectorLoop) -> set[str]:

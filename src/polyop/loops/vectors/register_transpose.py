@@ -25,7 +25,7 @@ from .vector_loops import VectorLoop, vector_loops
 MIN_LOADS = 4
 """The fewest loads for which a loop without strips of stores transposes: fewer are gathered as fast.
 
-A transposing loop (``analysis/strides.py``) has no such limit."""
+A transposing loop (``analysis/transposes.py``) has no such limit."""
 MAX_SPAN = 8
 """The largest distance of columns in one strip."""
 MAX_STRIPS = 12

@@ -17,7 +17,7 @@ from ..ir.grammar import For
 from ..ir.plan import Tile
 from ..ir.uses import assigned_by
 from ..program import Program
-from .tile_body import Parts, accumulators, dependences_of, from_panels, parts_of, without_dots
+from .tile_body import Parts, accumulators, dependences_of, from_panels, parts_of
 from .vector_loops import tiles
 
 
@@ -40,11 +40,11 @@ def block_sums(program: Program) -> Program:
         (loop,) = parts.sums
         assert isinstance(loop, For)
         sums = {node.name: node for node in accumulators(parts)}
-        differ = dependences_of(from_panels(without_dots(lane.body, tile), tile), tile, lane.var)
+        differ = dependences_of(from_panels(lane.body, tile), tile, lane.var)
         apart = all(differ[n] == {ROW, LANE} and node.type.dtype != "bool" for n, node in sums.items())
         packed = all(panel.loops[0].var == loop.var for panel in tile.panels)
         packed &= all(panel.loop.var == loop.var for panel in tile.row_panels)
-        if not apart or not packed or not assigned_by(parts.before) <= sums.keys():
+        if not sums or not apart or not packed or not assigned_by(parts.before) <= sums.keys():
             return tile
         return replace(tile, blocked=loop.var)
 
@@ -56,7 +56,7 @@ def _with_tiles(program: Program, decided: Callable[[Tile, For, Parts], Tile]) -
     made = dict(program.plan.tiles)
     for _, lane in tiles(program):
         tile = made[lane.var]
-        parts = parts_of(from_panels(without_dots(lane.body, tile), tile), tile, lane.var)
+        parts = parts_of(from_panels(lane.body, tile), tile, lane.var)
         if parts is not None:
             made[lane.var] = decided(tile, lane, parts)
     return program.with_(plan=replace(program.plan, tiles=made))

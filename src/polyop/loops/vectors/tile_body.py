@@ -1,4 +1,4 @@
-"""The body of a tile's lanes, once dots and panels have taken their parts of it."""
+"""The body of a tile's lanes: without dots, with panels in place of loads, and divided around its sums."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from typing import NamedTuple
 
 from ..analysis.lanes import LANE, ROW, dependence, differing
 from ..analysis.strides import STRIDED, UNIFORM, UNIT, stride
-from ..ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, Var, children, statements, unconditional
+from ..ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, Var, children, statements
 from ..ir.plan import Dot, Tile
 from ..ir.rewriter import rewrite
-from ..ir.uses import assigned_by, first_assigned, loads_of, stored_by
+from ..ir.uses import assigned_by, first_assigned, loads_of, stored_by, unconditional_loads
 
 
 def dot_names(tile: Tile) -> dict[str, Dot]:
-    """Return the dots of a tile by the variables that have their sums."""
+    """Return the dots of a tile by the beginnings of their C names."""
     return {f"d{n}_": dot for n, dot in enumerate(tile.dots)}
+
+
+def variable_of(dot: str) -> str:
+    """Return the variable that has the sum of a dot, which is no author's name."""
+    return f"sum {dot}"
 
 
 def without_dots(body: Sequence[Stmt], tile: Tile) -> tuple[Stmt, ...]:
@@ -25,7 +30,7 @@ def without_dots(body: Sequence[Stmt], tile: Tile) -> tuple[Stmt, ...]:
     for node in body:
         own = [(n, d) for n, d in dot_names(tile).items() if isinstance(node, For) and d.loop == node.var]
         kept = replace(node, body=without_dots(node.body, tile)) if isinstance(node, If) else node
-        result += [Assign(d.total, Var(name, d.type), "+", d.line) for name, d in own] or [kept]
+        result += [Assign(d.total, Var(variable_of(name), d.type), "+", d.line) for name, d in own] or [kept]
     return tuple(result)
 
 
@@ -39,8 +44,8 @@ def _from_panels(node: Stmt, tile: Tile) -> Stmt:
         return replace(node, body=from_panels(node.body, tile))
     if not isinstance(node, For):
         return node
-    columns = {p.load: Var(p.name, p.load.type) for p in tile.panels if p.loops[-1].var == node.var}
-    rows = {p.load: Var(p.name, p.load.type) for p in tile.row_panels if p.loop.var == node.var}
+    columns = {p.load: Var(p.variable, p.load.type) for p in tile.panels if p.loops[-1].var == node.var}
+    rows = {p.load: Var(p.variable, p.load.type) for p in tile.row_panels if p.loop.var == node.var}
     names = columns | rows
     if names:
         return replace(node, body=tuple(rewrite(s, _replacing(names)) for s in node.body))
@@ -74,9 +79,9 @@ class Parts(NamedTuple):
 
 def dependences_of(body: Sequence[Stmt], tile: Tile, lane: str) -> dict[str, frozenset[str]]:
     """Return what differs between rows and lanes, of a body that reads panels."""
-    columns = {panel.name: frozenset({LANE}) for panel in tile.panels}
-    rows = {panel.name: frozenset({ROW}) for panel in tile.row_panels}
-    sums = dict.fromkeys(dot_names(tile), frozenset({ROW, LANE}))
+    columns = {panel.variable: frozenset({LANE}) for panel in tile.panels}
+    rows = {panel.variable: frozenset({ROW}) for panel in tile.row_panels}
+    sums = dict.fromkeys(map(variable_of, dot_names(tile)), frozenset({ROW, LANE}))
     return differing(body, tile.row, lane, columns | rows | sums)
 
 
@@ -107,17 +112,14 @@ def accumulators(parts: Parts) -> list[Assign]:
 
 
 def across(lane: For, row: str) -> Iterator[tuple[For, Load]]:
-    """Yield the innermost loops of a tile's sums, each with a load of neighbouring elements for the rows."""
+    """Yield the innermost loops of a tile's sums, each with a load such as ``a[k, i]`` in a sum over k.
+
+    Its elements are neighbours along the rows, one for all lanes, and in another row of memory at each step.
+    """
     written = stored_by(lane.body)
     for loop in statements(lane.body):
         if isinstance(loop, For) and not any(isinstance(s, For) for s in loop.body):
-            for load in dict.fromkeys(_loads(loop.body)):
+            for load in dict.fromkeys(unconditional_loads([c for s in loop.body for c in children(s)])):
                 rows, lanes, steps = (stride(load, v) for v in (row, lane.var, loop.var))
                 if (rows, lanes, steps) == (UNIT, UNIFORM, STRIDED) and load.buffer not in written:
                     yield loop, load
-
-
-def _loads(body: Sequence[Stmt]) -> Iterator[Load]:
-    for node in body:
-        for child in children(node):
-            yield from (e for e in unconditional(child) if isinstance(e, Load))

@@ -99,7 +99,8 @@ def _adds(store: Store, node: For, program: Program) -> bool:
 def _is_light(node: Stmt, written: set[str], program: Program) -> bool:
     loads = loads_of(node)
     slow = any(isinstance(e, Op) and (e.name in HEAVY or e.name == "select") for e in walk(node))
-    return not slow and not any(program.bounds.axes(e) or e.buffer in written for e in loads)
+    # a load that is inside only under its condition would be one without, for another row
+    return not slow and all(program.bounds.is_plain(e) and e.buffer not in written for e in loads)
 
 
 def _joined(

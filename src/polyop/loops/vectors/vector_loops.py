@@ -15,8 +15,9 @@ from ..program import Program
 class VectorLoop:
     """A loop whose iterations are lanes, and what is around it in its function.
 
-    ``around`` is the loop around it, ``live`` the scalars that are declared there, ``threads`` the loop of
-    threads whose function it is in. ``repeats``: the next iteration of the loop around runs it, too.
+    ``around`` is the loop around it, ``live`` the scalars that are declared outside of it, ``threads`` the
+    loop of threads whose function it is in. ``repeats``: it stands in the very body of the loop around, which
+    takes one iteration at a time.
     """
 
     program: Program

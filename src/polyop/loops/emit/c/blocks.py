@@ -1,4 +1,12 @@
-"""Print the sum of a tile block by block: what is added so far waits in memory between two blocks."""
+"""Print the sum of a tile block by block: what is added so far waits in memory between two blocks.
+
+for each block of steps:              (each)
+pack the panels of the block
+for each tile of rows:
+start the sums                (first), or load what waits
+add the steps of the block
+store the results             (last), or let the sums wait
+"""
 
 from __future__ import annotations
 
@@ -14,15 +22,15 @@ from ..common.copies import Copies
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
 
-FIRST, LAST = "first of a block", "end of a block"  # no author's variables
+FIRST, END = "first of a block", "end of a block"  # no author's variables
 
 
 def of_block(loop: For) -> For:
     """Return the loop of a sum for the steps of a block."""
-    return replace(loop, lo=Var(FIRST, INT), hi=Var(LAST, INT))
+    return replace(loop, lo=Var(FIRST, INT), hi=Var(END, INT))
 
 
-class Blocks:
+class SumBlocks:
     """Prints the blocks of the sum ``loop``, for tiles of ``strip`` lanes."""
 
     def __init__(
@@ -36,20 +44,19 @@ class Blocks:
         """Print how many steps a block has, and where sums wait; return the scope of the longest block."""
         out, k = self.out, self.k
         lo, hi = (self.expressions.scalar(end, scope) for end in (self.loop.lo, self.loop.hi))
-        out.line(f"const int64_t {k}_lo = {lo}, {k}_last = max_i64({k}_lo, {hi});")
+        out.line(f"const int64_t {k}_lo = {lo}, {k}_stop = max_i64({k}_lo, {hi});")
         size = " + ".join(self._bytes(panel, scope) for panel in panels)
-        out.line(f"const int64_t {k}_steps = polyop_steps_of_block({k}_last - {k}_lo, {size});")
+        waiting = " + ".join(f"(int64_t)sizeof({computed(node.value.type)})" for node in self.sums)
+        rows = f"({self.i}_end - {self.i}_lo) * {self.strip} * ({waiting})"
+        out.line(f"int64_t {k}_steps = polyop_steps_of_block({k}_stop - {k}_lo, {size}, {rows});")
+        several = f"{k}_steps < {k}_stop - {k}_lo"
         for node in self.sums:
             elem = computed(node.value.type)
             place = f"({self.i}_end - {self.i}_lo) * {self.strip} * sizeof({elem})"
-            out.line(
-                f"{elem}* const {self._panel(node)} ="
-                f" {k}_steps < {k}_last - {k}_lo ? polyop_scratch({place}) : polyop_scratch(1);"
-            )
-        names = [self._panel(node) for node in self.sums]
-        missing, freed = " || ".join(f"!{n}" for n in names), " ".join(f"polyop_release({n});" for n in names)
-        out.line(f"if ({missing}) {{ {freed} polyop_out_of_memory(k); return; }}")
-        return scope.with_names({FIRST: "0", LAST: f"{k}_steps"})
+            out.line(f"{elem}* const {self._panel(node)} = {several} ? polyop_scratch({place}) : 0;")
+        missing = " || ".join(f"!{self._panel(node)}" for node in self.sums)
+        out.line(f"if ({missing}) {k}_steps = {k}_stop - {k}_lo;  /* or there is no memory: one block */")
+        return scope.with_names({FIRST: "0", END: f"{k}_steps"})
 
     def _bytes(self, panel: Panel, scope: Scope) -> str:
         """Return the bytes of a panel for a step of the sum."""
@@ -69,9 +76,9 @@ class Blocks:
         """Print the loop over blocks; yield the scope of one."""
         k = self.k
         with self.out.block(f"for (int64_t {k}_from = {k}_lo;; {k}_from += {k}_steps)"):
-            self.out.line(f"const int64_t {k}_to = min_i64({k}_from + {k}_steps, {k}_last);")
-            yield scope.with_names({FIRST: f"{k}_from", LAST: f"{k}_to"})
-            self.out.line(f"if ({k}_to >= {k}_last) break;")
+            self.out.line(f"const int64_t {k}_to = min_i64({k}_from + {k}_steps, {k}_stop);")
+            yield scope.with_names({FIRST: f"{k}_from", END: f"{k}_to"})
+            self.out.line(f"if ({k}_to >= {k}_stop) break;")
 
     @contextlib.contextmanager
     def first(self, copies: Copies, offset: str) -> Iterator[None]:
@@ -85,7 +92,7 @@ class Blocks:
     @contextlib.contextmanager
     def last(self, copies: Copies, offset: str) -> Iterator[None]:
         """Context that prints what only the last block does; the others store what was added so far."""
-        with self.out.block(f"if ({self.k}_to >= {self.k}_last)"):
+        with self.out.block(f"if ({self.k}_to >= {self.k}_stop)"):
             yield
         with self.out.block("else"):
             for name, vector, place in self._waiting(copies, offset):

@@ -16,11 +16,12 @@ from ...analysis.strides import STRIDED, UNIFORM, UNIT, stride
 from ...ir.grammar import Assign, Expr, For, If, Load, Op, Stmt, Type
 from ...ir.plan import Dot, Tile
 from ...ir.uses import loads_of
-from ...vectors.tile_body import dot_names
+from ...vectors.tile_body import dot_names, variable_of
 from ..common.c_text import NARROW, SIZES, Value, computed, identifier, memory
 from ..common.copies import lanes_for
 from ..common.expressions import Scope
 from .loops import Loops
+from .scratch import Scratch
 
 OPPOSITE = {"i8": "u8", "u8": "i8", "i16": "i16", "bf16": "bf16"}
 """By kind, the element of the columns."""
@@ -55,35 +56,21 @@ class Dots:
             self.expressions.used.headers |= {"transpose.h", "dot.h"}
         return [f"({name}_steps + 1) * {WORD}" for name in self.names]
 
-    def allocate(self, columns: str) -> None:
+    def allocate(self, columns: str, scratch: Scratch) -> None:
         """Print the memory of the rows, and of a strip's columns: before and after they are transposed."""
         if not self.names:
             return
         i = identifier(self.row.var)
         self.expressions.used.widths.add(WORD)
-        panels = []
         for name, dot in self.names.items():
             rows = f"({i}_end - {i}_lo) * ({name}_steps + 1) * {WORD}"
-            self._panel(f"{name}_rows", rows)
-            self._panel(f"{name}_panel", f"({name}_steps + POLYOP_LANES(4)) * ({columns}) * {WORD} + {SLACK}")
-            panels += [f"{name}_rows", f"{name}_panel"]
+            scratch.allocate("i32", f"{name}_rows", rows)
+            size = f"({name}_steps + POLYOP_LANES(4)) * ({columns}) * {WORD} + {SLACK}"
+            scratch.allocate("i32", f"{name}_panel", size)
             if not self._along_lanes(dot):
                 step = f"({name}_steps + POLYOP_LANES(4) - 1) / POLYOP_LANES(4) * POLYOP_LANES(4)"
                 self.out.line(f"const int64_t {name}_step = {step} + POLYOP_LANES(4);")
-                self._panel(f"{name}_part", f"{name}_step * ({columns}) * {WORD}")
-                panels.append(f"{name}_part")
-        missing = " || ".join(f"!{p}" for p in panels)
-        released = " ".join(f"polyop_release({p});" for p in panels)
-        self.out.line(f"if ({missing}) {{ {released} polyop_out_of_memory(k); return; }}")
-
-    def _panel(self, name: str, size: str) -> None:
-        self.out.line(f"i32* const {name} = polyop_scratch({size});")
-
-    def release(self) -> None:
-        """Print the end of the memory."""
-        for name, dot in self.names.items():
-            for part in ("rows", "panel", *(() if self._along_lanes(dot) else ("part",))):
-                self.out.line(f"polyop_release({name}_{part});")
+                scratch.allocate("i32", f"{name}_part", f"{name}_step * ({columns}) * {WORD}")
 
     def pack_rows(self, scope: Scope) -> None:
         """Print the packing of the rows ``<row>_lo`` to ``<row>_end``."""
@@ -232,7 +219,7 @@ class Dots:
             elem = computed(dot.type)
             kind = self.expressions.vector_type(elem, width)
             at = f"{row * _vectors(units, width)} * POLYOP_LANES(4) + {unit} * {lanes}"
-            texts[name] = f"load_{kind}(({elem}*){name}_to + {at})"
+            texts[variable_of(name)] = f"load_{kind}(({elem}*){name}_to + {at})"
         return texts
 
 

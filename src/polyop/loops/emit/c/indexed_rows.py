@@ -16,7 +16,7 @@ AHEAD = 4
 
 @dataclass(frozen=True)
 class Around:
-    """The loop around a vector loop; in C, a later iteration of it, and the condition that this one exists.
+    """The loop around a vector loop; in C, a later iteration of it, and the condition that this is one.
 
     ``apart``: iterations between the two may belong to other threads, whose memory must not be touched.
     """

@@ -44,7 +44,9 @@ class Stops:
 
     def checks(self, node: For, *, quick: bool) -> bool:
         """Whether a loop checks in its own iterations. ``quick``: it is a vector loop or inside one."""
-        return not is_short(node) and (self.depth == 0 or _is_slow(node, quick=quick))
+        if node.var in self.paid or is_short(node):
+            return False
+        return self.depth == 0 or _is_slow(node, quick=quick)
 
     def check(self, body: Sequence[Stmt], times: str = "", *, quick: bool = False) -> None:
         """Print the check of a loop that runs a body once, or several ``times``, in each iteration."""

@@ -22,7 +22,7 @@ from .interruption import Stops, is_innermost
 from .register_reuse import Sliding
 from .streaming_stores import declare
 
-NO_PREFETCH = Prefetched((), (), (), near=False)
+NO_PREFETCH = Prefetched()
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ class Loops:
         self.packed_rows: set[str] = set()
         """Loops over rows that are packed whole, which are not coalesced with the loops inside."""
         self.strips = 0
+        self.leave = ""
+        """What the function does before it returns early, in C."""
         self.has_streaming = False
         """Whether a loop has streaming stores."""
         statements.loop = self.loop
@@ -96,7 +98,9 @@ class Loops:
         if not transposed:
             self._iterations(node, copies, lo, hi)
             return
-        strips = [register_transpose.Panel(strip, scope, n) for n, strip in enumerate(transposed, first)]
+        strips = [
+            register_transpose.StripMemory(strip, scope, n) for n, strip in enumerate(transposed, first)
+        ]
         self.strips += len(strips)
         with self.out.block(""):
             self.out.line(f"const int64_t {var}_lo = {lo};")
@@ -300,7 +304,7 @@ class Loops:
         reduced = {n: f"{identifier(n)}_v{unit}" for n in self.statements.reducing if n in vector.dependences}
         lanes = lanes_for(node.var, width, count, vector.dependences)
         scope = replace(vector.scope.with_names({node.var: at, **reduced}), lanes=lanes)
-        return Copy(0, unit, scope, None, count)
+        return Copy(0, unit, scope)
 
     def _start_sums(self, sums: Sequence[Assign], units: int, width: int) -> None:
         for node in sums:

@@ -12,6 +12,7 @@ from ..common.copies import lanes_for
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
 from .register_transpose import COLUMNS
+from .scratch import Scratch
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class PanelPacker:
     def _scalar(self, expr: Expr, scope: Scope) -> str:
         return self.expressions.scalar(expr, scope)
 
-    def allocate(self, scope: Scope) -> None:
+    def allocate(self, scope: Scope, scratch: Scratch) -> None:
+        """Print the memory of the panels."""
         for panel in self.panels:
             elem = self.expressions.value(panel.load, scope).elem
             trips = [
@@ -60,11 +62,7 @@ class PanelPacker:
                 self.out.line(f"const int64_t {name}_step = {strip} + {longer};")
                 strip = f"{name}_step"
             size = " * ".join([*trips, f"{strip} * sizeof({elem})"])
-            self.out.line(f"{elem}* const {panel.name}_panel = polyop_scratch({size});")
-        if self.panels:
-            missing = " || ".join(f"!{p.name}_panel" for p in self.panels)
-            freed = " ".join(f"polyop_release({p.name}_panel);" for p in self.panels)
-            self.out.line(f"if ({missing}) {{ {freed} polyop_out_of_memory(k); return; }}")
+            scratch.allocate(elem, f"{panel.name}_panel", size)
 
     def pack(self, scope: Scope) -> None:
         """Print the packing of the panels: a strip that is whole loads its vectors without masks."""
@@ -189,5 +187,5 @@ class PanelPacker:
         for panel in self.panels:
             elem = self.expressions.value(panel.load, replace(scope, lanes=None)).elem
             kind = self.expressions.vector_type(elem, self.width)
-            names[panel.name] = f"load_{kind}({panel.name}{' + ' + offset if offset else ''})"
+            names[panel.variable] = f"load_{kind}({panel.name}{' + ' + offset if offset else ''})"
         return names

@@ -201,6 +201,7 @@ class Functions:
                 out.line(f"{_c(kind)} {identifier(name)} = {identity(private[name], computed(kind))};")
             live = printer.statements.live | frozenset(shared)
             inner = _Body(self, out, live, printer.outer | {node.var}, in_run=False, few=few)
+            inner.loops.leave = " ".join(f"polyop_disown(&own_{n}, {n});" for n in map(identifier, own))
             nest = self.plan.threads_loops(node)
             written = stored_by((node,)) if nest[1:] else _shared(self._divided_loop(node))
             inner.statements.shared = frozenset(written - {*private, *own})
@@ -234,12 +235,14 @@ class Functions:
                 hi, cost = f"trips * k->{BLOCKS}", f"{cost} / k->{BLOCKS}"
             out.line(f"const int64_t lo = {lo}, hi = {hi};")
             out.line(f"const int parts = polyop_parts({cost}, hi - lo);")
+            released = ""
             for name in private:
                 buffer = self.kernel.buffers.get(name)
                 elem = memory(buffer.dtype) if buffer else _c(self.types[name])
                 length = f"(parts - 1) * {self._length(name)}" if buffer else "parts"
                 out.line(f"k->own_{name} = polyop_scratch({length} * sizeof({elem}));")
-                out.line(f"if (!k->own_{name}) {{ polyop_out_of_memory(k); return; }}")
+                out.line(f"if (!k->own_{name}) {{ {released}polyop_out_of_memory(k); return; }}")
+                released += f"polyop_release(k->own_{name}); "
             out.line(f"const int used = {self._run(part, node, private)};")
             for name, op in private.items():
                 self._combine(out, name, op)

@@ -18,7 +18,7 @@ LINE = 64
 
 
 @dataclass(frozen=True)
-class Panel:
+class StripMemory:
     """The memory of a strip, in the scope of a vector, numbered within its function."""
 
     strip: Strip
@@ -37,7 +37,7 @@ class Panel:
         return self.scope.lanes.number
 
 
-def declare(panels: Sequence[Panel], expressions: Expressions, out: Writer) -> None:
+def declare(panels: Sequence[StripMemory], expressions: Expressions, out: Writer) -> None:
     """Declare the memory of strips."""
     columns = _columns(panels, expressions)
     for panel in panels:
@@ -47,7 +47,7 @@ def declare(panels: Sequence[Panel], expressions: Expressions, out: Writer) -> N
         out.line(f"int64_t {panel.name}_lo = 0;")
 
 
-def fill(panels: Sequence[Panel], var: str, start: str, expressions: Expressions, out: Writer) -> None:
+def fill(panels: Sequence[StripMemory], var: str, start: str, expressions: Expressions, out: Writer) -> None:
     """Print the transpose of the next columns, for iterations that have used up the last ones."""
     columns = _columns(panels, expressions)
     with out.block(f"if (({var} - {start}) % {columns} == 0)"):
@@ -63,7 +63,9 @@ def fill(panels: Sequence[Panel], var: str, start: str, expressions: Expressions
                 out.line(f"polyop_transpose_{kind}({name}_panel, {source}, {steps}, {width}, {count});")
 
 
-def store_back(panels: Sequence[Panel], var: str, start: str, expressions: Expressions, out: Writer) -> None:
+def store_back(
+    panels: Sequence[StripMemory], var: str, start: str, expressions: Expressions, out: Writer
+) -> None:
     """Print the transpose back of stored columns, for iterations that complete a strip."""
     stored = [panel for panel in panels if isinstance(panel.strip.first, Store)]
     if not stored:
@@ -75,13 +77,13 @@ def store_back(panels: Sequence[Panel], var: str, start: str, expressions: Expre
             out.line(f"polyop_untranspose_{kind}({target}, {steps}, {source});")
 
 
-def _columns(panels: Sequence[Panel], expressions: Expressions) -> int:
+def _columns(panels: Sequence[StripMemory], expressions: Expressions) -> int:
     """Return how many columns a loop transposes at once."""
     dtypes = [expressions.kernel.buffers[panel.strip.first.buffer].dtype for panel in panels]
     return max(COLUMNS, *(LINE // SIZES[memory(dtype)] for dtype in dtypes))
 
 
-def _rows(panel: Panel, expressions: Expressions) -> tuple[str, str, str, str]:
+def _rows(panel: StripMemory, expressions: Expressions) -> tuple[str, str, str, str]:
     """Return the vector type, where the first row is, how far apart rows are and how many, in C."""
     lanes, access = panel.scope.lanes, panel.strip.first
     assert lanes is not None

@@ -79,6 +79,11 @@ class RowPacker:
             with self.out.block(f"if ({panel.name}_panel)"):
                 self._copy(panel, scope)
 
+    def release(self) -> None:
+        """Print the end of the memory."""
+        for panel in self.panels:
+            self.out.line(f"polyop_release({panel.name}_panel);")
+
     def _copy(self, panel: RowPanel, scope: Scope) -> None:
         i, k, rows, out = self.i, identifier(panel.loop.var), self.rows, self.out
         self._rows_with_lanes(scope)

@@ -16,23 +16,24 @@ from ...analysis.strides import depends
 from ...ir.grammar import Assign, Expr, For, Load, Stmt, Store, statements
 from ...ir.plan import Tile
 from ...ir.uses import loads_of, stored_by, variables_of
-from ...vectors.tile_body import dependences_of, from_panels, parts_of, without_dots
+from ...vectors.tile_body import dependences_of, from_panels, parts_of, variable_of, without_dots
 from ..common.c_text import computed, identifier
 from ..common.copies import Copies, Copy, lanes_for
 from ..common.expressions import Scope
 from . import prefetch
-from .blocks import Blocks, of_block
+from .blocks import SumBlocks, of_block
 from .dots import Dots
 from .loops import Loops
 from .panels import NARROW, PanelPacker, Shape
 from .row_panels import RowPacker
+from .scratch import Scratch
 
 
 class TilePrinter:
     """Prints the loops ``row`` and ``lane`` (the only statement in its body) as tiles."""
 
     def __init__(self, loops: Loops, shape: Shape, row: For, lane: For, tile: Tile) -> None:
-        self.loops, self.shape, self.row, self.tile, self.whole = loops, shape, row, tile, lane
+        self.loops, self.shape, self.row, self.tile, self.original = loops, shape, row, tile, lane
         self.out, self.expressions = loops.out, loops.expressions
         self.dots = Dots(tile, row, lane, shape.units, loops)
         self.lane = lane = replace(lane, body=without_dots(lane.body, tile))
@@ -40,7 +41,7 @@ class TilePrinter:
         self.row_packer = RowPacker(row, lane, tile, shape.rows, self.expressions, self.out)
         self.body = from_panels(lane.body, tile)
         self.dependences = dependences_of(self.body, tile, lane.var)
-        summed = dict.fromkeys(self.dots.names, frozenset({ROW, LANE}))
+        summed = dict.fromkeys(map(variable_of, self.dots.names), frozenset({ROW, LANE}))
         self.width = loops.width(lane.body, lane.var, differing(lane.body, row.var, lane.var, summed))
         self.edges = depends(lane.lo, frozenset({row.var})) or depends(lane.hi, frozenset({row.var}))
         self.lanes = self.expressions.lane_count(self.width)
@@ -49,14 +50,14 @@ class TilePrinter:
         self.blocks = self._in_blocks() if tile.blocked else None
         self.column_packer = PanelPacker(lane, self.panels, shape, self.width, self.expressions, self.out)
 
-    def _in_blocks(self) -> Blocks:
+    def _in_blocks(self) -> SumBlocks:
         """Return the blocks of the sum; from here on the loop in the body, and panels, are of one block."""
         assert self.parts is not None
         (loop,) = self.parts.sums
         assert isinstance(loop, For)
         self.parts = self.parts._replace(sums=(of_block(loop),))
         self.panels = [replace(p, loops=(of_block(p.loops[0]), *p.loops[1:])) for p in self.panels]
-        return Blocks(loop, self.row.var, self.parts, self.strip, self.expressions, self.out)
+        return SumBlocks(loop, self.row.var, self.parts, self.strip, self.expressions, self.out)
 
     @property
     def chooses(self) -> bool:
@@ -105,7 +106,7 @@ class TilePrinter:
     def _versions(self, scope: Scope, few: bool | None) -> None:
         """Print the tiles for few lanes, for many, or both."""
         j = identifier(self.lane.var)
-        narrow = TilePrinter(self.loops, NARROW, self.row, self.whole, self.tile)
+        narrow = TilePrinter(self.loops, NARROW, self.row, self.original, self.tile)
         if few:
             narrow._strips(scope)
             return
@@ -121,12 +122,14 @@ class TilePrinter:
         """Print the tiles, one strip of lanes after another."""
         out, i, j = self.out, identifier(self.row.var), identifier(self.lane.var)
         blocks = self.blocks
-        self.column_packer.allocate(blocks.declare(scope, self.panels) if blocks else scope)
-        self.dots.allocate(self.strip)
+        scratch = Scratch(out, self.loops.leave)
+        self.column_packer.allocate(blocks.declare(scope, self.panels) if blocks else scope, scratch)
+        self.dots.allocate(self.strip, scratch)
+        scratch.check()
         self.row_packer.pack(scope, f"({j}_end - {j}_lo) / ({self.strip})")
         self.dots.pack_rows(scope)
         with out.block(f"for (int64_t {j} = {j}_lo; {j} < {j}_end; {j} += {self.strip})"):
-            self.loops.stops.check(self.whole.body, f"({i}_end - {i}_lo)", quick=True)
+            self.loops.stops.check(self.original.body, f"({i}_end - {i}_lo)", quick=True)
             with blocks.each(scope) if blocks else contextlib.nullcontext(scope) as part:
                 self.column_packer.pack(part)
                 self.dots.pack_columns(part, self.width)
@@ -140,9 +143,8 @@ class TilePrinter:
                         self._tile(part, rows)
         if blocks:
             blocks.release()
-        for name in [*(p.name for p in self.panels), *(p.name for p in self.row_packer.panels)]:
-            out.line(f"polyop_release({name}_panel);")
-        self.dots.release()
+        scratch.release()
+        self.row_packer.release()
 
     def _scalar(self, expr: Expr, scope: Scope) -> str:
         return self.expressions.scalar(expr, scope)
@@ -210,7 +212,7 @@ class TilePrinter:
         lanes, var = copy.scope.lanes, self.lane.var
         assert lanes is not None
         count = f"({identifier(var)}_end - {copy.scope.names[var]})"
-        return replace(copy, count=count, scope=replace(copy.scope, lanes=replace(lanes, count=count)))
+        return replace(copy, scope=replace(copy.scope, lanes=replace(lanes, count=count)))
 
     def _edge(self, scope: Scope, rows: int) -> None:
         """Print rows with different ranges of lanes, as along the edge of a triangle.
@@ -317,7 +319,7 @@ class TilePrinter:
                 inner = replace(inner, lanes=lanes)
                 inner = self._with_panels(inner, row, plus)
                 inner = inner.with_names(self.dots.sums(row, unit, len(units), self.width))
-                tile_copies.append(Copy(row, unit, inner, start, count))
+                tile_copies.append(Copy(row, unit, inner, start))
         self.column_packer.point(scope)
         self.row_packer.point(scope, i)
         self.dots.add(i, rows, len(units), self.width, offset or "0")
@@ -363,7 +365,7 @@ class TilePrinter:
 
     def _with_panels(self, scope: Scope, row: int, plus: str) -> Scope:
         names = self.column_packer.vectors(scope, plus)
-        names |= {p.name: f"{p.name}[{row}]" for p in self.row_packer.panels}
+        names |= {p.variable: f"{p.name}[{row}]" for p in self.row_packer.panels}
         return scope.with_names(names)
 
 

@@ -15,14 +15,13 @@ from .expressions import Lanes, Scope
 class Copy:
     """One copy: the numbers of its row and vector, and its scope.
 
-    ``start`` and ``count``: the first active lane and their number as C text, or None for all lanes.
+    ``start``: the first active lane as C text, or None for the first of all.
     """
 
     row: int
     unit: int
     scope: Scope
     start: str | None = None
-    count: str | None = None
 
 
 @dataclass(frozen=True)

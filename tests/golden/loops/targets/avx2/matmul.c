@@ -35,16 +35,16 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
     const int64_t i_lo = begin, i_end = end;
     if (i_lo < i_end) {
       const int64_t j_lo = 0, j_end = b_n1;
-      const int64_t k__lo = 0, k__last = max_i64(k__lo, a_n1);
-      const int64_t k__steps = polyop_steps_of_block(k__last - k__lo, 2 * POLYOP_LANES(4) * (int64_t)sizeof(f32));
-      f32* const c_acc1_panel = k__steps < k__last - k__lo ? polyop_scratch((i_end - i_lo) * 2 * POLYOP_LANES(4) * sizeof(f32)) : polyop_scratch(1);
-      if (!c_acc1_panel) { polyop_release(c_acc1_panel); polyop_out_of_memory(k); return; }
+      const int64_t k__lo = 0, k__stop = max_i64(k__lo, a_n1);
+      int64_t k__steps = polyop_steps_of_block(k__stop - k__lo, 2 * POLYOP_LANES(4) * (int64_t)sizeof(f32), (i_end - i_lo) * 2 * POLYOP_LANES(4) * ((int64_t)sizeof(f32)));
+      f32* const c_acc1_panel = k__steps < k__stop - k__lo ? polyop_scratch((i_end - i_lo) * 2 * POLYOP_LANES(4) * sizeof(f32)) : 0;
+      if (!c_acc1_panel) k__steps = k__stop - k__lo;  /* or there is no memory: one block */
       f32* const b0__panel = polyop_scratch(max_i64(0, k__steps - (0)) * 2 * POLYOP_LANES(4) * sizeof(f32));
       if (!b0__panel) { polyop_release(b0__panel); polyop_out_of_memory(k); return; }
       for (int64_t j = j_lo; j < j_end; j += 2 * POLYOP_LANES(4)) {
         if (polyop_stops(k, (i_end - i_lo) * (1 + a_n1))) break;
         for (int64_t k__from = k__lo;; k__from += k__steps) {
-          const int64_t k__to = min_i64(k__from + k__steps, k__last);
+          const int64_t k__to = min_i64(k__from + k__steps, k__stop);
           if (j + 2 * POLYOP_LANES(4) <= j_end) {
             {
               f32* b0_ = b0__panel;
@@ -126,7 +126,7 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
                 c_acc1_r5_u1 = c_acc1_r5_u1 + (bcast_f32v4(a[((i + 5)) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
                 b0_ += 2 * POLYOP_LANES(4);
               }
-              if (k__to >= k__last) {
+              if (k__to >= k__stop) {
                 if (j + 2 * POLYOP_LANES(4) <= j_end) {
                   /* 35: for k in range(a.shape[1]): */
                   store_f32v4(&c[(i) * c_n1 + j], c_acc1_r0_u0);
@@ -209,7 +209,7 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
                   c_acc1_r5 = c_acc1_r5 + (bcast_f32v4(a[((i + 5)) * a_n1 + k_]) * load_f32v4(b0_ + u * POLYOP_LANES(4)));
                   b0_ += 2 * POLYOP_LANES(4);
                 }
-                if (k__to >= k__last) {
+                if (k__to >= k__stop) {
                   /* 35: for k in range(a.shape[1]): */
                   store_n_f32v4(&c[(i) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1_r0, (j_end - (j + u * POLYOP_LANES(4))));
                   store_n_f32v4(&c[((i + 1)) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1_r1, (j_end - (j + u * POLYOP_LANES(4))));
@@ -249,7 +249,7 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
                 c_acc1_u1 = c_acc1_u1 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + 1 * POLYOP_LANES(4)));
                 b0_ += 2 * POLYOP_LANES(4);
               }
-              if (k__to >= k__last) {
+              if (k__to >= k__stop) {
                 if (j + 2 * POLYOP_LANES(4) <= j_end) {
                   /* 35: for k in range(a.shape[1]): */
                   store_f32v4(&c[(i) * c_n1 + j], c_acc1_u0);
@@ -282,7 +282,7 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
                   c_acc1 = c_acc1 + (bcast_f32v4(a[(i) * a_n1 + k_]) * load_f32v4(b0_ + u * POLYOP_LANES(4)));
                   b0_ += 2 * POLYOP_LANES(4);
                 }
-                if (k__to >= k__last) {
+                if (k__to >= k__stop) {
                   /* 35: for k in range(a.shape[1]): */
                   store_n_f32v4(&c[(i) * c_n1 + (j + u * POLYOP_LANES(4))], c_acc1, (j_end - (j + u * POLYOP_LANES(4))));
                 }
@@ -292,7 +292,7 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
               }
             }
           }
-          if (k__to >= k__last) break;
+          if (k__to >= k__stop) break;
         }
       }
       polyop_release(c_acc1_panel);
