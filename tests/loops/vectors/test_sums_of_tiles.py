@@ -95,8 +95,18 @@ KERNELS = [
 ]  # fmt: skip
 DTYPES = ("float32", "float64", "float16")
 CASES = [(kernel, dtype) for kernel in KERNELS for dtype in DTYPES]
-SIZES = ((1, 1, 2), (7, 3, 5), (13, 40, 62), (6, 129, 48), (20, 16, 70), (3, 300, 33), (8, 0, 5), (0, 4, 9))
-"""Of rows, terms and lanes."""
+SIZES = (
+    (1, 1, 2),
+    (7, 3, 5),
+    (13, 40, 62),
+    (6, 129, 48),
+    (20, 16, 70),
+    (3, 300, 33),
+    (512, 9, 200),
+    (8, 0, 5),
+    (0, 4, 9),
+)
+"""Of rows, terms and lanes. Of 512 rows and 200 lanes few strips are packed: columns are 2 KiB apart."""
 ATTRIBUTES = {"b0_": 2.5, "a0_": -1.25, "d0_": 0.75}
 TURNED = (from_both_columns, as_the_printer_calls_them)
 

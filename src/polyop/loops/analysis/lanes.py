@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from ...core.dtypes import dtype
 from ..ir.grammar import Assign, Buffer, Expr, For, If, Load, Stmt, Store, Type, Var, children, statements
@@ -55,6 +55,21 @@ def differing(
         changed = False
         visit(body, frozenset())
     return result
+
+
+def reduced_in(node: For, live: Container[str]) -> list[Assign]:
+    """Return an assignment of each scalar that a loop reduces to; ``live`` are those outside of it."""
+    inside = (s for s in statements(node.body) if isinstance(s, Assign) and s.name in live)
+    return list({s.name: s for s in inside}.values())
+
+
+def differing_in_lanes(
+    node: For, live: Container[str], owners: Mapping[str, Sequence[str]]
+) -> dict[str, frozenset[str]]:
+    """Return what differs between the lanes of a vector loop, with sums and the tensors that a lane owns."""
+    own = (name for name, loops in owners.items() if node.var in loops)
+    given = {name: frozenset({LANE}) for name in (*(s.name for s in reduced_in(node, live)), *own)}
+    return differing(node.body, "", node.var, given)
 
 
 def lane_width(

@@ -34,7 +34,7 @@ def dots_of(row: For, lane: For, bounds: Bounds, *, floats: bool) -> tuple[Dot, 
 
     ``floats``: whether sums of floats may be too, whose rounding depends on the processor.
     """
-    sums, found = list(_sums(lane.body)), list[Dot]()
+    sums, found = list(sums_of(lane.body)), list[Dot]()
     nested = any(isinstance(s, For) for loop in sums for s in loop.body)
     if nested or any(depends(e, frozenset({row.var})) for e in (lane.lo, lane.hi)):
         return ()
@@ -49,13 +49,13 @@ def dots_of(row: For, lane: For, bounds: Bounds, *, floats: bool) -> tuple[Dot, 
     return tuple(found)
 
 
-def _sums(body: Sequence[Stmt]) -> Iterator[For]:
+def sums_of(body: Sequence[Stmt]) -> Iterator[For]:
     """Yield the loops of a tile's sums; a condition around one only tests whether it has iterations."""
     for node in body:
         if isinstance(node, For):
             yield node
         elif isinstance(node, If):
-            yield from _sums(node.body)
+            yield from sums_of(node.body)
 
 
 def _dot(node: Stmt, loop: For, row: For, lane: For, bounds: Bounds) -> Dot | None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from ..analysis.bounds import Bounds
 from ..analysis.strides import UNIT, depends, stride
-from ..ir.grammar import Assign, For, Load, Store, children, statements
-from ..ir.uses import tensors_of, unconditional_loads
+from ..ir.grammar import Assign, For, Load, Store, children
+from ..ir.uses import assigned_by, stored_by, tensors_of, unconditional_loads
 from ..program import Program
 from .vector_loops import vector_loops
 
@@ -21,9 +21,8 @@ def hoist_checks(program: Program) -> Program:
 
 def _rows(node: For, bounds: Bounds) -> tuple[Load | Store, ...]:
     """Return the unconditional accesses of a vector loop whose checked indices do not change in the loop."""
-    inside = list(statements(node.body))
-    names = frozenset({node.var, *(s.name for s in inside if isinstance(s, Assign))})
-    written = {s.buffer for s in inside if isinstance(s, Store)}
+    names = frozenset({node.var, *assigned_by(node.body)})
+    written = stored_by(node.body)
     accesses: dict[Load | Store, None] = {}
     for statement in node.body:
         if not isinstance(statement, (Assign, Store)):

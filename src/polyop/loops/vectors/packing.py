@@ -9,7 +9,7 @@ Source: K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix Multipl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analysis import affine
@@ -20,6 +20,7 @@ from ..ir.plan import Panel, RowPanel, Tile
 from ..ir.types import NARROW
 from ..ir.uses import loads_of
 from ..program import Program
+from ..schedule.dots import sums_of
 from .register_transpose import Lanes, column_of
 from .tile_body import across, without_dots
 from .vector_loops import tiles
@@ -86,7 +87,7 @@ def _slides(load: Load, loops: Sequence[For], lane: str) -> int:
 
 def _row_panels(lane: For, row: str, bounds: Bounds) -> tuple[RowPanel, ...]:
     """Return the panels of a tile's rows: of the loads that are prefetched otherwise, in sums of one loop."""
-    sums = {loop.var for loop in _sums(lane.body)}
+    sums = {loop.var for loop in sums_of(lane.body)}
     found: dict[Load, For] = {}
     for loop, load in across(lane, row):
         alone = loop.var in sums and all(isinstance(s, (Assign, Store)) for s in loop.body)
@@ -94,12 +95,3 @@ def _row_panels(lane: For, row: str, bounds: Bounds) -> tuple[RowPanel, ...]:
         if alone and plain and all(affine.linear(i) is not None for i in load.index):
             found.setdefault(load, loop)
     return tuple(RowPanel(load, loop, f"a{n}_") for n, (load, loop) in enumerate(found.items()))
-
-
-def _sums(body: Sequence[Stmt]) -> Iterator[For]:
-    """Yield the loops; a condition around one only tests whether it has iterations."""
-    for node in body:
-        if isinstance(node, For):
-            yield node
-        elif isinstance(node, If):
-            yield from _sums(node.body)

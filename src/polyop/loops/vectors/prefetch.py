@@ -15,7 +15,7 @@ from ..analysis.strides import UNIT, depends, stride
 from ..ir.grammar import INT, Assign, Const, For, If, Load, Op, Store, Var, children, statements, walk
 from ..ir.plan import Prefetched
 from ..ir.rewriter import substitute
-from ..ir.uses import loads_of, stored_by, tensors_of, unconditional_loads
+from ..ir.uses import assigned_by, loads_of, stored_by, tensors_of, unconditional_loads
 from ..program import Program
 from .interleave import is_heavy
 from .tile_body import across, without_dots
@@ -66,10 +66,15 @@ def _streams(node: For, around: For | None, own: AbstractSet[str]) -> tuple[Load
     if any(isinstance(s, (For, If)) for s in inside):
         return ()
     loads = [e for s in inside if isinstance(s, (Assign, Store)) for e in unconditional_loads(children(s))]
-    inner = _scalars(node)
+    inner = frozenset(assigned_by(node.body))
     result: dict[str, Load] = {}
     for load in loads:
-        if load.buffer in own or stride(load, node.var) != UNIT or _indirect(load) or _uses(load, inner):
+        if (
+            load.buffer in own
+            or stride(load, node.var) != UNIT
+            or loads_of(*load.index)
+            or _uses(load, inner)
+        ):
             continue
         if around is not None and not any(depends(i, frozenset({around.var})) for i in load.index):
             continue
@@ -131,23 +136,14 @@ def _rows(node: For) -> dict[object, Load]:
         e
         for s in direct
         for e in unconditional_loads(children(s))
-        if not _indirect(e) and e.buffer not in written
+        if not loads_of(*e.index) and e.buffer not in written
     ]
-    here, inner = Var("", INT), _scalars(node)
+    here, inner = Var("", INT), frozenset(assigned_by(node.body))
     return {
         (e.buffer, tuple(substitute(i, {node.var: here}) for i in e.index)): e
         for e in loads
         if not (_uses(e, inner) or _divides(e))
     }
-
-
-def _indirect(load: Load) -> bool:
-    return bool(loads_of(*load.index))
-
-
-def _scalars(node: For) -> frozenset[str]:
-    """Return the scalars that a loop's body assigns."""
-    return frozenset(s.name for s in statements(node.body) if isinstance(s, Assign))
 
 
 def _uses(load: Load, names: frozenset[str]) -> bool:

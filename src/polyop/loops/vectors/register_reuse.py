@@ -13,10 +13,10 @@ from ...core.dtypes import dtype
 from ..analysis import affine
 from ..analysis.bounds import Bounds
 from ..analysis.strides import UNIT, depends, stride
-from ..ir.grammar import Assign, For, If, Load, Store, children, statements
+from ..ir.grammar import For, If, Load, children, statements
 from ..ir.plan import Slide
 from ..ir.types import NARROW
-from ..ir.uses import unconditional_loads
+from ..ir.uses import assigned_by, stored_by, unconditional_loads
 from ..program import Program
 from .vector_loops import vector_loops
 
@@ -45,8 +45,7 @@ def _slides(node: For, width: int, bounds: Bounds) -> tuple[Slide, ...]:
     inside = list(statements(node.body))
     if width < 4 or any(isinstance(s, For) for s in inside):
         return ()
-    assigned = frozenset(s.name for s in inside if isinstance(s, Assign))
-    written = {s.buffer for s in inside if isinstance(s, Store)}
+    assigned, written = frozenset(assigned_by(node.body)), stored_by(node.body)
     exprs = [e for s in node.body for e in ((s.condition,) if isinstance(s, If) else children(s))]
     rows: dict[object, dict[Load, int]] = {}
     for load in dict.fromkeys(unconditional_loads(exprs)):

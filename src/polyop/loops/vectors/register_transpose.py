@@ -18,7 +18,7 @@ from ..analysis.strides import STRIDED, depends, stride
 from ..analysis.transposes import transposed_loads
 from ..ir.grammar import Assign, For, Load, Store, Type, children, statements, walk
 from ..ir.plan import Strip
-from ..ir.uses import stored_by, tensors_of, unconditional_loads
+from ..ir.uses import assigned_by, stored_by, tensors_of, unconditional_loads
 from ..program import Program
 from .vector_loops import VectorLoop, vector_loops
 
@@ -53,9 +53,7 @@ def _strips(vector: VectorLoop, node: For) -> tuple[Strip, ...]:
     They are of what each iteration loads and none writes, and of what each stores and none loads.
     """
     program, lanes = vector.program, Lanes(vector.node.var, vector.varying)
-    inside = list(statements(node.body))
-    assigned = frozenset(s.name for s in inside if isinstance(s, Assign))
-    written = {s.buffer for s in inside if isinstance(s, Store)}
+    assigned, written = frozenset(assigned_by(node.body)), stored_by(node.body)
     direct = [s for s in node.body if isinstance(s, (Assign, Store))]
     always = dict.fromkeys(e for s in direct for e in unconditional_loads(children(s)))
     loads = [e for e in always if e.buffer not in written]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..analysis.lanes import LANE, differing, lane_width
+from ..analysis.lanes import LANE, differing_in_lanes, lane_width, reduced_in
 from ..ir.grammar import Assign, For, If, Stmt, statements
 from ..ir.uses import first_assigned
 from ..program import Program
@@ -30,8 +30,7 @@ class VectorLoop:
     @property
     def sums(self) -> list[Assign]:
         """The assignments of scalars outside the loop that it reduces to, one of each scalar."""
-        inside = (s for s in statements(self.node.body) if isinstance(s, Assign) and s.name in self.live)
-        return list({s.name: s for s in inside}.values())
+        return reduced_in(self.node, self.live)
 
     @property
     def own(self) -> frozenset[str]:
@@ -41,8 +40,7 @@ class VectorLoop:
     @property
     def dependences(self) -> Mapping[str, frozenset[str]]:
         """What of its scalars and private tensors differs between lanes."""
-        given = {name: frozenset({LANE}) for name in (*(s.name for s in self.sums), *self.own)}
-        return differing(self.node.body, "", self.node.var, given)
+        return differing_in_lanes(self.node, self.live, self.program.owners)
 
     @property
     def varying(self) -> frozenset[str]:

@@ -8,14 +8,14 @@ The rows of a part are packed once, for all strips of lanes; the columns of a st
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...analysis.lanes import lane_width
 from ...analysis.strides import STRIDED, UNIFORM, UNIT, stride
-from ...ir.grammar import Assign, Expr, For, If, Load, Op, Stmt, Type
+from ...ir.grammar import Assign, Expr, For, Load, Op, Type
 from ...ir.plan import Dot, Tile
 from ...ir.uses import loads_of
+from ...schedule.dots import sums_of
 from ...vectors.tile_body import dot_names, variable_of
 from ..common.c_text import NARROW, SIZES, Value, computed, identifier, memory
 from ..common.copies import lanes_for
@@ -42,7 +42,7 @@ class Dots:
         self.row, self.lane, self.units = row, lane, units
         self.out, self.expressions = loops.out, loops.expressions
         self.names = dot_names(tile)
-        self.loop_of = {loop.var: loop for loop in _loops(lane.body)}
+        self.loop_of = {loop.var: loop for loop in sums_of(lane.body)}
 
     # the rows
 
@@ -243,11 +243,3 @@ def _narrow(factor: Expr, elem: str) -> Expr:
     """Return a factor without the cast of what has the type that it is packed in already."""
     inner = factor.args[0] if isinstance(factor, Op) and factor.name == "cast" else factor
     return inner if isinstance(inner, Load) and memory(inner.type.dtype) == elem else factor
-
-
-def _loops(body: Sequence[Stmt]) -> Iterator[For]:
-    for node in body:
-        if isinstance(node, For):
-            yield node
-        elif isinstance(node, If):
-            yield from _loops(node.body)

@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...analysis.lanes import LANE, differing, lane_width
-from ...ir.grammar import Assign, For, Kernel, Load, Stmt, Store, statements
+from ...analysis.lanes import differing_in_lanes, lane_width, reduced_in
+from ...ir.grammar import Assign, For, Kernel, Load, Store, statements
 from ...ir.plan import Plan, Prefetched
 from ...ir.stops import stop_flags
 from ...ir.uses import variables_of
@@ -142,11 +142,9 @@ class Loops:
 
     def vector(self, node: For, scope: Scope, lo: str, hi: str) -> None:
         """Print a loop whose iterations are lanes: whole vectors, then the remainder."""
-        sums = self.sums(node)
-        own = {name for name, loops in self.owners.items() if node.var in loops}
-        given = {name: frozenset({LANE}) for name in (*(s.name for s in sums), *own)}
-        dependences = differing(node.body, "", node.var, given)
-        width = self.width(node.body, node.var, dependences)
+        sums = reduced_in(node, self.statements.live)
+        dependences = differing_in_lanes(node, self.statements.live, self.owners)
+        width = lane_width(node.body, node.var, dependences, self.kernel.buffers)
         var = identifier(node.var)
         units = self.plan.interleaved.get(node.var, 1)
         with self.out.block(""):
@@ -275,19 +273,6 @@ class Loops:
         if self.around is None or not selected:
             return []
         return later(self.out, self.expressions, picked, selected, self.around, scope)
-
-    def width(self, body: Sequence[Stmt], var: str, dependences: Mapping[str, frozenset[str]]) -> int:
-        """Return the bytes of a lane."""
-        return lane_width(body, var, dependences, self.kernel.buffers)
-
-    def sums(self, node: For) -> list[Assign]:
-        """Return the assignments of scalars outside the loop that it reduces to."""
-        result = {
-            s.name: s
-            for s in statements(node.body)
-            if isinstance(s, Assign) and s.name in self.statements.live
-        }
-        return list(result.values())
 
     def _copies(self, vector: _Vector, number: int, count: str | None) -> None:
         """Print the body for ``number`` vectors, or for the first ``count`` lanes of one."""

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from ...analysis.lanes import LANE, ROW, dependence, differing
+from ...analysis.lanes import LANE, ROW, dependence, differing, lane_width
 from ...analysis.strides import depends
 from ...ir.grammar import Assign, Expr, For, Load, Stmt, Store, statements
 from ...ir.plan import Tile
@@ -42,7 +42,8 @@ class TilePrinter:
         self.body = from_panels(lane.body, tile)
         self.dependences = dependences_of(self.body, tile, lane.var)
         summed = dict.fromkeys(map(variable_of, self.dots.names), frozenset({ROW, LANE}))
-        self.width = loops.width(lane.body, lane.var, differing(lane.body, row.var, lane.var, summed))
+        plain = differing(lane.body, row.var, lane.var, summed)
+        self.width = lane_width(lane.body, lane.var, plain, loops.kernel.buffers)
         self.edges = depends(lane.lo, frozenset({row.var})) or depends(lane.hi, frozenset({row.var}))
         self.lanes = self.expressions.lane_count(self.width)
         self.strip = f"{shape.units} * {self.lanes}"
