@@ -43,6 +43,11 @@ collect_ignore = [  # programs, and modules that define operators: their doctest
 ]
 
 
+def pytest_runtest_teardown():
+    """Undo what a process group of PyTorch does to the process: its hook marks each line of an error for good."""
+    sys.excepthook = sys.__excepthook__
+
+
 def pytest_addoption(parser):
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite the expected texts from what is produced"
