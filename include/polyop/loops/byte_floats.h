@@ -52,14 +52,15 @@
   U special = TOP == NONE ? none + NONE : POLYOP_PICK(U, body > 0x7f800000u, none + NONE, none + TOP); \
   U result = sign ^ POLYOP_PICK(U, body >= OVER, special, finite)
 
-/* The word is the exponent of a float. ml_dtypes rounds no float down to the least, 2^-127. */
+/* The word is the exponent of a float. The least, 2^-127, is a subnormal float, whose exponent bits are 0:
+ * half way to the next word is not a carry from the bits below. */
 #define POLYOP_SCALE_WIDEN(U, F, h, ...)                           \
   U none = 0u * h, body = h << 23;                                 \
   U finite = POLYOP_PICK(U, body == 0u, none + 0x00400000u, body); \
   U result = POLYOP_PICK(U, body == 0x7f800000u, none + 0x7fc00000u, finite)
 #define POLYOP_SCALE_NARROW(U, F, x, ...)                                      \
   U bits = POLYOP_AS(U, x), none = 0u * bits, up = (bits + 0x00400000u) >> 23; \
-  U finite = POLYOP_PICK(U, bits == 0x00400000u, none, up);                    \
+  U finite = POLYOP_PICK(U, bits < 0x00600000u, none, up);                     \
   U result = POLYOP_PICK(U, bits - 1u >= 0x7f7fffffu, none + 0xffu, finite)
 
 #ifdef POLYOP_LOOPS_VECTOR_H
