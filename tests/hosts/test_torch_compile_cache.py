@@ -16,8 +16,6 @@ import torch
 import polyop
 from torch._dynamo.utils import counters
 
-torch.compiler.config.cache_key_tag = "mine"
-
 def gradient(x, out, dout):
     return (dout * 2.0,)
 
@@ -32,6 +30,8 @@ def loop(x):
         y[i] = x[i] * x[i]
     return y
 
+torch.compiler.config.cache_key_tag = "mine"  # whenever it is set
+
 def run(x):
     return op(x).sin().sum() + loop(x).cos().sum()
 
@@ -39,7 +39,7 @@ x = torch.full((3,), 0.5, requires_grad=True)
 value = torch.compile(run, fullgraph=True)(x)
 value.backward()
 kept = counters["aot_autograd"]["autograd_cache_hit"]
-print(json.dumps([value.item(), x.grad[0].item(), kept, torch.compiler.config.cache_key_tag.split()[:2]]))
+print(json.dumps([value.item(), x.grad[0].item(), kept, torch.compiler.config.cache_key_tag.split()]))
 """
 EDITS = [("dout * 2.0", "dout * 3.0"), ("x[i] * x[i]", "x[i] * x[i] * x[i]")]
 
@@ -55,7 +55,8 @@ def test_an_edit_of_a_definition_compiles_again(tmp_path):
         )
         assert done.returncode == 0, done.stderr
         value, gradient, kept, tag = json.loads(done.stdout)
-        assert tag == ["mine", "polyop"]  # the author's own tag is still there
+        assert tag[:1] == ["mine"]  # the author's own tag is still there
+        assert tag[1::2] == ["polyop"]  # and ours once
         return value, gradient, kept
 
     texts = [SCRIPT, SCRIPT, *(SCRIPT.replace(*edit) for edit in EDITS), SCRIPT]

@@ -206,6 +206,30 @@ def test_a_rule_of_numpy_arrays_in_a_graph():
         ms.grad(lambda x: op(x).sum())(Tensor(X))
 
 
+def test_a_rule_of_numpy_arrays_gets_the_outputs_of_the_graph():
+    draws = np.random.default_rng(0)
+
+    def dropped(x, call):
+        mask = draws.integers(0, 2, x.shape).astype(x.dtype)
+        return x * mask, mask
+
+    op = polyop.operator(
+        "ms_gradients::dropout(Tensor x, int call) -> (Tensor, Tensor)",
+        dropped,
+        infer=lambda x, call: (x, x),
+        gradient=lambda x, call, outs, grads: (grads[0] * np.asarray(outs[1]), None),
+    )
+
+    @ms.jit
+    def call(x):
+        out, mask = op(x, 1)
+        return out.sum(), mask
+
+    with pytest.warns(polyop.FallbackWarning, match="it uses numpy"):
+        (_, mask), grad = ms.value_and_grad(call, has_aux=True)(Tensor(np.ones(64, np.float32)))
+    close(grad, mask.asnumpy())
+
+
 def test_lambdas_of_one_line_are_distinguished():
     scale = 5.0
     # fmt: off

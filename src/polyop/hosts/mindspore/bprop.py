@@ -23,7 +23,15 @@ from ...call.bound import BoundOperator
 from ...call.flat_tensors import flat_gradients, tensor_names, with_absent, with_tensors
 from ...call.host import load, map_tensors
 from ...call.operator import Operator
-from ...call.rule import Rule, apply_rule, check_gradient, check_real, wrong_list, wrong_result
+from ...call.rule import (
+    Rule,
+    apply_rule,
+    check_gradient,
+    check_gradients,
+    check_real,
+    wrong_list,
+    wrong_result,
+)
 from ...core.derived_names import derived_from
 from ...core.errors import GradientError, PolyopError
 from ...core.origin import of_function
@@ -398,19 +406,22 @@ def _pull_operator(operator: Operator, pull: Any) -> BoundOperator:
 
 
 def _on_arrays(launch: Any) -> Any:
-    """Return a function that runs the rule, or a recorded Backward, on NumPy arrays."""
+    """Return a function that runs the rule on NumPy arrays; for a recorded Backward, the forward too."""
     bound = launch.bound
+    operator: Operator = bound.operator
 
     def pull(inputs: Any, outputs: Any, grads: Any) -> tuple[Any, ...]:
-        del outputs
         arguments = with_tensors(bound.schema, launch.arguments, inputs)
-        host = load("numpy")
-        assert host is not None
-        _, pullback = host.vjp(bound, arguments)
-        flat = flat_gradients(bound.schema, arguments, pullback(tuple(grads)))
+        if isinstance(operator.gradient, Rule) and operator.gradient.is_recorded:
+            host = load("numpy")
+            assert host is not None
+            found = host.vjp(bound, arguments)[1](tuple(grads))
+        else:  # with the graph's own outputs: those of a random operator would be others
+            found = apply_rule(operator, arguments, tuple(outputs), tuple(grads))
+            check_gradients(operator, arguments, found)
         return tuple(
             np.zeros_like(x) if grad is None else np.asarray(grad, x.dtype)
-            for x, grad in zip(inputs, flat, strict=True)
+            for x, grad in zip(inputs, flat_gradients(bound.schema, arguments, found), strict=True)
         )
 
     return _through(launch, pull)

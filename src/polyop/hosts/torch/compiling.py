@@ -1,11 +1,11 @@
-"""``torch.compile``: polyop's errors reach the caller, and programs on disk are for the same definitions.
+"""``torch.compile``: polyop's errors stay visible, and programs from its caches match the definitions.
 
-PyTorch's compiler hides an exception of another class within one of its own, behind its own text.
-So an error that is made while it works is of a subclass of polyop's class and of PyTorch's.
+Dynamo wraps exceptions of other classes in its own. So an error that is raised while it traces gets a class
+derived from polyop's and from Dynamo's.
 
-``torch.compile`` keys its caches by the text of a graph. That text has an operator's name, and neither its
-shapes nor its gradient, which the kept program has: after an edit of the gradient rule it would compute the
-old gradient. So the key gets a digest of the definitions, by PyTorch's own setting for this:
+``torch.compile`` keys its caches by the text of a graph. That text names an operator, without its shapes or
+its gradient. The cached program has both, so after an edit of a rule it would compute the old gradient. So
+the key gets a digest of the definitions, by PyTorch's own setting for this:
 ``torch.compiler.config.cache_key_tag`` (an author's tag stays in front of it).
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 
 
 def adapt(problem: PolyopError) -> None:
-    """Make an error one that PyTorch's compiler lets through, where it is at work."""
+    """While PyTorch compiles, change the class of an error so that Dynamo passes it through."""
     if torch._guards.CompileContext.try_get() is None:
         return
     fields: Any = problem
     kind: Any = type(problem)
-    fields.__class__ = _class(kind)
+    fields.__class__ = _class_for_dynamo(kind)
     fields.msg = str(problem)
     fields.real_stack = torch._guards.TracingContext.extract_stack()
     fields.category, fields.gb_type = "polyop", ""
@@ -40,11 +41,11 @@ def adapt(problem: PolyopError) -> None:
 
 
 @functools.cache
-def _class(kind: Any) -> type[PolyopError]:
-    """Return a class for what is raised in tracing (Unsupported) and in the backend (ShortenTraceback)."""
-    own = torch._dynamo.exc
+def _class_for_dynamo(kind: Any) -> type[PolyopError]:
+    """Return a class that Dynamo passes on in tracing (Unsupported) and in the backend (ShortenTraceback)."""
+    dynamo = torch._dynamo.exc
     body = {"__module__": kind.__module__, "__doc__": kind.__doc__, "remove_from_stats": lambda self: None}
-    return type(kind.__name__, (kind, own.Unsupported, own.ShortenTraceback), body)
+    return type(kind.__name__, (kind, dynamo.Unsupported, dynamo.ShortenTraceback), body)
 
 
 class Definitions:
@@ -53,15 +54,14 @@ class Definitions:
     def __init__(self) -> None:
         """Start without operators."""
         self._digests: dict[str, int] = {}
-        self._authors = self._tag = ""
-        self._all = 0  # of all digests, in any order
+        self._of_all = 0  # the digests combined by exclusive or, so that their order does not matter
 
     def note(self, bound: BoundOperator) -> None:
         """Add an operator, or its new definition."""
         try:
             digest = pickled.definition_digest(bound.operator)
         except Exception:  # noqa: BLE001 - an object of a rule may raise anything when it is looked at
-            digest = os.urandom(8).hex()  # nothing kept is found, which is right
+            digest = os.urandom(8).hex()  # no program on disk matches it
         self._put(bound.name, int(text_digest(f"{bound.name} {digest}")[:16], 16))
 
     def forget(self, bound: BoundOperator) -> None:
@@ -69,15 +69,22 @@ class Definitions:
         if bound.name in self._digests:
             self._put(bound.name, 0)
 
-    def _put(self, name: str, digest: int) -> None:
-        self._all ^= self._digests.get(name, 0) ^ digest
-        self._digests[name] = digest
+    def tag(self) -> None:
+        """Put the digest behind an author's tag. Tracing does it too: an author may set a tag at any time."""
         settings: Any = getattr(torch.compiler, "config", None)
-        if not hasattr(settings, "cache_key_tag"):  # an older PyTorch
-            return
-        if settings.cache_key_tag != self._tag:
-            self._authors = settings.cache_key_tag
-        settings.cache_key_tag = self._tag = f"{self._authors} polyop {self._all:016x}".strip()
+        if hasattr(settings, "cache_key_tag"):  # an older PyTorch has no such setting
+            authors = _OURS.sub("", settings.cache_key_tag)
+            tag = f"{authors} polyop {self._of_all:016x}".strip()
+            if tag != settings.cache_key_tag:
+                settings.cache_key_tag = tag
+
+    def _put(self, name: str, digest: int) -> None:
+        self._of_all ^= self._digests.pop(name, 0) ^ digest
+        if digest:
+            self._digests[name] = digest
+        self.tag()
 
 
+_OURS = re.compile(r" ?\bpolyop [0-9a-f]{16}$")
 definitions = Definitions()
+"""What torch.compile keeps on disk is found again by the same definitions, and not after an edit."""

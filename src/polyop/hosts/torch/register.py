@@ -158,6 +158,7 @@ def _implement(bound: BoundOperator, library: Any, overload: Any) -> None:
 
 
 def _fake(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
+    definitions.tag()
     operator = bound.operator
     where = tensors.device_of(arguments)
 
