@@ -14,7 +14,7 @@ from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.grammar import INT, Const, For, Op, statements
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.printing import shown
-from polyop.loops.ir.stops import exit_flags, is_unbounded, misplaced
+from polyop.loops.ir.stops import exit_flags, is_unbounded, misplaced_exits
 from polyop.loops.ir.verify import violations
 from polyop.loops.pipeline import original, schedule
 
@@ -335,7 +335,7 @@ def test_the_verifier_refuses_a_while_that_lost_its_end():
         (counted, f"the exit {of_second} is in loop {second.var}, which does not end by it"),
         (half, "the end of the while step is used as a number"),
     ):
-        assert words in "; ".join(misplaced(replace(kernel, body=(wrong,)), flags))
+        assert words in "; ".join(misplaced_exits(replace(kernel, body=(wrong,)), flags))
 
 
 @pytest.mark.slow
@@ -378,4 +378,4 @@ def test_a_flag_may_be_set_behind_its_while_in_the_loop_of_a_batch():
             np.testing.assert_array_equal(interpret(one, [x], {"n": n})[0], expected)
     (samples,) = kernel.body
     later = replace(samples, body=samples.body[-2:])
-    assert "which does not end by it" in "; ".join(misplaced(replace(kernel, body=(later,)), flags))
+    assert "which does not end by it" in "; ".join(misplaced_exits(replace(kernel, body=(later,)), flags))

@@ -11,7 +11,7 @@ from .analysis.loop_names import loop_names
 from .ir.grammar import Kernel
 from .ir.note import Note
 from .ir.schedule import NOTHING, Schedule
-from .ir.stops import exit_flags, misplaced
+from .ir.stops import exit_flags, misplaced_exits
 from .ir.verify import unowned
 from .passes.apply_schedule import apply_schedule
 from .passes.argmax_by_reductions import argmax_by_reductions
@@ -122,7 +122,7 @@ def schedule(
     """
     program = run_passes(Program(kernel, schedule=steps, loops=loop_names(kernel, {})), passes, watch)
     _ = program.kinds  # the CUDA emitter reads them, when isl's values are gone
-    verify("the last pass", misplaced(program.kernel, exit_flags(kernel)))
+    verify("the last pass", misplaced_exits(program.kernel, exit_flags(kernel)))
     if program.before_privatisation is not None:
         verify("the last pass", unowned(program.before_privatisation, program.kernel, program.owners))
     return program.without_isl()

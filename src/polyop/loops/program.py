@@ -1,4 +1,4 @@
-"""The value that passes take and return: a kernel, with the results and decisions of the passes before."""
+"""``Program``: a kernel and everything that passes have decided about it."""
 
 from __future__ import annotations
 
@@ -25,21 +25,20 @@ AnyProgram = TypeVar("AnyProgram", bound="Program")
 
 @dataclass(frozen=True)
 class Program:
-    """A kernel on its way through the passes. A pass returns a new one; the emitters read the last one.
+    """A kernel during compilation. Each pass returns a new program, and the emitters print the last one.
 
-    An analysis is made at its first use, and kept with the program until its kernel, owners or assumed
-    sizes change.
+    Each analysis runs at its first use. It is kept while kernel, session and owners stay the same.
     """
 
     kernel: Kernel
     session: IslSession = field(default_factory=IslSession)
-    """The isl context of this compilation: a program and those made from it belong to one thread."""
+    """The isl context of this compilation. One thread uses a program and all programs made from it."""
     owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """For each private buffer the loops that own it, outermost first: each iteration has its own copy."""
+    """Maps each private buffer to the loops whose iterations have their own copy of it, outermost first."""
     before_privatisation: Kernel | None = None
-    """The kernel in which no buffer is private; the verifier finds by it which buffers lost an axis."""
+    """The kernel before array privatisation. The verifier compares shapes with it."""
     assumed: Bounds | None = None
-    """The bounds of the author's own accesses: calls are checked for them, so proofs may rely on them."""
+    """The bounds of the kernel as its author wrote it. Each call is checked, so proofs may assume them."""
     bounds: Bounds = field(default_factory=Bounds)
     """How each access of the final kernel stays inside its tensor."""
     plan: Plan = field(default_factory=Plan)
@@ -47,7 +46,7 @@ class Program:
     schedule: Schedule = NOTHING
     """The steps that the author gives."""
     loops: Mapping[str, str] = field(default_factory=dict)
-    """By the name that a schedule gives a loop, its variable; see ``analysis/loop_names.py``."""
+    """Maps a loop's name in a schedule to its variable; see ``analysis/loop_names.py``."""
     frozen: frozenset[str] = frozenset()
     """The variables of loops that steps have changed: the compiler's own passes leave them where they are."""
     applied: tuple[Step, ...] = ()
@@ -63,10 +62,9 @@ class Program:
         return {var for name, var in self.loops.items() if name in names}
 
     def kept_loops(self) -> set[str]:
-        """Return the variables of the loops that the author's schedule names, as they are in the text.
+        """Return the variables of the loops that passes must not change: those that the schedule names.
 
-        None are kept if it names loops that only passes make: polyop printed such a schedule, and the author
-        passed it on.
+        A schedule that names loops made by passes was printed by polyop, and keeps none.
         """
         names = {name for step in self.schedule.steps for name in step.loops}
         made = {name for name in names - self.loops.keys() if "." not in name}
@@ -95,7 +93,7 @@ class Program:
         if "kernel" in changes and changes["kernel"] is self.kernel:
             del changes["kernel"]
         result = replace(self, **changes, notes=(*self.notes, *notes))
-        if not changes.keys() & {"kernel", "owners", "assumed"}:
+        if not changes.keys() & {"kernel", "session", "owners"}:
             for name in ("model", "conflicts", "kinds"):
                 if name in self.__dict__:
                     result.__dict__[name] = self.__dict__[name]

@@ -16,7 +16,7 @@ from typing import Any, Generic
 from ..core.errors import FallbackWarning, PolyopError
 from . import debug
 from .ir.note import Note
-from .ir.stops import exit_flags, misplaced
+from .ir.stops import exit_flags, misplaced_exits
 from .ir.verify import violations
 from .listing import listing
 from .program import AnyProgram, Program
@@ -77,7 +77,7 @@ def run_passes(
             each(one, program, seconds)
         if strict:
             faults = violations(program.kernel, unique_loops=one.unique_loops)
-            verify(one.name, faults or misplaced(program.kernel, exits))
+            verify(one.name, faults or misplaced_exits(program.kernel, exits))
     return program
 
 

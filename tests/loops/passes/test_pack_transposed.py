@@ -2,6 +2,7 @@
 """Transposed copies of operands that contractions read across rows, and one-element temporaries."""
 
 import functools
+import inspect
 import re
 
 import numpy as np
@@ -11,6 +12,7 @@ from polyop.core.errors import KernelError
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.printing import shown
+from polyop.loops.ir.schedule import Schedule
 from polyop.loops.passes.pack_transposed import BLOCK
 from polyop.loops.pipeline import schedule
 from polyop.loops.targets import isa
@@ -323,6 +325,19 @@ def test_which_operands_are_transposed(function):
 @pytest.mark.parametrize("function", KEPT)
 def test_which_operands_are_not_transposed(function):
     program = schedule(typed(function))
+    assert not [note for note in program.notes if note.kind == "pack_transposed"]
+
+
+@pytest.mark.parametrize("loop", ["for i in range(d.shape[2])", "for c in range(w.shape[1])"])
+def test_the_order_that_an_author_asks_for_stays(loop, generate):
+    text = (
+        inspect.getsource(read_again)
+        .replace("read_again", "f")
+        .replace(loop, loop.replace("range", "serial"), 1)
+    )
+    program = schedule(parse(generate.function_of(text), [("float32", 4)] * 2, {}))
+    assert not [note for note in program.notes if note.kind == "pack_transposed"]
+    program = schedule(typed(read_again, "float32"), steps=Schedule().interchange("c", "o"))
     assert not [note for note in program.notes if note.kind == "pack_transposed"]
 
 

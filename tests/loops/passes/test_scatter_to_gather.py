@@ -1,3 +1,4 @@
+# ruff: noqa: F821 - kernels, whose words are no names here
 """Additions that become loops over elements: errors stay errors, and what is not reached is not touched."""
 
 import itertools
@@ -164,6 +165,47 @@ def test_a_gradient_reaches_no_row_beyond_the_image(generate):
         ]
         for one in (derived, schedule(derived).kernel):
             np.testing.assert_array_equal(interpret(one, arrays)[0], expected, err_msg=f"{rows}")
+
+
+def windows(x):
+    y = output_tensor((max(x.shape[0] - 2, 0),), x.dtype)
+    for i in range(y.shape[0]):
+        s = 0.0
+        for p in range(3):
+            s += x[i + p]
+        y[i] = s
+    return y
+
+
+def spread(x):
+    y = np.zeros((x.shape[0],), x.dtype)
+    for i in range(max(x.shape[0] - 2, 0)):
+        for p in range(3):
+            y[i + p] += x[i]
+    return y
+
+
+@pytest.mark.parametrize("function", [windows, spread])
+def test_a_tensor_smaller_than_the_window(function):
+    """One loop has no iterations, and the ends of the other reach beyond the tensor."""
+    kernel, notes = parse(function, [("float64", 1)], {}), ()
+    if function is windows:
+        made = adjoint(kernel, [True])
+        kernel, notes = made.kernel, made.notes
+    program = schedule(kernel)
+    assert "scatter_to_gather" in {note.kind for note in (*notes, *program.notes)}
+    for n in range(5):
+        given = {"x": np.arange(1.0, n + 1), "y": np.ones(max(n - 2, 0))}
+        tensors = [name for name in kernel.parameters if name in kernel.buffers]
+        arrays = [given.get(name, given["y"]) for name in tensors]
+        arrays = [
+            a if kernel.buffers[name].shape else np.zeros((), bool)
+            for name, a in zip(tensors, arrays, strict=True)
+        ]
+        for one in (kernel, program.kernel):
+            (result,) = interpret(one, arrays)
+            assert result.shape == (n,)
+            assert result.any() == (n > 2)
 
 
 def test_a_shift_that_is_an_axis_too(generate):

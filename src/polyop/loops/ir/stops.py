@@ -1,13 +1,12 @@
-"""Loops that end before their bound: one ``if`` around the whole body, which a flag makes false for good.
+"""Early exit of a loop: its body is one ``if not flag``, and a flag once set stays set.
 
-A flag that is true when an iteration starts stays true, because only the body could change it. So the other
-iterations have no effect, and running none of them is the same. A flag is a scalar, or an element of a tensor
-whose index is the same in all iterations: derived kernels keep it in memory.
+So after the flag is set the remaining iterations do nothing, and the loop may stop. A flag is a scalar, or an
+element of a tensor whose index is the same in all iterations: derived kernels keep it in memory.
 
 A counted loop that lost its flags would run on to its bound without effect. A ``while`` has no bound: it is
-``for step in ..: if not stop: ...``, and ``stop = True`` ends it. Each such exit belongs to one loop. In one
-that does not ask for ``stop`` it would end nothing, and the ``while`` would run forever: :func:`misplaced`
-finds it.
+``for step in ..: if not stop: ...``, and ``stop = True`` ends it. This assignment must stand in the loop that
+tests ``stop``. In another loop it would end nothing, and the ``while`` would run forever:
+:func:`misplaced_exits` finds it.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def _negated(condition: Expr) -> Var | Load | None:
 
 
 def _is_fixed(flag: Var | Load, loop: For) -> bool:
-    """Whether a flag is one place in memory, whichever the iteration."""
+    """Whether a flag is the same scalar or element in all iterations."""
     if isinstance(flag, Var):
         return True
     inside = statements(loop.body)
@@ -77,14 +76,15 @@ def exit_flags(kernel: Kernel) -> frozenset[str]:
     return frozenset(_name(flag) for loop in whiles for flag in stop_flags(loop))
 
 
-def misplaced(kernel: Kernel, before: AbstractSet[str] = frozenset()) -> list[str]:
+def misplaced_exits(kernel: Kernel, earlier_flags: AbstractSet[str] = frozenset()) -> list[str]:
     """Return what is wrong with the ends of loops, a sentence each.
 
-    An :class:`OpenEnd` is nothing but the ``hi`` of a loop, and a flag ends that loop. The innermost loop
-    around a statement that sets such a flag asks for it; outside of loops a return does so too, and in a loop
-    whose iterations begin with the flag unset, as those of a batch. ``before`` are the flags before a pass.
+    An :class:`OpenEnd` may only be the ``hi`` of a loop, and a flag must end that loop. The innermost loop
+    around a statement that sets such a flag must test it. Exceptions are a statement outside of all loops,
+    and a loop that resets the flag in each iteration, as a batch does. ``earlier_flags`` are the flags before
+    a pass.
     """
-    return list(_block(kernel.body, exit_flags(kernel) | before, None))
+    return list(_block(kernel.body, exit_flags(kernel) | earlier_flags, None))
 
 
 def _block(body: tuple[Stmt, ...], flags: AbstractSet[str], loop: For | None) -> Iterator[str]:
@@ -103,13 +103,14 @@ def _block(body: tuple[Stmt, ...], flags: AbstractSet[str], loop: For | None) ->
             case Assign(name=name, value=value) | Store(buffer=name, value=value):
                 if loop is None or name not in flags or _is_false(value):
                     continue
-                if name not in map(_name, stop_flags(loop)) and name not in _started(loop):
+                if name not in map(_name, stop_flags(loop)) and name not in _reset_in(loop):
                     yield f"{line}the exit {name} is in loop {loop.var}, which does not end by it"
 
 
-def _started(loop: For) -> set[str]:
-    """Return the scalars that each iteration of a loop sets to False: they live in one iteration."""
-    return {s.name for s in loop.body if isinstance(s, Assign) and _is_false(s.value)}
+def _reset_in(loop: For) -> set[str]:
+    """Return the scalars and tensors of flags that each iteration of a loop sets to False."""
+    resets = (s for s in loop.body if isinstance(s, (Assign, Store)) and _is_false(s.value))
+    return {s.name if isinstance(s, Assign) else s.buffer for s in resets}
 
 
 def _name(flag: Var | Load) -> str:

@@ -22,7 +22,7 @@ from .grammar import (
     walk,
 )
 from .operators import OPERATORS
-from .stops import misplaced
+from .stops import misplaced_exits
 from .types import kind
 from .uses import tensors_of
 
@@ -61,7 +61,7 @@ def violations(kernel: Kernel, *, unique_loops: bool = True) -> list[str]:
     ]
     faults += [f"output {name} is not declared" for name in kernel.outputs if name not in kernel.buffers]
     faults += _block(kernel, kernel.body, set(kernel.attributes), set() if unique_loops else None)
-    return [*faults, *misplaced(kernel)]
+    return [*faults, *misplaced_exits(kernel)]
 
 
 def _sizes(kernel: Kernel) -> Iterator[Expr]:

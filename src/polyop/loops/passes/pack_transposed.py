@@ -12,11 +12,11 @@
                                                         w_part += d_t[i, o] * x[c, i + p]
                                                     w[o, c, p] += w_part
 
-The loop ``p`` walks along the rows of x, but it is short. So one of the tensors is copied with another of its
-axes last, ``o`` here: then lanes along it read whole vectors. A loop on which that tensor does not depend is
-put directly around the lanes, for the rows of a register tile.
-Of two loops that slide over one axis, ``i + p``, the range of one often tells that the other is short: it is
-shorter by the size of that. Where it does not, the sizes of a call decide.
+Lanes along ``p`` would read whole vectors of x, but ``p`` is short. So ``d`` is copied with axis ``o`` last,
+and the lanes run along ``o``. Loop ``c``, on which ``d`` does not depend, goes directly around the lanes: it
+becomes the rows of the register tile.
+Whether ``p`` is short often follows from the range of ``i``. Where it does not, both nests are kept, and the
+sizes of a call choose. A nest with a ``serial`` loop, or one of the author's schedule, stays as it is.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from .index_set_splitting import renamed_copy
 from .strip_mine import in_blocks, trips
 
 BLOCK = 512
-"""Elements of a row that are summed at a time: those of some hundred rows fit into a cache."""
+"""Elements of a row that are summed at a time: such blocks of a hundred rows fit into a cache."""
 ENOUGH_LANES = 32
 """Lanes along a loop with so many iterations fill the vectors of all targets well."""
 
@@ -86,8 +86,8 @@ class Nest:
     ) -> For:
         """Return the nest with its loops over elements in another order, and its expressions changed.
 
-        The sums outside ``row`` come first, if bounds allow it, and the blocks of the row: what the elements
-        share is then a part of one row, which stays in the cache. ``type_``: the type of the elements. Only
+        The summing loops outside ``row`` go outermost if bounds allow, then the loop over blocks of ``row``.
+        All elements then read one block, which stays in the cache. ``type_``: the type of the elements. Only
         sums of float32 and float64 may have another order.
         """
         sums = self.sums if type_.dtype in ("float32", "float64") else ()
@@ -114,7 +114,7 @@ class Nest:
 
 
 def _partial_sum(loop: For, added: Store, type_: Type, used_names: set[str]) -> tuple[Stmt, ...]:
-    """Return the statements that sum over a loop, which has iterations, and then add to an element."""
+    """Return statements that sum over a loop that is not empty into a scalar, and add it to the element."""
     name = unused(f"{added.buffer}_part", used_names)
     term = Assign(name, added.value, "+", added.line)
     start = Assign(name, Const(0.0, type_), "", added.line)
@@ -125,7 +125,7 @@ def _partial_sum(loop: For, added: Store, type_: Type, used_names: set[str]) -> 
 class Transposition:
     """A tensor of a nest, the axis that becomes the last one of its copy, and the nest's free loops then.
 
-    ``row`` is the first loop that sums along the rows of windows, or else the innermost one. ``tests``: what
+    ``row`` is the first summing loop that slides with a free loop, or else the innermost one. ``tests``: what
     must hold of sizes for lanes along that axis to be the better ones.
     """
 
@@ -140,10 +140,13 @@ def pack_transposed(program: Program) -> Program:
     """Return the program with transposed copies, each made before the nest that reads it."""
     kernel, notes, copies = program.kernel, list[Note](), dict[tuple[str, int, tuple[Expr, ...]], str]()
     used_names = names_of(kernel)
+    authors = program.frozen | program.kept_loops()
     body: list[Stmt] = []
     for node in kernel.body:
         changed = dict[int, Stmt]()
         for nest in _nests(node):
+            if any(loop.hint == "serial" or loop.var in authors for loop in nest.loops):
+                continue
             one = _transposition(kernel, nest)
             if one is None or not _is_inside(Model(kernel, program.session), one.buffer):
                 continue
@@ -172,7 +175,7 @@ def _if(tests: Sequence[Expr], node: Stmt, *orelse: Stmt) -> Stmt:
 
 
 def _is_inside(model: Model, buffer: str) -> bool:
-    """Whether no access to a tensor needs a check; its error would name the copy and the wrong dimension."""
+    """Whether no access to a tensor needs a check: a failing one would name the copy, and its dimension."""
     return all(
         is_inside_once_checked(model, leaf, access, axis)
         for leaf in model.leaves
@@ -239,7 +242,7 @@ def _sliding(load: Load, names: set[str], sums: set[str]) -> set[str]:
 def _lanes(
     kernel: Kernel, load: Load, loads: Sequence[Load], free: Sequence[For]
 ) -> Iterator[tuple[int, For]]:
-    """Yield the axes of an input along which lanes may run, and the loops, on which nothing else depends."""
+    """Yield each axis that may become the lanes, with its loop; no other operand depends on that loop."""
     others = [e for e in loads if e is not load]
     if kernel.buffers[load.buffer].role == "input" and all(e.buffer != load.buffer for e in others):
         for axis, loop in itertools.product(range(len(load.index) - 1), free):
@@ -249,7 +252,7 @@ def _lanes(
 
 
 def _compared(loop: For, nest: Nest, loads: Sequence[Load]) -> str:
-    """Return how long a loop is beside a summing one that slides over the same axis."""
+    """Compare a loop with the summing one that slides over the same axis: LONG, SHORT or UNKNOWN."""
     beside = (other for other in nest.sums if _slide_together(loop, other, loads))
     return next((compared(loop, other) for other in beside), UNKNOWN)
 
@@ -260,7 +263,7 @@ def _slide_together(loop: For, other: For, loads: Sequence[Load]) -> bool:
 
 
 def _tests(kernel: Kernel, along: Sequence[For], lane: For) -> tuple[Expr, ...] | None:
-    """Return what sizes must be so that lanes are better along ``lane``; None if these are not known."""
+    """Return the conditions under which lanes along ``lane`` are better; None if sizes do not tell."""
     extents = [affine.simplified(loop.hi - loop.lo) for loop in (lane, *along)]
     if variables_of(*extents) - {*kernel.attributes} or loads_of(*extents):
         return None

@@ -40,6 +40,7 @@ from ..ir.grammar import (
     For,
     If,
     Kernel,
+    Size,
     Stmt,
     Store,
     Type,
@@ -103,11 +104,9 @@ def scatter_to_gather(program: AnyProgram) -> AnyProgram:
         are_inside = all(is_inside(model(), leaf, access) for leaf, access in writes)
         if not are_inside and not _are_refused(model(), nest, writes):
             return None
-        # without a limit, elements beyond the tensor would be reached where an inner loop has no iterations
-        limit = nest.is_guarded or not (are_inside or kernel.derived)
         text = f"{nest.target}: each element collects what is added to it"
         notes.append(Note(nest.additions[0].store.line, text, "scatter_to_gather"))
-        return [nest.gathered(limit=limit)]
+        return [nest.gathered()]
 
     body = with_statements(kernel.body, change)
     return program.with_(*notes, kernel=replace(kernel, body=body)) if notes else program
@@ -189,8 +188,8 @@ class _Nest:
         """Whether conditions keep additions inside the tensor."""
         return any(a.tests for a in self.additions)
 
-    def gathered(self, *, limit: bool) -> Stmt:
-        """Return the loops over elements; ``limit``: over those of the tensor alone."""
+    def gathered(self) -> Stmt:
+        """Return the loops over elements."""
         first = self.additions[0].store
         of = Type(first.value.type.dtype)
         total = Var(unused(f"{first.buffer}_all", self.used_names), of)
@@ -206,7 +205,7 @@ class _Nest:
             Store(first.buffer, index, total, "+", first.line),
         )
         left = [*self.common, *self._mixed_tests(index)]
-        for loop in reversed(self._around(phases, index, limit=limit)):
+        for loop in reversed(self._around(phases, index)):
             here = [test for test in left if loop.var in variables_of(test)]
             left = [test for test in left if test not in here]
             body = (replace(loop, body=_under(here, *body)),)
@@ -229,13 +228,13 @@ class _Nest:
 
     # the loops
 
-    def _around(self, phases: Mapping[str, Phase], index: Sequence[Expr], *, limit: bool) -> list[For]:
+    def _around(self, phases: Mapping[str, Phase], index: Sequence[Expr]) -> list[For]:
         """Return the loops over phases, and those over elements in the order of the axes."""
         line = self.additions[0].store.line
         loops = [For(p.var, Const(0, INT), self._count(var, p), (), line) for var, p in phases.items()]
         for place, (at, axis) in enumerate(zip(self.additions[0].store.index, self.axes, strict=True)):
             if axis is not None:
-                lo, hi = self._range(place, axis, phases, index[place], limit=limit)
+                lo, hi = self._range(place, axis, phases, index[place])
                 loops.append(replace(self.loops[axis.owner], lo=lo, hi=hi))
                 continue
             used = variables_of(at)
@@ -274,9 +273,9 @@ class _Nest:
         return affine.simplified(here)
 
     def _range(
-        self, place: int, axis: Shift, phases: Mapping[str, Phase], element: Expr, *, limit: bool
+        self, place: int, axis: Shift, phases: Mapping[str, Phase], element: Expr
     ) -> tuple[Expr, Expr]:
-        """Return the elements that any addition reaches along an axis."""
+        """Return the elements of the tensor that any addition reaches along an axis."""
         loop = self.loops[axis.owner]
         lows, highs = [], []
         for inner, rest in zip(axis.inner, axis.rest, strict=True):
@@ -293,7 +292,7 @@ class _Nest:
             lows.append(affine.simplified(low + known))
             highs.append(affine.simplified(high + known))
         low, high = affine.extreme("min", lows), affine.extreme("max", highs)
-        if not limit:
+        if self._is_inside(place, axis):
             return low, high
         size = self.kernel.buffers[self.target].shape[place]
         if axis.step == 1:
@@ -302,6 +301,22 @@ class _Nest:
         start = affine.simplified(element - step * Var(axis.owner, INT))
         first, last = (call("ceil_div", affine.simplified(e), step) for e in (-start, size - start))
         return affine.extreme("max", (low, first)), affine.extreme("min", (high, last))
+
+    def _is_inside(self, place: int, axis: Shift) -> bool:
+        """Whether the ends of all loops together stay in the tensor, whatever the sizes are.
+
+        A proof of each addition does not show it: where one loop has no iterations there is no addition, and
+        the ends of the others may reach beyond the tensor.
+        """
+        size = self.kernel.buffers[self.target].shape[place]
+        for inner, rest in zip(axis.inner, axis.rest, strict=True):
+            first = last = self._written(rest)
+            for var, factor in {axis.owner: axis.step, **inner}.items():
+                ends = [Const(factor, INT) * end for end in (self.loops[var].lo, self.loops[var].hi - 1)]
+                first, last = first + ends[factor < 0], last + ends[factor > 0]
+            if not _is_never_negative(first) or not _is_never_negative(size - 1 - last):
+                return False
+        return True
 
     def _whole(self, var: str, phases: Mapping[str, Phase]) -> tuple[Expr, Expr]:
         """Return the range of an inner loop, in a phase."""
@@ -483,3 +498,9 @@ def _shift(forms: Sequence[affine.Linear], variables: Sequence[str]) -> Shift | 
             rest = tuple({n: c for n, c in form.items() if n not in variables} for form in forms)
             return Shift(owner, step, inner, rest)
     return None
+
+
+def _is_never_negative(expr: Expr) -> bool:
+    """Whether an expression of sizes is a sum of multiples of them."""
+    form, leaves = affine.linear_with_terms(expr) or ({"": -1}, {})
+    return all(c >= 0 and (not name or isinstance(leaves[name], Size)) for name, c in form.items())
