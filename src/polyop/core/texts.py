@@ -37,6 +37,15 @@ def by_small_letters(names: Iterable[str]) -> dict[str, str]:
     return {name.lower(): name for name in names}
 
 
+def first_line(problem: object) -> str:
+    r"""Return the first line of an error's text, or the name of its class where it has no text.
+
+    >>> first_line(ValueError("too large\nby far")), first_line(ValueError())
+    ('too large', 'ValueError')
+    """
+    return (str(problem).strip() or type(problem).__name__).splitlines()[0]
+
+
 def bytes_text(count: float) -> str:
     """Return a number of bytes in the largest unit of which there is one.
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ..core.texts import first_line
 from .corresponding import IGNORED
 from .corresponding_expression import TensorArgument, Unknown
 
@@ -85,7 +86,7 @@ def _first_line(problem: BaseException) -> str:
     """Return the first line of the error under an error."""
     while problem.__cause__ is not None:
         problem = problem.__cause__
-    return (str(problem).strip() or type(problem).__name__).splitlines()[0]
+    return first_line(problem)
 
 
 def _difference(call: _Call, tensors: Sequence[TensorArgument], exported: Any) -> str:

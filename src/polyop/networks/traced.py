@@ -17,6 +17,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..core.errors import ArgumentValueError
+from ..core.texts import first_line
 from .corresponding_expression import TensorArgument, Unknown
 from .foreign_operator import FUNCTION
 
@@ -74,7 +75,7 @@ def trace(
         with _every_frame():
             program = torch.export.export(network, inputs, keywords, strict=False)
     except Exception as problem:  # noqa: BLE001 - its errors have no common class
-        first = (str(problem).strip() or "no message").splitlines()[0]
+        first = first_line(problem)
         why = f"torch.export raised {type(problem).__name__}: {first}"
         return Traced(_run(network, inputs, keywords), f"one run of it, as {why}")
     return Traced(list(_exported(program, decompositions)), "torch.export")

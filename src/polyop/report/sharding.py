@@ -8,6 +8,7 @@ from typing import Any
 from ..call.bound import BoundOperator
 from ..core.errors import PolyopError
 from ..core.spec import Spec
+from ..core.texts import first_line
 from ..sharding.communication import Communication, communication, layout_text
 from .call import Called
 from .units import amount
@@ -34,7 +35,7 @@ def tables(
         try:
             found = communication(bound, axes, layouts, _given(call), "float32", None, call.own)
         except (PolyopError, NotImplementedError) as problem:
-            notes.append(f"{said}: {str(problem).splitlines()[0]}")
+            notes.append(f"{said}: {first_line(problem)}")
             continue
         rows.append((said, *_row(found)))
         notes += found.notes

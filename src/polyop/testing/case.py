@@ -226,7 +226,7 @@ def spec_of(array: Array) -> Spec:
     return HOST.spec(array)
 
 
-def first_line(problem: BaseException) -> str:
+def one_line(problem: BaseException) -> str:
     """Return an error's class and the first line of its text."""
     text = str(problem).strip().splitlines()
     return f"{type(problem).__name__}: {text[0]}" if text else type(problem).__name__

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dtypes import DType, dtype
-from .case import Case, Check, NotRunError, first_line
+from .case import Case, Check, NotRunError, one_line
 from .compare import near, same_specs
 from .samples import draw, registered_dtypes
 
@@ -23,7 +23,7 @@ def registered(case: Case) -> str | None:
         try:
             outputs = variant.prepare().outputs
         except Exception as problem:  # noqa: BLE001 - inputs of several dtypes may not all be converted to one
-            refused.append(f"{kind}: {first_line(problem)}")
+            refused.append(f"{kind}: {one_line(problem)}")
             continue
         results = variant.run()
         like = [np.empty(spec.shape, spec.dtype.numpy) for spec in outputs]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.errors import GradientError
 from . import difference, frameworks
-from .case import BrokenRuleError, Case, Check, NotRunError, first_line
+from .case import BrokenRuleError, Case, Check, NotRunError, one_line
 from .compare import near
 from .difference import Precision, inner, wide
 from .frameworks import numpy as numpy_arrays
@@ -197,7 +197,7 @@ def _forward_mode(case: Case, host: str) -> str | None:
         try:
             tangents = push(case, name, along)
         except GradientError as problem:
-            raise NotRunError(first_line(problem)) from None
+            raise NotRunError(one_line(problem)) from None
         derivative = sum(inner(v, t) for v, t in zip(cotangents, tangents, strict=True))
         expected = _quotient(case, name, _weighted(cotangents), along, precision.step)
         difference.agree(f"{name}: forward mode", derivative, expected, abs(derivative), precision)

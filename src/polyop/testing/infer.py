@@ -12,7 +12,7 @@ from ..core.infer import DefaultRule, ShapeAndDtype
 from ..core.sizes import data_sizes_of, real_shape
 from ..core.spec import Spec
 from ..kernels.python import PythonKernel
-from .case import BrokenRuleError, Case, Check, NotRunError, as_list, first_line, spec_of
+from .case import BrokenRuleError, Case, Check, NotRunError, as_list, one_line, spec_of
 from .crash import must_refuse_politely
 from .sizes import resized
 
@@ -29,7 +29,7 @@ def real_against_inferred(case: Case) -> str | None:
         try:
             variant.prepare()
         except Exception as problem:  # noqa: BLE001 - an infer rule may refuse other sizes in any way
-            remark = f"other sizes are refused: {first_line(problem)}"
+            remark = f"other sizes are refused: {one_line(problem)}"
             continue
         remark = compare_specs(variant, lenient=True) or remark
     return remark
@@ -55,7 +55,7 @@ def compare_specs(case: Case, *, lenient: bool = False) -> str | None:
     except Exception as problem:
         if not lenient:
             raise
-        return f"other sizes are refused: {first_line(problem)}"
+        return f"other sizes are refused: {one_line(problem)}"
     if reference is not None:
         produced.append(("the reference", reference[: len(expected)]))
     for what, outputs in produced:

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.errors import KernelError
 from ..kernels.c_function import CFunctionKernel
 from ..kernels.python import PythonKernel
-from .case import BrokenRuleError, Case, Check, NotRunError, first_line, spec_of
+from .case import BrokenRuleError, Case, Check, NotRunError, one_line, spec_of
 from .native import Guarded, run_guarded
 from .sizes import resized
 
@@ -41,13 +41,13 @@ def _in_sizes(case: Case, judge: Callable[[Case, CFunctionKernel], None]) -> str
         try:
             other = variant.prepare().kernel
         except Exception as problem:  # noqa: BLE001 - an infer rule may refuse other sizes in any way
-            remark = f"other sizes are refused: {first_line(problem)}"
+            remark = f"other sizes are refused: {one_line(problem)}"
             continue
         if isinstance(other, CFunctionKernel):
             try:
                 judge(variant, other)
             except KernelError as problem:  # it may return an error code for other sizes
-                remark = f"other sizes are refused: {first_line(problem)}"
+                remark = f"other sizes are refused: {one_line(problem)}"
     return remark
 
 

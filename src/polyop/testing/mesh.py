@@ -19,7 +19,7 @@ from ..sharding.placement import REPLICATE, Placement, Shard
 from ..sharding.plan import plan
 from ..sharding.rule import ShardingRule
 from . import frameworks
-from .case import Array, BrokenRuleError, Case, Check, NotRunError, first_line
+from .case import Array, BrokenRuleError, Case, Check, NotRunError, one_line
 from .compare import close, near
 from .dims.outcome import KEYWORDS, claim_text
 from .samples import draw
@@ -58,7 +58,7 @@ def on_mesh(case: Case, host: str) -> str:
             except (PolyopError, BrokenRuleError, AssertionError, RuntimeError) as problem:
                 if lack := frameworks.lacking(problem):
                     raise NotRunError(lack) from None
-                text = str(problem) if isinstance(problem, BrokenRuleError) else first_line(problem)
+                text = str(problem) if isinstance(problem, BrokenRuleError) else one_line(problem)
                 raise BrokenRuleError(f"{where}: {text}") from None
     if not tried:
         raise NotRunError(f"no size of the sample can be split over {_either(counts)} devices")

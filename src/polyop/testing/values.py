@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.sizes import real_shape
 from . import frameworks
-from .case import Case, Check, NotRunError, first_line
+from .case import Case, Check, NotRunError, one_line
 from .compare import close, same_bits, same_specs
 from .crash import must_refuse_politely
 from .memory_layouts import NUMPY_LAYOUTS, TORCH_LAYOUTS, Layout
@@ -29,7 +29,7 @@ def against_reference(case: Case) -> str | None:
             results = variant.run()
             reference = variant.expected()
         except Exception as problem:  # noqa: BLE001 - other sizes may be refused in any way
-            remark = f"other sizes are refused: {first_line(problem)}"
+            remark = f"other sizes are refused: {one_line(problem)}"
             continue
         assert reference is not None
         close(variant, f"the operator for {variant}", results, reference, "the reference")
@@ -119,7 +119,7 @@ def _accepted(variants: list[Case], what: str) -> str | None:
             expected = variant.prepare().outputs
             results = variant.run()
         except Exception as problem:  # noqa: BLE001 - an operator may refuse them in any way
-            refused.append(first_line(problem))
+            refused.append(one_line(problem))
             continue
         fresh = results[: len(expected)]
         rows = zip(expected, fresh, strict=True)

@@ -18,6 +18,7 @@ from typing import Any
 from .. import _core
 from ..bench.timing import measure
 from ..core.errors import BuildError, PolyopError, ScheduleError, UnsupportedError
+from ..core.texts import first_line
 from ..loops.ir.schedule import Schedule
 from ..loops.library.library import schedule_or_original
 from ..loops.library.tuned import SAME_BITS
@@ -182,7 +183,7 @@ class Search:
         try:
             tried.cost, loops = self.cost(schedule)
         except ScheduleError as problem:
-            tried.outcome, tried.values = "refused", str(problem).splitlines()[0]
+            tried.outcome, tried.values = "refused", first_line(problem)
             return tried, trial, True
         twin = self.programs.setdefault(loops, tried)
         if twin is not tried:
@@ -233,7 +234,7 @@ class Search:
         except BrokenRuleError as problem:
             tried.outcome, tried.values = "other values", str(problem)
         except (BuildError, PolyopError) as problem:
-            tried.outcome, tried.values = "does not compile", str(problem).splitlines()[0]
+            tried.outcome, tried.values = "does not compile", first_line(problem)
         else:
             self.measure(tried, call)
         self.tell(trial, tried.ratio if tried.outcome == "measured" else None)

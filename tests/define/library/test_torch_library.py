@@ -16,6 +16,7 @@ from polyop.core.errors import (
     InferError,
     KernelError,
     LibraryError,
+    SchemaError,
     UnsupportedError,
 )
 from polyop.core.origin import caller
@@ -189,6 +190,31 @@ POLYOP_LIBRARY(own_shapes, m) { m.def("f(Tensor x) -> Tensor", +[](const polyop:
 """)
     with pytest.raises(ArgumentValueError, match=r"own\.so: takes infer= only for a library that registers"):
         polyop.load_library(source, infer={"f": "x"})
+
+
+def test_rules_of_a_caller_contradict_each_other_or_change(torch, tmp_path):
+    source = tmp_path / "rules.cpp"
+    source.write_text("""
+#include <torch/library.h>
+static at::Tensor wide(const at::Tensor& x) { return x.to(at::kDouble); }
+TORCH_LIBRARY(torchlib_rules, m) { m.def("wide(Tensor x) -> Tensor"); }
+TORCH_LIBRARY_IMPL(torchlib_rules, CPU, m) { m.impl("wide", wide); }
+""")
+    library = polyop.load_library(source)
+    wide, shape = library.wide, polyop.Spec((3,), "float32")
+
+    def inferred():
+        return wide.operator.infer((shape,))[0].dtype.name
+
+    polyop.load_library(source, dims={"wide": "n -> n"})
+    assert inferred() == "float32"
+    with pytest.raises(SchemaError, match=r"torchlib_rules::wide: has a rule in infer= and one in dims="):
+        polyop.load_library(source, infer={"wide": "x"}, dims={"torchlib_rules::wide": "n -> n"})
+    with pytest.raises(ArgumentValueError, match="jvp: must name its operators"):
+        polyop.load_library(source, dims={"wide": {"dims": "n -> n", "infer": "float64"}}, jvp={"no": None})
+    assert inferred() == "float32"  # what was wrong has changed nothing
+    polyop.load_library(source, dims={"wide": {"dims": "n -> n", "infer": "float64"}})
+    assert inferred() == "float64"
 
 
 def test_an_operator_without_a_gradient_says_so(torch):

@@ -77,6 +77,22 @@ def test_attributes_and_several_results():
     np.testing.assert_array_equal(place, X.argmax(-1))
 
 
+def test_each_device_gets_the_attributes_of_its_own_kernel():
+    built = polyop.source(FOLDER / "handlers.cc", function="RmsNorm", include_paths=[jax.ffi.include_dir()])
+    kernels = [
+        polyop.xla_ffi(built, device=device, types={"eps": kind})
+        for device, kind in {"cpu": "float32", "cuda": "float64"}.items()
+    ]
+    norm = polyop.operator(
+        f"jax_xla_ffi::f{next(NUMBERS)}(Tensor x, float eps=1e-6) -> Tensor", kernels, infer="x"
+    )
+    call = jax.jit(lambda x: norm(x, 0.5))
+    np.testing.assert_allclose(call(jnp.asarray(X)), rms(X, 0.5), rtol=1e-6)
+    lowered = call.trace(X).lower(lowering_platforms=("cuda",)).as_text()
+    assert "eps = 5.000000e-01 : f64" in lowered
+    assert "eps = 5.000000e-01 : f32" not in lowered
+
+
 def test_an_absent_tensor_is_left_out():
     total = define("Sum", "(Tensor[] xs, Tensor? y=None) -> Tensor", lambda xs, y: xs[0])
     np.testing.assert_array_equal(jax.jit(lambda x: total([x, x]))(X), 2 * X)

@@ -1,10 +1,10 @@
-"""Libraries that register their operators in PyTorch, by ``TORCH_LIBRARY``: every host calls them."""
+"""Load libraries that register operators by ``TORCH_LIBRARY``, so that every host can call them."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +21,16 @@ from ...kernels.module.registrations import ENTRY
 from ...providers.aten import aten
 from ...providers.aten.registered import has_kernel, registers_in_torch, torch_operators
 from ...rules.dims import DimsBatch
-from ..module.dims import read_all
+from ..module.dims import Notation, read_all
 from .first_load import try_elsewhere
 from .opened import OperatorLibrary, by_name, set_forward_mode
 
 _loaded: dict[str, OperatorLibrary] = {}  # by the digest of the file: PyTorch loads a library once
+_notations: dict[str, Notation] = {}  # by operator: what a caller gave it
 
 
 def is_torch_library(path: Path) -> bool:
-    """Whether a library registers operators in PyTorch, and none in polyop. None of its code runs."""
+    """Whether a library registers operators in PyTorch, and none in polyop. The file is read, not loaded."""
     if file_problem(path) is not None:
         return False
     file = read(path)
@@ -44,12 +45,13 @@ def load_torch_library(
     dims: Any,
     origin: Origin,
 ) -> OperatorLibrary:
-    """Return the operators that a library registers in PyTorch, with rules of the caller for some.
+    """Return the operators that a library registers in PyTorch, with the caller's rules attached.
 
-    Raises ``ArgumentValueError`` for ``options`` that are not None, and for a rule of an operator that
-    the library does not have; ``InferError`` for a rule of another type; ``HostError`` without PyTorch, and
-    ``LibraryError`` for a library that PyTorch cannot load, or that registers no operator. The first load of
-    a library is tried in another process, as PyTorch ends the one that loads contradictory registrations.
+    A wrong rule changes none of them. Raises ``ArgumentValueError`` for ``options`` that are not None, and for a rule of an operator that
+    the library does not have; ``InferError`` for a rule of another type; ``SchemaError`` for one that
+    contradicts another; ``HostError`` without PyTorch, and ``LibraryError`` for a library that PyTorch cannot
+    load, or that registers no operator. A library is first loaded in a subprocess, because contradictory
+    registrations abort the process.
     """
     subject = subject_of(path)
     unusable = [name for name, value in options.items() if value is not None]
@@ -64,35 +66,46 @@ def load_torch_library(
             try_elsewhere(path, digest, origin)
             _loaded[digest] = _open(path, subject, origin)
         library = _loaded[digest]
-        _set_infer(library, infer, origin)
+        rules = [
+            (bound, FromSpecs(rule, bound.schema))
+            for bound, rule in by_name(library, "infer", infer, origin)
+        ]
+        notations = _read_dims(library, dims, [bound for bound, _ in rules], origin)
         set_forward_mode(library, jvp, origin)
-        _set_dims(library, dims, origin)
+        for bound, from_specs in rules:
+            bound.update(dataclasses.replace(bound.operator, infer=from_specs))
+        for bound, notation in notations:
+            _set_dims(bound, notation)
         return library
 
 
-def _set_infer(library: OperatorLibrary, infer: Mapping[str, Any], origin: Origin) -> None:
-    """Give operators their infer rules; raises before any of them is changed."""
-    found = by_name(library, "infer", infer, origin)
-    rules = [(bound, FromSpecs(rule, bound.schema)) for bound, rule in found]
-    for bound, from_specs in rules:
-        bound.update(dataclasses.replace(bound.operator, infer=from_specs))
+def _read_dims(
+    library: OperatorLibrary, dims: Any, inferred: Sequence[BoundOperator], origin: Origin
+) -> list[tuple[BoundOperator, Notation]]:
+    """Return operators with their dimensions; those of ``inferred`` have an infer rule of the caller."""
+    operators = {name: one for one in library for name in _names(one)}
+    schemas = {name: operator.schema for name, operator in operators.items()}
+    infer = {name: one.operator.infer for one in inferred for name in _names(one)}
+    found = read_all(f"{library.path.name}: dims", dims, schemas, infer, origin)
+    return [(operators[name], notation) for name, notation in found.items()]
 
 
-def _set_dims(library: OperatorLibrary, dims: Any, origin: Origin) -> None:
-    """Give operators their dimensions, and ``vmap`` in one call by these, in PyTorch too."""
+def _names(bound: BoundOperator) -> tuple[str, str]:
+    return bound.schema.name, bound.schema.qualified_name
+
+
+def _set_dims(bound: BoundOperator, notation: Notation) -> None:
+    """Give an operator its dimensions, by which ``vmap`` is one call, in PyTorch too."""
     from ...providers.aten.batch import give_rule
 
-    operators = {name: one for one in library for name in (one.schema.name, one.schema.qualified_name)}
-    schemas = {name: operator.schema for name, operator in operators.items()}
-    for name, one in read_all(f"{library.path.name}: dims", dims, schemas, {}, origin).items():
-        bound, notation, dtypes = operators[name], one.dims, one.infer
-        if bound.operator.dims == notation:
-            continue
-        rules: dict[str, Any] = {"dims": notation, "batch": DimsBatch(bound.schema, notation)}
-        if dtypes is not None or not has_kernel(bound.torch.name(), "Meta"):
-            rules["infer"] = infer_from_dims(notation, bound.schema, dtypes)
-        bound.update(dataclasses.replace(bound.operator, **rules))
-        give_rule(bound)
+    if _notations.get(bound.name) == notation:
+        return
+    rules: dict[str, Any] = {"dims": notation.dims, "batch": DimsBatch(bound.schema, notation.dims)}
+    if notation.infer is not None or not has_kernel(bound.torch.name(), "Meta"):
+        rules["infer"] = infer_from_dims(notation.dims, bound.schema, notation.infer)
+    bound.update(dataclasses.replace(bound.operator, **rules))
+    give_rule(bound)
+    _notations[bound.name] = notation
 
 
 def _open(path: Path, subject: str, origin: Origin) -> OperatorLibrary:

@@ -22,6 +22,7 @@ from ... import _core
 from ...call import foreign
 from ...core import locks
 from ...core.errors import FallbackWarning
+from ...core.texts import first_line
 from . import handlers, tensors
 from .site import Site
 
@@ -59,7 +60,7 @@ def emit(site: Site, *flat: Any, exported: bool = False) -> tuple[Any, ...]:
     operator = site.operator
     outputs = tensors.structs(site.outputs(flat))
     own = exported or not outputs or site.narrows(flat)
-    by_device = None if own else handlers.handlers(site, flat)
+    by_device = None if own else handlers.handler_by_device(site, flat)
     if by_device is not None:
         return tuple(handlers.call(site, by_device, outputs, flat))
     aliases = site.aliases(flat)
@@ -95,7 +96,7 @@ def _registered() -> str:
             for platform in ("cpu", "CUDA"):
                 jax.ffi.register_ffi_target(TARGET, _core.xla_handler(platform), platform=platform)
         except Exception as problem:  # noqa: BLE001 - jaxlib's own error type differs between versions
-            reason = reason or str(problem).strip().splitlines()[0]
+            reason = reason or first_line(problem)
         else:
             return ""
     return reason

@@ -16,6 +16,7 @@ from ...call.operator import Operator
 from ...call.rule import apply_rule, check_gradient, list_gradients, no_gradient, saving_of
 from ...core.errors import GradientError
 from ...core.origin import of_function
+from ...core.texts import first_line
 from ...rules.module.pure_operators import SavingTangent
 from ...rules.module.recorded import Recorded
 from . import tensors
@@ -138,7 +139,7 @@ def _explain_tracer_errors(operator: Operator) -> Iterator[None]:
             "write it with operators, methods of the tensors or array_namespace(x): no NumPy function, no if"
         )
         where = of_function(operator.gradient or operator.jvp)
-        seen = str(problem).strip().splitlines()[0]
+        seen = first_line(problem)
         raise GradientError(operator.name, rule, seen, where=where, hint=hint) from None
 
 

@@ -13,6 +13,7 @@ from ...call import registry
 from ...core.derived_names import derived_from
 from ...core.errors import ArgumentValueError, GradientError, KernelError
 from ...core.schema import MISSING, Argument, Return, Schema, Type
+from ...core.texts import first_line
 from .forward_mode import is_differentiable
 from .function import TorchFunction, flat_flags, flatten_tensors, to_torch
 from .overloads import derived_namespace
@@ -102,7 +103,7 @@ def _differentiate(
             outputs, inputs, grads, retain_graph=True, create_graph=create_graph, materialize_grads=True
         )
     except RuntimeError as problem:
-        message = str(problem).splitlines()[0]
+        message = first_line(problem)
         hint = None
         if len(inputs) > 1 and "the derivative for" in message:
             hint = "ask for the gradient by its other inputs alone, as jax.grad with argnums= does"

@@ -21,6 +21,7 @@ from ...call import registry
 from ...call.host import Host
 from ...core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
 from ...core.schema import Argument, Schema
+from ...core.texts import first_line
 from .schema import signature
 
 _NAME = re.compile(r"(?:(?P<namespace>\w+)::)?(?P<name>\w+)(?:\.(?P<overload>\w+))?", re.ASCII)
@@ -139,7 +140,7 @@ def _problem(schema: Any) -> str:
     try:
         signature(schema)
     except UnsupportedError as problem:
-        return str(problem).splitlines()[0].split(": ", 1)[1]
+        return first_line(problem).split(": ", 1)[1]
     return ""
 
 

@@ -13,6 +13,7 @@ from ...core.dtypes import DTYPES
 from ...core.errors import SchemaError, UnsupportedError
 from ...core.parse import parse
 from ...core.schema import MISSING, Argument, Return, Schema, Type, alias_names
+from ...core.texts import first_line
 
 _PARTS = re.compile(r"(?P<name>[\w:]+)(?:\.(?P<overload>\w+))?\((?P<arguments>.*)\) -> (?P<returns>.*)")
 _RETURN = re.compile(r"Tensor(?:\((?P<alias>\w+!)\))?(?P<list>\[\])?\??(?: \w+)?")
@@ -75,7 +76,7 @@ def signature(torch_schema: Any) -> Signature:
     try:
         parsed = parse(f"{parts['name']}({arguments}) -> ()")
     except SchemaError as problem:
-        rule = str(problem).splitlines()[0].removeprefix("schema: ").split("; ")[0]
+        rule = first_line(problem).removeprefix("schema: ").split("; ")[0]
         raise _unsupported(torch_schema, f"has a schema that {rule}") from None
     repeats = {}
     for position, argument in parsed.attributes():

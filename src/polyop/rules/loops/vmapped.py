@@ -11,6 +11,7 @@ from ...call.host import array_namespace, host_of
 from ...call.operator import Operator
 from ...call.rule import Rule, apply_rule
 from ...core.errors import FallbackWarning
+from ...core.texts import first_line
 from ...kernels.loop.forms import parse_axes
 from .parts import is_real
 
@@ -96,7 +97,7 @@ class VmappedGradient(Rule):
         name = self.operator.name
         if name not in _warned:
             _warned.add(name)
-            first = str(problem).strip().splitlines()[0]
+            first = first_line(problem)
             text = (
                 f"{name}: the gradient of a batch runs its rule once per sample, as vmap of it fails: {first}"
             )

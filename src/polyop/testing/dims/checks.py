@@ -12,7 +12,7 @@ from ...core.dims.claims import REDUCTIONS
 from ...core.dims.dims import Dims
 from ...core.dims.entry import Name, Number
 from ...core.errors import InferError
-from ..case import Array, BrokenRuleError, Case, Check, NotRunError, first_line
+from ..case import Array, BrokenRuleError, Case, Check, NotRunError, one_line
 from ..report import FAILED, NOT_RUN, PASSED
 from . import gradient
 from .bits import same_bits_in_a_batch
@@ -32,7 +32,7 @@ def not_refused(case: Case, dims: Dims) -> tuple[list[str], int]:
         except InferError:
             continue
         except Exception as problem:  # noqa: BLE001 - any other error is what the check found
-            problems.append(f"{what}: must be refused with InferError, but got {first_line(problem)}")
+            problems.append(f"{what}: must be refused with InferError, but got {one_line(problem)}")
             continue
         problems.append(f"{what}: must be refused, but a kernel would run on ({variant})")
     return problems, count

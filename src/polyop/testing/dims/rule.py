@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ...core.dims.dims import Dims
 from ...core.errors import InferError, PolyopError, SchemaError
-from ..case import Case, NotRunError, first_line
+from ..case import Case, NotRunError, one_line
 from .slices import sizes_of
 
 
@@ -30,9 +30,7 @@ def rule_of(case: Case) -> DimsRule:
     try:
         sizes_of(case, dims)
     except InferError as problem:
-        raise NotRunError(
-            f"what is proved of slices holds for equal sizes: {first_line(problem)}"
-        ) from problem
+        raise NotRunError(f"what is proved of slices holds for equal sizes: {one_line(problem)}") from problem
     return DimsRule(dims, is_derived=True)
 
 
@@ -47,11 +45,11 @@ def _derived(case: Case) -> Dims:
     try:
         loops, slicings = kernel.slicings(case.prepare().inputs, case.attributes())
     except PolyopError as problem:
-        raise NotRunError(f"nothing is proved of slices: {first_line(problem)}") from problem
+        raise NotRunError(f"nothing is proved of slices: {one_line(problem)}") from problem
     text = entries(loops, slicings)
     if text is None:
         raise NotRunError("the size of an output is no arithmetic of dims=")
     try:
         return Dims.parse(text, case.operator.schema, **claims(slicings))
     except SchemaError as problem:
-        raise NotRunError(f"what is proved of slices is no text of dims=: {first_line(problem)}") from problem
+        raise NotRunError(f"what is proved of slices is no text of dims=: {one_line(problem)}") from problem

@@ -9,6 +9,7 @@ from typing import Any
 from ...core.dims.dims import Dims
 from ...core.dims.infer import DisagreementError
 from ...core.errors import PolyopError
+from ...core.texts import first_line
 from ...kernels.base import LoopKernelBase
 from ...kernels.python import PythonKernel
 from ..case import BrokenRuleError, Case, NotRunError
@@ -69,7 +70,7 @@ def _is_accepted(variant: Case) -> bool:
     try:
         outputs = variant.prepare().outputs
     except DisagreementError as problem:
-        raise BrokenRuleError(f"{str(problem).splitlines()[0]}, for {variant}") from problem
+        raise BrokenRuleError(f"{first_line(problem)}, for {variant}") from problem
     except PolyopError:
         return False
     return all(0 not in spec.shape for spec in outputs)

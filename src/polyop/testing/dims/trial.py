@@ -14,7 +14,7 @@ import numpy as np
 from ...core.dims.dims import Dims
 from ...core.dims.entry import Entry
 from ...core.errors import InferError
-from ..case import Array, Case, first_line
+from ..case import Array, Case, one_line
 from ..difference import wide
 from .join import (
     COMBINE,
@@ -94,7 +94,7 @@ class Trial:
         try:
             return self.dims.halo_widths(name, sizes_of(self.case, self.dims), self.case.attributes())
         except InferError as problem:
-            raise UntriedError(first_line(problem)) from problem
+            raise UntriedError(one_line(problem)) from problem
 
     def join(
         self, number: int, entry: Entry, results: Sequence[Array], parts: Sequence[Piece]
@@ -126,7 +126,7 @@ class Trial:
         try:
             return int(self.dims.output_shapes(sizes, self.case.attributes())[number][axis])
         except InferError as problem:
-            raise UntriedError(first_line(problem)) from problem
+            raise UntriedError(one_line(problem)) from problem
 
     def fails(self) -> bool:
         """Whether the slices differ from the whole; a trial that cannot run shows nothing."""
@@ -157,7 +157,7 @@ def attempted(what: str, case: Case, call: Callable[[], Result]) -> Result:
             warnings.simplefilter("ignore", RuntimeWarning)
             return call()
     except Exception as problem:
-        raise UntriedError(f"{what} ({case}) is refused: {first_line(problem)}") from problem
+        raise UntriedError(f"{what} ({case}) is refused: {one_line(problem)}") from problem
 
 
 def agree(case: Case, expected: Array, together: Array, results: Sequence[Array]) -> bool:

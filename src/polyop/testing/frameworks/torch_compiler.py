@@ -10,6 +10,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
 from ...core.spec import Spec
+from ...core.texts import first_line
 from ..case import BrokenRuleError, Case, NotRunError, as_list
 from . import torch_tensors
 from .framework import lacking
@@ -34,7 +35,7 @@ def opcheck(case: Case) -> str | None:
         if outcome != "SUCCESS":
             if lack := lacking(str(outcome)):
                 raise NotRunError(lack)
-            text = str(outcome).strip().splitlines()[0] if str(outcome).strip() else repr(outcome)
+            text = first_line(outcome)
             raise BrokenRuleError(f"torch.library.opcheck, {name}, must succeed", text)
     return remark
 

@@ -9,6 +9,7 @@ import torch
 
 from ...call.host import tensors_of
 from ...core.errors import GradientError
+from ...core.texts import first_line
 from ..case import Case, NotRunError
 from . import torch_tensors
 
@@ -102,7 +103,7 @@ def second_order(case: Case, cotangents: list[Any], weights: dict[str, Any]) -> 
         along = [torch_tensors.to_torch(w, case.torch_device).to(g.dtype) for g, w in pairs]
         second = _grad(grads, list(leaves.values()), along)
     except GradientError as problem:
-        text = str(problem).splitlines()[0]
+        text = first_line(problem)
         raise NotRunError(f"the gradient rule is not differentiable: {text}") from None
     return _named(case, leaves, second)
 
