@@ -1,3 +1,4 @@
+// Scratch memory: each thread keeps freed blocks for its next kernel.
 #include "scratch.h"
 
 #include <dlfcn.h>
@@ -13,7 +14,8 @@ namespace {
 
 constexpr int64_t kMinCached = 1 << 16;   // bytes; malloc itself is fast for smaller blocks
 constexpr int64_t kMaxCached = 64 << 20;  // bytes that a thread keeps in total
-constexpr int64_t kPadding = 64;  // bytes before the memory, for its size, and after it, for reads beyond it
+// Bytes before the memory, which hold its size, and after it, where vector loads may read.
+constexpr int64_t kPadding = 64;
 constexpr int kMaxBlocks = 16;
 
 int64_t& size_of(void* block) { return *static_cast<int64_t*>(block); }
@@ -38,7 +40,7 @@ struct BlockCache {
     return block;
   }
 
-  // Removes and returns the smallest block that fits, at most twice as large as needed; or null.
+  // Removes and returns the smallest block of `needed` to `2 * needed` bytes, or null.
   void* find(int64_t needed) {
     int best = -1;
     for (int i = 0; i < count; ++i) {

@@ -47,11 +47,13 @@ def load_torch_library(
 ) -> OperatorLibrary:
     """Return the operators that a library registers in PyTorch, with the caller's rules attached.
 
-    A wrong rule changes none of them. Raises ``ArgumentValueError`` for ``options`` that are not None, and for a rule of an operator that
-    the library does not have; ``InferError`` for a rule of another type; ``SchemaError`` for one that
-    contradicts another; ``HostError`` without PyTorch, and ``LibraryError`` for a library that PyTorch cannot
-    load, or that registers no operator. A library is first loaded in a subprocess, because contradictory
+    A wrong rule changes none of them. A library is first loaded in a subprocess, because contradictory
     registrations abort the process.
+
+    Raises ``ArgumentValueError`` for ``options`` that are not None, and for a rule of an operator that the
+    library does not have; ``InferError`` for a rule of another type; ``SchemaError`` for one that contradicts
+    another; ``HostError`` without PyTorch, and ``LibraryError`` for a library that PyTorch cannot load, or
+    that registers no operator.
     """
     subject = subject_of(path)
     unusable = [name for name, value in options.items() if value is not None]
@@ -67,8 +69,7 @@ def load_torch_library(
             _loaded[digest] = _open(path, subject, origin)
         library = _loaded[digest]
         rules = [
-            (bound, FromSpecs(rule, bound.schema))
-            for bound, rule in by_name(library, "infer", infer, origin)
+            (bound, FromSpecs(rule, bound.schema)) for bound, rule in by_name(library, "infer", infer, origin)
         ]
         notations = _read_dims(library, dims, [bound for bound, _ in rules], origin)
         set_forward_mode(library, jvp, origin)

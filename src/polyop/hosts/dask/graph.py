@@ -1,6 +1,6 @@
-"""The graph of a call: a layer that runs the operator on blocks, and a tree for each output that is partial.
+"""Build the dask graph of a call: a task for each block, and a tree reduction for each partial output.
 
-Axes have labels, as in ``dask.array.blockwise``: one for each cut, and one for each axis that is whole.
+Axes have labels for ``dask.array.blockwise``: the axes of one cut share a label, any other axis has its own.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from .gather import read_blocks
 
 
 class _Output(NamedTuple):
-    """One output as blocks: its labels behind those of the cuts along which it is partial."""
+    """One output in blocks. The cuts along which it is partial are its leading axes."""
 
     name: str
     spec: Spec
     partial: tuple[int, ...]
     cut_of: tuple[int | None, ...]
-    """The cut along each axis."""
+    """The number of the cut along each axis, or None."""
     op: str
 
     @classmethod
@@ -40,12 +40,12 @@ class _Output(NamedTuple):
         return cls(name, spec, partial, cut_of, op)
 
     def result(self, placed: Sequence[int]) -> Result:
-        """Return what a block keeps of it; ``placed`` are the cuts whose slices a block is told."""
+        """Return how a block trims this output; ``placed`` are the cuts whose slices a block gets."""
         rows = [(axis, placed.index(i)) for axis, i in enumerate(self.cut_of) if i in placed]
         return Result(tuple(rows), len(self.partial))
 
     def blocks(self, function: Any, arguments: Sequence[Any], cuts: Sequence[Cut], like: Any) -> Any:
-        """Return the array of what blocks keep, with an axis of size 1 for each reduction."""
+        """Return the array of trimmed blocks; each has a leading axis of size 1 for each partial cut."""
         whole = {f"out{axis}": self.spec.shape[axis] for axis, i in enumerate(self.cut_of) if i is None}
         own = [f"out{axis}" if i is None else _label(i) for axis, i in enumerate(self.cut_of)]
         sizes = {
@@ -89,7 +89,7 @@ def outputs_of(
     specs: Sequence[Spec],
     cuts: Sequence[Cut],
 ) -> list[Any]:
-    """Return the outputs of a call; nothing runs. ``values`` are those of ``call.foreign.unflatten``."""
+    """Return the outputs of a call as lazy arrays. ``values`` are those of ``call.foreign.unflatten``."""
     name = bound.schema.name  # as dask's dashboard shows the tasks
     outputs = [_Output.of(name, number, spec, cuts) for number, spec in enumerate(specs)]
     placed = [i for i, cut in enumerate(cuts) if cut.has_place]

@@ -1,8 +1,8 @@
 """The gradient of a call inside a graph.
 
-MindSpore's compiler reads the author's rule if it can, which is tried (readable.py). A rule of polyop that
-only calls operators is recorded as a text (symbols.py). Otherwise, and for a provider's rules, the gradient
-is an operator that runs on NumPy arrays.
+MindSpore compiles the author's rule where it can, which readable.py tries first. A rule of polyop that only
+calls operators is traced and written as Python source (symbols.py). Otherwise, and for a provider's rules,
+the gradient is an operator that runs on NumPy arrays.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ from .unknown_sizes import may_be_equal
 def bprop_of(launch: Any) -> Any:
     """Return the function that computes the gradient of a launch.
 
-    Without a gradient, the function raises when it runs: MindSpore also asks for gradients that it
-    never computes.
+    Without a rule, the function raises only when it runs, because MindSpore requests gradients that it never
+    computes.
     """
     operator: Operator = launch.bound.operator
     if operator.part_of and operator.gradient is None:
@@ -73,7 +73,7 @@ def bprop_of(launch: Any) -> Any:
 
 
 def _read(operator: Operator) -> tuple[types.FunctionType | None, str]:
-    """Return an author's rule as a function whose text shows what it does; None and why without one."""
+    """Return the author's rule as a function with readable source, or None and the reason."""
     assert operator.gradient is not None
     rule = as_function(operator.gradient, len(operator.schema.arguments) + 2)
     why = "its source text cannot be found" if rule is None else foreign(rule)

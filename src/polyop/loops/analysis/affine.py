@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ..ir.grammar import BOOL, INT, Const, Expr, Op, Size, Type, Var, walk
+from ..ir.grammar import BOOL, INT, Const, Expr, If, Op, Size, Stmt, Type, Var, walk
 from ..ir.operate import operate
 from ..ir.rewriter import rewrite
 from .sizes import MAX_BYTES, MAX_PROVED
@@ -394,6 +394,11 @@ def conjunction(tests: Sequence[Expr]) -> Expr:
     True
     """
     return functools.reduce(lambda a, b: Op("and", (a, b), BOOL), tests)
+
+
+def guarded(tests: Sequence[Expr], *body: Stmt, orelse: tuple[Stmt, ...] = ()) -> tuple[Stmt, ...]:
+    """Return statements under the condition that all tests hold, as they are if there are no tests."""
+    return (If(conjunction(tests), body, orelse, body[0].line),) if tests else body
 
 
 def operands(name: str, expr: Expr) -> list[Expr]:

@@ -1,4 +1,7 @@
-"""What the derivation of a gradient returns. It imports no pass, so that a kept one is read quickly."""
+"""What the derivation of a gradient returns.
+
+It imports no pass, so that a gradient from the cache loads fast.
+"""
 
 from __future__ import annotations
 

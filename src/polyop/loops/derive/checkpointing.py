@@ -39,11 +39,11 @@ from .recorded_values import RecordedValues
 from .scopes import Scopes
 
 SEGMENT_LENGTH = 64
-"""Iterations of a segment. So many are taped at a time, however many the loop has."""
+"""Iterations of a segment: the most that are taped at a time."""
 
 
 def checkpointing(derivation: Derivation) -> Derivation:
-    """Return the derivation with loops in segments for whose iterations something would be taped."""
+    """Return the derivation with each taped recurrence divided into segments."""
     recording = derivation.recording
     assert recording is not None, "to_be_recorded runs before checkpointing"
     carried = _recurrences(recording.values)
@@ -58,7 +58,7 @@ def checkpointing(derivation: Derivation) -> Derivation:
 
 
 def _recurrences(values: RecordedValues) -> dict[str, tuple[str, ...]]:
-    """Return the loops for whose iterations something is taped, each with the buffers that it carries on."""
+    """Return the loops that tape a value in each iteration, each with its loop-carried buffers."""
     found: dict[str, tuple[str, ...]] = {}
     for own, reads in values.tapes.items():
         for read in reads:
@@ -73,7 +73,7 @@ def _recurrences(values: RecordedValues) -> dict[str, tuple[str, ...]]:
 
 
 def _carried(values: RecordedValues, loop: For, own: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what iterations of a loop leave to the next in the same place."""
+    """Return the loop-carried buffers: each iteration stores to the same elements."""
     stores = [s for s in statements(loop.body) if isinstance(s, Store)]
     apart = {s.buffer for s in stores if any(depends(i, frozenset({loop.var})) for i in s.index)}
     names = dict.fromkeys(s.buffer for s in stores)
@@ -133,7 +133,7 @@ def _renamed(scope: tuple[str, ...], var: str, segment: str, step: str) -> tuple
 def _in_segments(
     kernel: Kernel, loop: For, segment: str, step: str, now: dict[str, str], axes: list[str]
 ) -> For:
-    """Return the loop over segments: what they start from copied, their iterations, what they leave.
+    """Return the loop over segments: copy the state in, run the iterations, copy the state out.
 
     All have as many iterations, the last of which may do nothing: turned round, indices stay affine.
     """
@@ -160,7 +160,7 @@ def _copy(kernel: Kernel, like: str, target: str, source: str, axes: list[str], 
 
 
 def _within(node: Stmt, now: dict[str, str]) -> Stmt:
-    """Return a statement on the segment's own buffers; sizes stay those of the tensors."""
+    """Return a statement that uses the segment's buffers; sizes are still the tensors' own."""
 
     def place(expr: Var | Load) -> Expr:
         return replace(expr, buffer=now.get(expr.buffer, expr.buffer)) if isinstance(expr, Load) else expr

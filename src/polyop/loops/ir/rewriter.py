@@ -28,7 +28,10 @@ from .grammar import (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A statement: the loops and conditions around it, outermost first, its body, and its number there."""
+    """Where a statement stands.
+
+    ``around``: the loops and conditions around it, outermost first. It is number ``number`` of ``body``.
+    """
 
     around: tuple[For | If, ...]
     body: Sequence[Stmt]
@@ -70,10 +73,10 @@ def with_statements(
     change: Callable[[Stmt, Place], Sequence[Stmt] | None],
     around: tuple[For | If, ...] = (),
 ) -> tuple[Stmt, ...]:
-    """Return a body with other statements in place of some, outer ones first.
+    """Return a body with some statements replaced, outer ones first.
 
-    ``change`` gets each statement and its place, and returns what comes instead. None keeps it, and goes on
-    in its bodies.
+    ``change`` gets each statement and its place, and returns the replacement. None keeps the statement and
+    visits its bodies.
     """
     result: list[Stmt] = []
     for number, node in enumerate(body):
@@ -86,7 +89,7 @@ def with_statements(
 
 
 def with_replaced(node: Stmt, others: Mapping[int, Stmt]) -> Stmt:
-    """Return a statement with others in place of some in it, which are named by their ``id``."""
+    """Return a statement with some inside it replaced; ``others`` maps ``id(old)`` to the new one."""
     (changed,) = with_statements((node,), lambda one, _: (others[id(one)],) if id(one) in others else None)
     return changed
 
@@ -140,7 +143,7 @@ def rewrite(node: Any, change: Callable[[Expr], Expr]) -> Any:
 
 
 def substitute(node: Any, values: Mapping[str, Expr]) -> Any:
-    """Return an expression or statement with variables replaced by expressions, or renamed.
+    """Return an expression or statement with reads of variables replaced. Names that it binds stay.
 
     >>> from polyop.loops.ir.grammar import INT, Const
     >>> substitute(Var("i", INT), {"i": Const(3, INT)}).value
@@ -150,9 +153,9 @@ def substitute(node: Any, values: Mapping[str, Expr]) -> Any:
 
 
 def with_places(body: Sequence[Stmt], place: Callable[[Var | Load], Expr]) -> tuple[Stmt, ...]:
-    """Return a body with other scalars and elements in place of some, where they are read and set.
+    """Return a body with scalars and elements replaced, where they are read and where they are set.
 
-    ``place`` returns the one in place of another; those that stay it returns as they are.
+    ``place`` returns the replacement, or its argument.
 
     >>> from polyop.loops.ir.grammar import INT, Const, Type
     >>> number = Const(1.0, Type("float32"))
@@ -190,7 +193,7 @@ def with_buffers(node: Any, names: Mapping[str, str]) -> Any:
 def map_body(
     body: Sequence[Stmt], change: Callable[[Store | Assign], Sequence[Stmt]], *, drop_empty: bool = False
 ) -> tuple[Stmt, ...]:
-    """Return a body with what ``change`` returns in place of each Store and Assign, in their order.
+    """Return a body with each Store and Assign replaced by the statements that ``change`` returns.
 
     ``drop_empty``: loops and conditions with nothing inside are left out.
     """

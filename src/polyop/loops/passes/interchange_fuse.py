@@ -120,7 +120,7 @@ class _Rules:
             return any(not any(depends(i, own) for i in e.index) for e in across)
 
         def is_free(number: int) -> bool:
-            """Whether no bound is in the way of a loop that moves inwards."""
+            """Whether a loop can move inwards: no bound depends across it."""
             passed = frozenset(x.var for x in loops[number + 1 :])
             row, edges = loops[number], [e for x in loops[number + 1 :] for e in (x.node.lo, x.node.hi)]
             moved = any(depends(e, frozenset({row.var})) for e in edges)

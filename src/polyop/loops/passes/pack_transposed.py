@@ -156,7 +156,7 @@ def pack_transposed(program: Program) -> Program:
             if key not in copies:
                 copies[key] = unused(f"{one.buffer}_transposed", used_names)
                 kernel, copy = _with_copy(kernel, one, copies[key], used_names, node.line)
-                body.append(_if(one.tests, copy))
+                body += affine.guarded(one.tests, copy)
                 text = f"{one.buffer}: read from a copy with dimension {one.axis} last"
                 notes.append(Note(node.line, text, "pack_transposed"))
             read = functools.partial(_read, one=one, name=copies[key])
@@ -164,14 +164,9 @@ def pack_transposed(program: Program) -> Program:
             made = nest.with_order(one.free, one.row, read, type_, used_names)
             if one.tests:
                 made = renamed_copy(made, "_lanes", used_names)
-            changed[id(nest.top)] = _if(one.tests, made, nest.top)
+            (changed[id(nest.top)],) = affine.guarded(one.tests, made, orelse=(nest.top,))
         body.append(with_replaced(node, changed))
     return program.with_(*notes, kernel=replace(kernel, body=tuple(body))) if notes else program
-
-
-def _if(tests: Sequence[Expr], node: Stmt, *orelse: Stmt) -> Stmt:
-    """Return a statement under tests, if there are any; ``orelse`` runs where they do not hold."""
-    return If(affine.conjunction(tests), (node,), orelse, node.line) if tests else node
 
 
 def _is_inside(model: Model, buffer: str) -> bool:

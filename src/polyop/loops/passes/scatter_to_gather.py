@@ -1,4 +1,4 @@
-"""Turn additions to elements that several iterations reach into loops over the elements.
+"""Turn scattered additions into loops over the target's elements that gather them.
 
     for i in range(n):                     for i in range(n + 2):
         for p in range(3):                     y_all = 0.0
@@ -6,9 +6,9 @@
                                                    y_all += x[i - p] * w[p]
                                                y[i] += y_all
 
-All additions to an element are made in one iteration, which owns it, so iterations can be threads and
-lanes. Where the loop takes steps, as in ``y[2 * i + p]``, the elements fall into *phases*, the places within
-a step. Each has its own part of the other loop:
+One iteration makes all additions to an element, so iterations can be threads and lanes. With a stride, as in
+``y[2 * i + p]``, elements fall into *phases*: their index modulo the stride. Each phase runs its own part of
+loop ``p``:
 
                                            for p_phase in range(2):
                                                for i in range(...):
@@ -70,8 +70,8 @@ class Addition:
 class Shift:
     """An axis with the index ``step * owner + inner + rest``: the loop ``owner`` becomes one over elements.
 
-    ``inner`` has the factors of the other loops of the nest, ``rest`` those of sizes and attributes. Each
-    addition has its own.
+    Each addition has its own ``inner``, the coefficients of the other loops of the nest, and ``rest``, those
+    of sizes and attributes.
     """
 
     owner: str
@@ -121,8 +121,8 @@ def _writes(model: Model, nest: _Nest) -> list[tuple[Leaf, Access]]:
 def _are_refused(model: Model, nest: _Nest, writes: Sequence[tuple[Leaf, Access]]) -> bool:
     """Whether a call with an addition beyond the tensor is refused before anything runs.
 
-    A limit on the elements would drop such an addition, where the author must see an error. The call of a
-    derived kernel is refused by the forward.
+    A range of elements inside the tensor drops such an addition, where the author must see an error. For a
+    derived kernel the forward has refused the call.
     """
     if model.kernel.derived:
         shifted = [k for k, axis in enumerate(nest.axes) if axis is not None]
@@ -136,7 +136,7 @@ def _are_refused(model: Model, nest: _Nest, writes: Sequence[tuple[Leaf, Access]
 
 
 class _Nest:
-    """A nest of additions to one tensor. ``axes`` has the shift of an axis, None for one that stays."""
+    """A nest of additions to one tensor. ``axes``: the shift of each axis, or None if its index stays."""
 
     def __init__(
         self,
@@ -175,11 +175,11 @@ class _Nest:
 
     @cached_property
     def common(self) -> list[Expr]:
-        """The conditions under which an element is added to at all: its store is under them."""
+        """The conditions that read no moved loop. They guard the final store."""
         return self.kept_tests(self.additions[0])
 
     def kept_tests(self, addition: Addition) -> list[Expr]:
-        """Return the conditions of an addition on what stays: they may keep an index inside its axis."""
+        """Return the conditions of an addition that read no moved loop. They may keep an index in range."""
         moved = {v for v in self.loops if v in self.owned or self._is_inner(v)}
         return [test for test in addition.tests if not variables_of(test) & moved]
 
@@ -208,14 +208,14 @@ class _Nest:
         for loop in reversed(self._around(phases, index)):
             here = [test for test in left if loop.var in variables_of(test)]
             left = [test for test in left if test not in here]
-            body = (replace(loop, body=_under(here, *body)),)
-        (nest,) = _under(left, *body)
+            body = (replace(loop, body=affine.guarded(here, *body)),)
+        (nest,) = affine.guarded(left, *body)
         return nest
 
     def _mixed_tests(self, index: Sequence[Expr]) -> Iterator[Expr]:
-        """Yield what must hold of the index of an axis that stays, if tests on what moves keep it inside.
+        """Yield range checks for a kept axis whose index only conditions on moved loops keep in range.
 
-        An addition beyond the tensor is an error, so there is none to an element that is left out.
+        An addition out of range is an error, so no valid one is lost.
         """
         mixed = variables_of(*(t for a in self.additions for t in a.tests if t not in self.common))
         sizes = self.kernel.buffers[self.target].shape
@@ -252,9 +252,9 @@ class _Nest:
         return found
 
     def _count(self, var: str, phase: Phase) -> Expr:
-        """Return how many phases there are: those without an iteration of the loop add nothing.
+        """Return the number of phases that add anything.
 
-        In a gradient all count: a store to every element then needs no zeros before it.
+        A gradient runs all of them, so each element is stored and needs no zero first.
         """
         count, loop = Const(phase.count, INT), self.loops[var]
         if self.kernel.derived:
@@ -262,7 +262,7 @@ class _Nest:
         return affine.extreme("min", (count, affine.simplified(loop.hi - loop.lo)))
 
     def _element(self, axis: Shift, phases: Mapping[str, Phase]) -> Expr:
-        """Return the index of the element that an iteration of the loops over elements has along an axis."""
+        """Return the index along an axis of the element that the loops over elements are at."""
         here: Expr = Var(axis.owner, INT)
         if axis.step == 1:
             return here
@@ -305,8 +305,7 @@ class _Nest:
     def _is_inside(self, place: int, axis: Shift) -> bool:
         """Whether the ends of all loops together stay in the tensor, whatever the sizes are.
 
-        A proof of each addition does not show it: where one loop has no iterations there is no addition, and
-        the ends of the others may reach beyond the tensor.
+        Where one loop is empty nothing is added, and the ends of the others may reach beyond the tensor.
         """
         size = self.kernel.buffers[self.target].shape[place]
         for inner, rest in zip(axis.inner, axis.rest, strict=True):
@@ -327,7 +326,7 @@ class _Nest:
         return Const(0, INT), call("ceil_div", left, Const(phases[var].count, INT))
 
     def _moves(self, axis: Shift, var: str, factor: int, phases: Mapping[str, Phase]) -> int:
-        """Return how many elements further an iteration of an inner loop adds, within its phase."""
+        """Return by how many owner iterations an inner one moves the target, within its phase."""
         return factor * (phases[var].count if var in phases else 1) // axis.step
 
     # what is added
@@ -352,23 +351,23 @@ class _Nest:
         tests += self._open_tests(addition, values, index)
         node: Stmt = Assign(total.name, substitute(addition.store.value, values), "+", addition.store.line)
         outside = [t for t in tests if not variables_of(t) & bounds.keys()]
-        (node,) = _under([t for t in tests if t not in outside], node)
+        (node,) = affine.guarded([t for t in tests if t not in outside], node)
         for var, (lo, hi) in reversed(bounds.items()):
             name = var if number == 0 else unused(var, self.used_names)
             inside = substitute(node, {var: Var(name, INT)})
             node = replace(self.loops[var], var=name, lo=lo, hi=hi, body=(inside,))
-        (node,) = _under(outside, node)
+        (node,) = affine.guarded(outside, node)
         return node
 
     def _is_inner(self, var: str) -> bool:
-        """Whether a loop is none of the target's axes that stay as they are."""
+        """Whether no kept axis of the target uses a loop."""
         kept = (at for at, axis in zip(self.additions[0].store.index, self.axes, strict=True) if axis is None)
         return var not in variables_of(*kept)
 
     def _limits(
         self, owner: str, inner: affine.Linear, known: Expr, bounds: dict[str, tuple[Expr, Expr]]
     ) -> list[Expr]:
-        """Limit an addition to its original iterations: by the range of a sum, or by returned tests.
+        """Restrict an addition to its original iterations: narrow an inner range, or return conditions.
 
         The original iteration is ``owner - known - inner``.
         """
@@ -421,11 +420,6 @@ class Phase:
 def _form(found: tuple[affine.Linear, object] | None) -> affine.Linear | None:
     """Return the form of an inequality without zeros, so that equal ones are the same."""
     return None if found is None else {n: c for n, c in found[0].items() if c}
-
-
-def _under(tests: Sequence[Expr], *body: Stmt) -> tuple[Stmt, ...]:
-    """Return statements under tests, if there are any."""
-    return (If(affine.conjunction(tests), body, (), body[0].line),) if tests else body
 
 
 def _addition(node: Stmt) -> Addition | None:

@@ -1,7 +1,7 @@
 """Loop coalescing: two loops over contiguous elements run as one, where the sizes of the call allow it.
 
-The outer loop then takes a step of several rows. Its variable stays at the first of them, and the inner loop
-runs through the elements of all: its axis follows the outer loop's and has its length, so the addresses are
+Each outer iteration then covers several rows, and its variable is the first. The inner loop runs over the
+elements of all of them. Its axis directly follows the outer one and is as long as it, so the addresses are
 the same.
 
 Source: C. D. Polychronopoulos, "Loop Coalescing: A Compiler Transformation for Parallel Machines", 1987.
@@ -41,7 +41,7 @@ from .vector_loops import tiles
 
 
 def coalesce(program: Program) -> Program:
-    """Return the program with loops that may run as one: in sums of tiles, and of threads around lanes."""
+    """Mark pairs of loops that may run as one: in the sums of tiles, and loops of threads around lanes."""
     plan = program.plan
     found: dict[str, Coalesced | None] = {}
     for _, lane in tiles(program):
@@ -58,7 +58,7 @@ def coalesce(program: Program) -> Program:
 
 
 def _of_sum(program: Program, outer: For) -> Coalesced | None:
-    """Return what a loop around another one that only computes scalars is coalesced to; None if it is not."""
+    """Return how a loop coalesces with its only inner loop, which just assigns scalars, or None."""
     inner = outer.body[0] if len(outer.body) == 1 else None
     if not isinstance(inner, For) or not all(isinstance(s, Assign) for s in inner.body):
         return None
@@ -66,7 +66,7 @@ def _of_sum(program: Program, outer: For) -> Coalesced | None:
 
 
 def _of_lanes(program: Program, outer: For) -> Coalesced | None:
-    """Return what a loop of threads around lanes that store an element each is coalesced to, or None."""
+    """Return how a loop of threads coalesces with the lanes in it, which store an element each, or None."""
     plan = program.plan
     inner = next((loop for loop in perfect(outer) if loop.var in plan.vector), None)
     if inner is None or inner is outer:
@@ -106,7 +106,7 @@ def _coalesced(program: Program, outer: For, inner: For) -> Coalesced | None:
 
 
 def _ends_that_move(inner: For, outer: str, known: AbstractSet[str]) -> list[Expr] | None:
-    """Return the ends of loops inside that depend on the outer variable; None if it cannot be said when.
+    """Return the ends of loops inside that depend on the outer variable; None if one of them is not monotone.
 
     Each grows or falls with the variable all the way, so it is the same in all rows if it is in the first and
     last. It has no other variable but ``known`` ones, and is asked for outside of all loops.

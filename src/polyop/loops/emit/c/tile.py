@@ -1,4 +1,4 @@
-"""Register tiles: a block of rows x vectors is accumulated in registers around its sums.
+"""Print register tiles: a block of rows x vectors is accumulated in registers.
 
 An operand that all rows share is packed into a contiguous panel first, in the order in which it is needed.
 The panel is padded with zeros, so that the sums need no special case at the edges.
@@ -30,7 +30,7 @@ from .scratch import Scratch
 
 
 class TilePrinter:
-    """Prints the loops ``row`` and ``lane`` (the only statement in its body) as tiles."""
+    """Prints a loop ``row``, and ``lane``, its only statement, as tiles."""
 
     def __init__(self, loops: Loops, shape: Shape, row: For, lane: For, tile: Tile) -> None:
         self.loops, self.shape, self.row, self.tile, self.original = loops, shape, row, tile, lane
@@ -52,7 +52,7 @@ class TilePrinter:
         self.column_packer = PanelPacker(lane, self.panels, shape, self.width, self.expressions, self.out)
 
     def _in_blocks(self) -> SumBlocks:
-        """Return the blocks of the sum; from here on the loop in the body, and panels, are of one block."""
+        """Split the sum into blocks. Afterwards the loop and the panels cover one block."""
         assert self.parts is not None
         (loop,) = self.parts.sums
         assert isinstance(loop, For)
@@ -75,7 +75,7 @@ class TilePrinter:
         return f"{hi} - {lo} <= {self.lanes}"
 
     def print(self, scope: Scope, lo: str, hi: str, few: bool | None = None) -> None:
-        """Print both loops for rows ``lo`` .. ``hi - 1``. ``few``: only the version for few or many lanes."""
+        """Print both loops for rows ``lo`` to ``hi - 1``; ``few``: only for few lanes, or (False) many."""
         out, i = self.out, identifier(self.row.var)
         with out.block(""):
             scope = self.loops.with_quotients(self.row, scope)
@@ -151,7 +151,7 @@ class TilePrinter:
         return self.expressions.scalar(expr, scope)
 
     def _range(self, scope: Scope, first: str, last: str) -> tuple[str, str]:
-        """Return the range of the lanes' loop over all rows: its bounds are linear in the row."""
+        """Return the range of lanes over all rows: its bounds are monotone in the row."""
         if not self.edges:
             return self._scalar(self.lane.lo, scope), self._scalar(self.lane.hi, scope)
         ends = [scope.with_names({self.row.var: at}) for at in (first, last)]
@@ -180,10 +180,10 @@ class TilePrinter:
                 self._copies(scope, rows, range(1), f"u * {self.lanes}")
 
     def _sums(self, copies: Copies, *, counted: bool, offset: str = "") -> None:
-        """Print a body whose sums are apart.
+        """Print a body that is divided into what comes before, the sums, and what comes after.
 
-        ``counted``: the last vectors may have few lanes, or none. Only what comes before and after the sums
-        looks at that: panels have zeros behind them.
+        ``counted``: the last vectors may be partly inactive. What comes before and after masks them; the sums
+        read zeros behind the panels.
         """
         parts, blocks = self.parts, self.blocks
         assert parts is not None
@@ -218,9 +218,8 @@ class TilePrinter:
     def _edge(self, scope: Scope, rows: int) -> None:
         """Print rows with different ranges of lanes, as along the edge of a triangle.
 
-        If every row has lanes, the sums of all rows come first. What follows them is printed for all rows if
-        they fill the vectors, else row by row. A row without lanes is left out: its operands may be outside
-        their tensors.
+        If every row has lanes, the sums of all rows come first. The rest runs for all rows if each fills its
+        vectors, else row by row. A row without lanes is skipped: its operands may be out of range.
         """
         i, j, units = identifier(self.row.var), identifier(self.lane.var), range(self.shape.units)
         low, high = self._extremes(scope, rows)
@@ -291,7 +290,7 @@ class TilePrinter:
         return (both("min", low), both("max", low)), (both("min", high), both("max", high))
 
     def _copies(self, scope: Scope, rows: int, units: range, offset: str) -> None:
-        """Print the copies of a tile; at an edge with an ``offset`` one vector."""
+        """Print the copies of a tile; with ``offset``, only the vector at that lane."""
         with self._printing(scope, rows, units, offset) as copies:
             if self.blocks or (self.tile.whole and not offset):
                 self._sums(copies, counted=not offset, offset=offset)
@@ -302,7 +301,7 @@ class TilePrinter:
     def _printing(
         self, scope: Scope, rows: int, units: range, offset: str = "", first: str = ""
     ) -> Iterator[Copies]:
-        """Context with the copies of a tile; at an edge, ``offset`` gives one vector, ``first`` one row.
+        """Context with the copies of a tile; ``offset`` selects one vector, ``first`` one row.
 
         Within it the tile's loops advance their panels; scalars declared within it end with it.
         """
@@ -333,7 +332,7 @@ class TilePrinter:
         self.loops.statements.live = live
 
     def _after(self, last: int) -> dict[str, list[Callable[[Copies], None]]]:
-        """Return what prints the end of each loop's body: panels advance, rows are prefetched.
+        """Return, by loop, what prints the end of its body: panels advance, rows are prefetched.
 
         ``last`` is the last row. The text is printed in the scope of the copies where it stands.
         """
@@ -375,8 +374,8 @@ def sums_first(
 ) -> tuple[tuple[Stmt, ...], dict[str, str]]:
     """Return the statements up to the last loop of a tile's body, and the element types of their results.
 
-    Both are empty if the statements do more than sum panels and values that all lanes share, into scalars for
-    each row and lane.
+    Both are empty unless the statements only sum panels and lane-invariant values into one scalar per row and
+    lane.
     """
     last = max((k for k, s in enumerate(body) if isinstance(s, For)), default=-1)
     sums, rest = body[: last + 1], body[last + 1 :]
