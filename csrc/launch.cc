@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "dense.h"
+#include "large_pages.h"
 #include "python_lock.h"
 #include "threads.h"
 #include "tvm_ffi.h"
@@ -100,8 +101,22 @@ void Parameters::add_absent() {
   dtypes.push("");
 }
 
+// The kernel writes its outputs whole. They come after its other tensors, and before its workspaces.
+static void prepare_outputs(const Launch& launch, const Parameters& parameters) {
+  const size_t workspaces = launch.extra == nullptr ? 0 : launch.extra->workspaces().size();
+  const size_t behind = launch.outputs.size() + workspaces;
+  if (parameters.device != kCpu || behind > parameters.data.size()) return;
+  size_t number = parameters.data.size() - behind;
+  for (const Output& output : launch.outputs) {
+    int64_t bytes = dtypes()[static_cast<size_t>(output.dtype)].dlpack_bits / 8;
+    for (const int64_t size : output.shape) bytes *= size;
+    ask_for_large_pages(parameters.data[number++], bytes);
+  }
+}
+
 Outcome run_unlocked(const Launch& launch, Parameters& parameters, void* stream) {
   Outcome outcome{0, false, "", false};
+  prepare_outputs(launch, parameters);
   clear_error();
   void* extra = parameters.extra;
   if (extra == nullptr && launch.extra != nullptr) extra = launch.extra->pointer();

@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "large_pages.h"
+
 #define POLYOP_NO_HOOKS
 #include "polyop/scratch.h"
 
@@ -66,6 +68,7 @@ void* take(int64_t bytes) {
   void* block = bytes < kMinCached ? nullptr : cache.find(bytes);
   if (block == nullptr) {
     if (posix_memalign(&block, 64, static_cast<size_t>(bytes) + 2 * kPadding) != 0) return nullptr;
+    ask_for_large_pages(block, bytes);
     size_of(block) = bytes;
   }
   return memory_of(block);
