@@ -1,6 +1,7 @@
 """Large results lie on large pages, where the system has them: each page of new memory costs a fault."""
 
 import mmap
+import pathlib
 import re
 
 import numpy as np
@@ -21,8 +22,7 @@ def twice(x):
 
 def asks_for_large_pages(address):
     """Return whether the mapping of an address has the flag that madvise sets."""
-    with open("/proc/self/smaps") as file:
-        text = file.read()
+    text = pathlib.Path("/proc/self/smaps").read_text()
     for begin, end, flags in re.findall(r"^(\w+)-(\w+) .*?^VmFlags:(.*?)$", text, re.M | re.S):
         if int(begin, 16) <= address < int(end, 16):
             return "hg" in flags.split()
