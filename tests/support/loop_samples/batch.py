@@ -6,12 +6,10 @@ import hashlib
 import os
 import re
 import shlex
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock
-
+from loop_samples.built_once import INCLUDE, built_once
 from polyop import operator
 from polyop.kernels.library import LibraryKernel
 from polyop.kernels.loop.kernel import LoopKernel
@@ -20,8 +18,7 @@ from polyop.loops.library.options import FLAGS
 from polyop.loops.pipeline import original, schedule
 from polyop.loops.program import Program
 
-ROOT = Path(__file__).resolve().parents[3]
-OPTIONS = [*FLAGS, f"-I{ROOT / 'include'}"]
+OPTIONS = [*FLAGS, f"-I{INCLUDE}"]
 OPTIONS += ["-DPOLYOP_BAND=1", "-DPOLYOP_STEP=1"]  # bands as narrow as they can be, row by row
 OPTIONS += ["-DPOLYOP_BLOCK=3000"]  # sums of a few dozen terms run in several blocks
 COMPILER = [*shlex.split(os.environ.get("CC", "cc")), *OPTIONS, "-w"]
@@ -67,21 +64,8 @@ def text(kernels, isa, *, precise=False, checked=False):
 
 
 def build(source, *flags):
-    """Return the library of a C text, compiled once for all workers of a test run."""
-    key = hashlib.sha256("\0".join([source, *COMPILER, *flags]).encode()).hexdigest()[:20]
-    folder = Path(os.environ["POLYOP_CACHE_DIR"]) / "batches"
-    folder.mkdir(parents=True, exist_ok=True)
-    library = folder / f"{key}.so"
-    with FileLock(f"{library}.lock"):
-        if not library.exists():
-            file = folder / f"{key}.c"
-            file.write_text(source)
-            partial = folder / f"{key}.part"
-            command = [*COMPILER, *flags, "-shared", "-fPIC", file, "-o", partial, "-lm"]
-            done = subprocess.run([*command, "-O1"], capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr
-            partial.rename(library)
-    return library
+    """Return the library of a C text."""
+    return built_once(source, ".c", [*COMPILER, *flags, "-fPIC"], "-lm", "-O1")
 
 
 def call(library, number, inputs, outputs):

@@ -2,25 +2,19 @@
 
 import contextlib
 import ctypes
-import hashlib
 import linecache
 import os
 import shlex
-import subprocess
 from pathlib import Path
 
-from filelock import FileLock
-
+from loop_samples.built_once import INCLUDE, built_once
 from polyop.loops.emit.printer import source as source_of
 from polyop.loops.pipeline import original, schedule
 from polyop.loops.program import Program
 
-ROOT = Path(__file__).resolve().parents[3]
-INCLUDE = ROOT / "include"
 # no -fwrapv: integers that wrap do so by the text's own functions
 COMPILER = [*shlex.split(os.environ.get("CXX", "c++")), "-x", "c++", "-std=c++17", "-O1", "-w", "-fPIC"]
 COMPILER += ['-DPOLYOP_DEVICE_EMULATION="cuda_on_cpu.h"', f"-I{INCLUDE}", f"-I{Path(__file__).parent}"]
-HEADERS = [Path(__file__).with_name("cuda_on_cpu.h"), *sorted((INCLUDE / "polyop/loops").glob("*.h"))]
 
 
 def text(kernels, *, checked=False):
@@ -35,19 +29,8 @@ def text(kernels, *, checked=False):
 
 
 def build(source, *flags):
-    """Return the library of a CUDA text, compiled once for all workers of a test run."""
-    headers = b"".join(header.read_bytes() for header in HEADERS)
-    key = hashlib.sha256("\0".join([source, *COMPILER, *flags]).encode() + headers).hexdigest()[:20]
-    folder = Path(os.environ["POLYOP_CACHE_DIR"]) / "batches"
-    folder.mkdir(parents=True, exist_ok=True)
-    library = folder / f"emulated-{key}.so"
-    with FileLock(f"{library}.lock"):
-        if not library.exists():
-            file, partial = folder / f"{key}.cu", folder / f"{key}.part"
-            file.write_text(source)
-            subprocess.run([*COMPILER, *flags, "-shared", file, "-o", partial], check=True)
-            partial.rename(library)
-    return library
+    """Return the library of a CUDA text."""
+    return built_once(source, ".cu", [*COMPILER, *flags])
 
 
 @contextlib.contextmanager

@@ -1,21 +1,17 @@
 """Texts of loop kernels for OpenCL, many in one library, and calls of them on a device in software."""
 
-import hashlib
 import os
 import shlex
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
-from filelock import FileLock
 
 from loop_samples import batch
+from loop_samples.built_once import INCLUDE, built_once
 from polyop.loops.emit.printer import device_text
 from polyop.loops.library.make import embedded
 from polyop.loops.pipeline import original, schedule
 
-INCLUDE = Path(__file__).resolve().parents[3] / "include"
 COMPILER = [
     *shlex.split(os.environ.get("CXX", "c++")),
     "-std=c++17",
@@ -48,18 +44,8 @@ def text(kernels, *, checked=False):
 
 
 def build(source):
-    """Return the library of a text, compiled once for all workers of a test run."""
-    key = hashlib.sha256("\0".join([source, *COMPILER]).encode()).hexdigest()[:20]
-    folder = Path(os.environ["POLYOP_CACHE_DIR"]) / "batches"
-    folder.mkdir(parents=True, exist_ok=True)
-    library = folder / f"opencl-{key}.so"
-    with FileLock(f"{library}.lock"):
-        if not library.exists():
-            file, partial = folder / f"{key}.cc", folder / f"{key}.part"
-            file.write_text(source)
-            subprocess.run([*COMPILER, "-w", "-shared", file, "-o", partial], check=True)
-            partial.rename(library)
-    return library
+    """Return the library of a text."""
+    return built_once(source, ".cc", [*COMPILER, "-w"])
 
 
 def bound(function, tensors, attributes, path, number, on):
