@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from ..core import programs
 from ..core.errors import LibraryError
 from .allowed import check_allowed
 from .elf import opened
@@ -49,14 +50,13 @@ def loading_problem(path: Path) -> str | None:
 def _refusal(loader: str, path: Path) -> str | None:
     command = [loader, str(path.absolute())]
     try:
-        done = subprocess.run(
+        done = programs.run(
             command,
+            _LOADER_SECONDS,
             env={**os.environ, **_TRACED},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            timeout=_LOADER_SECONDS,
-            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -108,7 +108,7 @@ def run_elsewhere(path: Path, program: str) -> Opened:
     check_allowed(path)
     command = [sys.executable, "-c", _PATH + program, str(path)]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_OPEN_SECONDS, check=False)
+        done = programs.run(command, _OPEN_SECONDS, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except subprocess.TimeoutExpired:
         rule = f"did not open within {_OPEN_SECONDS} seconds: code that runs when it is opened goes on"
         raise LibraryError(subject_of(path), rule) from None

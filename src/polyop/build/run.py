@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core import locks
+from ..core import locks, programs
 from ..core.errors import ArgumentValueError, BuildError
 from .left_out import left_out
 
@@ -106,8 +106,8 @@ def run(command: Sequence[str], processes: Processes | None = None, *, asks: boo
     if limit is not None and asks:
         limit *= _SHARE_OF_QUESTION
     try:
-        process = subprocess.Popen(
-            list(command),
+        process = programs.start(
+            command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from ..build import build, compilers
 from ..build.sources import store_code
+from ..core import programs
 from ..core.errors import BuildError
 from ..loops.library.options import Options, flags_of
 from .values import Instruction, Machine, MachineLoop
@@ -58,7 +59,8 @@ def code(text: str, options: Options, origins: Sequence[int]) -> Machine:
     syntax = ["-M", "intel"] if processor in ("x86_64", "i686") else []
     command = [objdump, "-d", "-l", "--inlines", "--no-show-raw-insn", *syntax, str(library)]
     try:
-        listed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=OBJDUMP_SECONDS)
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        listed = programs.run(command, OBJDUMP_SECONDS, text=True, **pipes)
     except subprocess.TimeoutExpired:
         return Machine(missing=f"objdump takes more than {OBJDUMP_SECONDS:g} s to read the library")
     if listed.returncode:

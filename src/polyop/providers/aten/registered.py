@@ -14,6 +14,7 @@ from pathlib import Path
 from ...binary.allowed import check_allowed
 from ...binary.elf import LibraryFile, all_names
 from ...binary.file_kind import subject_of
+from ...core import programs
 from ...core.errors import HostError, LibraryError
 from ...kernels.module.registrations import KEYS
 
@@ -92,7 +93,8 @@ def _registered_again(path: Path, registered: set[tuple[str, str]]) -> set[str]:
     if not here:
         return set()
     command = [sys.executable, "-c", _LIST_NAMES, str(path)]
-    return here & {*subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()}
+    done = programs.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return here & {*done.stdout.split()}
 
 
 def _rows(registered: set[tuple[str, str]]) -> list[tuple[str, str | None, list[str]]]:
