@@ -76,7 +76,7 @@ def join(one: Type, other: Type) -> Type:
         if weak == COMPLEX and kind(strong) != "c":
             return Type("complex64" if strong.dtype in (*NARROW, "float32") else "complex128")
         if strong.dtype == "bfloat16":
-            return Type("float32")  # as ml_dtypes' scalars with a Python float
+            return Type("float32")  # as scalars of ml_dtypes before 0.7; since then it is bfloat16
         return strong if kind(strong) in "fc" else Type("float64")
     names = {one.dtype, other.dtype}
     if len(names) == 1:
