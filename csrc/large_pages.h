@@ -7,13 +7,14 @@
 
 namespace polyop {
 
-// Asks the system for pages of 2 MiB behind new memory of 4 MiB and more, as NumPy does for its arrays. An
-// allocator gets so much memory from the system each time, and then each of its pages costs a fault: large
-// pages have 512 times fewer. Only those that lie wholly inside the memory are asked for, so none is wasted.
+// Asks the system for pages of 2 MiB behind memory of more than 32 MiB. The C library gives such memory back
+// when it is freed, so it is new each time, and each of its pages costs a fault: large pages have 512 times
+// fewer. Only those that lie wholly inside the memory are asked for, so none is wasted. Smaller memory stays
+// in the process, where the advice would outlive it.
 inline void ask_for_large_pages(void* memory, int64_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr uintptr_t kPage = 2 << 20;
-  if (bytes < (4 << 20)) return;
+  if (bytes <= (32 << 20)) return;
   const auto start = reinterpret_cast<uintptr_t>(memory);
   const uintptr_t begin = (start + kPage - 1) & ~(kPage - 1);
   const uintptr_t end = (start + static_cast<uintptr_t>(bytes)) & ~(kPage - 1);

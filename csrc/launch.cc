@@ -78,6 +78,19 @@ class Unlocked final : public Interruptible {
   bool thread_checked_ = false;  // in_main_thread_ is certain
   bool in_main_thread_ = true;   // whether this is Python's main thread
 };
+
+// The kernel writes its outputs whole. They come after its other tensors, and before its workspaces.
+void prepare_outputs(const Launch& launch, const Parameters& parameters) {
+  const size_t workspaces = launch.extra == nullptr ? 0 : launch.extra->workspaces().size();
+  const size_t behind = launch.outputs.size() + workspaces;
+  if (parameters.device != kCpu || behind > parameters.data.size()) return;
+  size_t number = parameters.data.size() - behind;
+  for (const Output& output : launch.outputs) {
+    int64_t bytes = dtypes()[static_cast<size_t>(output.dtype)].dlpack_bits / 8;
+    for (const int64_t size : output.shape) bytes *= size;
+    ask_for_large_pages(parameters.data[number++], bytes);
+  }
+}
 }  // namespace
 
 std::vector<DType>& dtypes() {
@@ -99,19 +112,6 @@ void Parameters::add_absent() {
   ndims.push(0);
   shapes.push(&no_dims);
   dtypes.push("");
-}
-
-// The kernel writes its outputs whole. They come after its other tensors, and before its workspaces.
-static void prepare_outputs(const Launch& launch, const Parameters& parameters) {
-  const size_t workspaces = launch.extra == nullptr ? 0 : launch.extra->workspaces().size();
-  const size_t behind = launch.outputs.size() + workspaces;
-  if (parameters.device != kCpu || behind > parameters.data.size()) return;
-  size_t number = parameters.data.size() - behind;
-  for (const Output& output : launch.outputs) {
-    int64_t bytes = dtypes()[static_cast<size_t>(output.dtype)].dlpack_bits / 8;
-    for (const int64_t size : output.shape) bytes *= size;
-    ask_for_large_pages(parameters.data[number++], bytes);
-  }
 }
 
 Outcome run_unlocked(const Launch& launch, Parameters& parameters, void* stream) {

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..call.host import map_tensors
+from ..core import programs
 from ..core.errors import HostError, PolyopError
 from ..kernels.opencl.kernel import TEXTS
 from ..testing import samples
@@ -33,7 +33,7 @@ def check_races(targets: Sequence[str], seed: int, *, as_json: bool = False) -> 
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         command = [*COMMAND, "--log", str(log), sys.executable, "-m", __name__, str(seed), *targets]
-        done = subprocess.run(command, env={**os.environ, TEXTS: folder}, check=False)
+        done = programs.run(command, env={**os.environ, TEXTS: folder})
         texts = [path.read_text() for path in sorted(Path(folder).glob("*.cl"))]
         found = findings(log.read_text(), texts) if log.exists() else []
     if as_json:
