@@ -16,6 +16,8 @@ import torch
 import polyop
 from torch._dynamo.utils import counters
 
+torch.compiler.config.cache_key_tag = "mine"
+
 def gradient(x, out, dout):
     return (dout * 2.0,)
 
@@ -30,8 +32,6 @@ def loop(x):
         y[i] = x[i] * x[i]
     return y
 
-torch.compiler.config.cache_key_tag = "mine"  # whenever it is set
-
 def run(x):
     return op(x).sin().sum() + loop(x).cos().sum()
 
@@ -41,11 +41,18 @@ value.backward()
 kept = counters["aot_autograd"]["autograd_cache_hit"]
 print(json.dumps([value.item(), x.grad[0].item(), kept, torch.compiler.config.cache_key_tag.split()]))
 """
+# without what is registered after the tag was set
+LATER = SCRIPT.replace('torch.compiler.config.cache_key_tag = "mine"\n', "")
+LATER = LATER.replace(" + loop(x).cos().sum()", "").replace(
+    "def run(x)", 'torch.compiler.config.cache_key_tag = "mine"\n\ndef run(x)'
+)
 EDITS = [("dout * 2.0", "dout * 3.0"), ("x[i] * x[i]", "x[i] * x[i] * x[i]")]
 
 
-@pytest.mark.slow(more=2)
-def test_an_edit_of_a_definition_compiles_again(tmp_path):
+@pytest.fixture
+def run(tmp_path):
+    """Run a script: return its value, its gradient, and how many programs were found in the cache."""
+
     def run(text):
         path = tmp_path / "script.py"
         path.write_text(text)
@@ -59,6 +66,19 @@ def test_an_edit_of_a_definition_compiles_again(tmp_path):
         assert tag[1::2] == ["polyop"]  # and ours once
         return value, gradient, kept
 
+    return run
+
+
+@pytest.mark.slow(more=2)
+def test_an_edit_is_seen_whenever_the_author_sets_a_tag(run):
+    assert "loop(x)." not in LATER
+    first, edited = run(LATER), run(LATER.replace(*EDITS[0]))
+    assert (first[2], edited[2]) == (0, 0)
+    assert edited[1] - first[1] == pytest.approx(math.cos(1.0), abs=1e-6)
+
+
+@pytest.mark.slow(more=2)
+def test_an_edit_of_a_definition_compiles_again(run):
     texts = [SCRIPT, SCRIPT, *(SCRIPT.replace(*edit) for edit in EDITS), SCRIPT]
     first, again, by_rule, by_loop, back = map(run, texts)
     assert (first[2], again[2], by_rule[2], by_loop[2], back[2]) == (0, 1, 0, 0, 1)
