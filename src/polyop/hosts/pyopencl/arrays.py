@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -35,7 +36,21 @@ def spec(array: Any) -> Spec:
     if not isinstance(array.base_data, (cl.MemoryObjectHolder, type(None))):
         rule, hint = "must have its memory in a buffer", "copy it: pyopencl.array.to_device(queue, x.get())"
         raise ArgumentTypeError("tensor", rule, f"a {type(array.base_data).__name__}", hint=hint)
-    return Spec(tuple(map(int, array.shape)), row_of(array.dtype), DEVICE)
+    return _spec(array.shape, array.dtype)
+
+
+@functools.lru_cache(1024)
+def _spec(shape: tuple[int, ...], kind: Any) -> Spec:
+    return Spec(tuple(map(int, shape)), row_of(kind), DEVICE)
+
+
+@functools.lru_cache(1024)
+def _pattern(context: Any, spec: Spec) -> Any:
+    """Return an array without memory that new ones are made like: PyOpenCL checks its shape once."""
+    return cl_array.Array(context, spec.shape, spec.dtype.numpy, data=_NO_MEMORY)
+
+
+_NO_MEMORY = object()
 
 
 class Place(NamedTuple):
@@ -55,7 +70,7 @@ class Place(NamedTuple):
         map_tensors(operator, arguments, lambda name, value, _: named.append((name, value)))
         (first_name, first), *rest = named
         for name, array in rest:
-            if array.context != first.context:
+            if array.context is not first.context and array.context != first.context:
                 rule = f"{name} is in {_shown(array.context)}, and {first_name} in {_shown(first.context)}"
                 hint = f"copy one of them: pyopencl.array.to_device({first_name}.queue, {name}.get())"
                 raise HostError(operator.name, rule, where=operator.origin, hint=hint)
@@ -67,7 +82,7 @@ class Place(NamedTuple):
 
     def empty(self, spec: Spec) -> Any:
         """Return a new array of a spec."""
-        return cl_array.empty(self.queue, spec.shape, spec.dtype.numpy, allocator=self.allocator)
+        return cl_array.empty_like(_pattern(self.queue.context, spec), self.queue, self.allocator)
 
 
 def _shown(context: Any) -> str:

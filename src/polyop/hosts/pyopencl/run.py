@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
+from array import array
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyopencl as cl
 import pyopencl.array as cl_array
@@ -23,13 +23,18 @@ from ...kernels.python import TensorKernel
 from . import arrays, loop_programs, programs, strided
 from .order import ordered
 
-_known: LruCache[tuple[Prepared, Any]] = LruCache(1024)
+
+class _Call(NamedTuple):
+    """What was decided for the specs of a call."""
+
+    prepared: Prepared
+    launch: Any
+    """That of a kernel in machine code, else None."""
+    tensors: tuple[tuple[Sequence[int], int], ...]
+    """For each input and output its shape, and its dtype's row in the native core; -1 for an absent one."""
 
 
-class _Memory(ctypes.Structure):
-    """``struct polyop_opencl_memory`` of ``polyop/abi.h``."""
-
-    _fields_ = (("memory", ctypes.c_void_p), ("offset", ctypes.c_int64))
+_known: LruCache[_Call] = LruCache(1024)
 
 
 def run(host: Any, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -41,12 +46,12 @@ def run(host: Any, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     if operator.target not in (None, arrays.DEVICE):
         rule = f"is bound to {operator.target}, and PyOpenCL's arrays are on a device of OpenCL"
         raise HostError(operator.name, rule, where=operator.origin, hint="call it on x.get()")
-    prepared, launch = _prepared(host, operator, arguments)
-    kernel = prepared.kernel
+    call = _prepared(host, operator, arguments)
+    kernel = call.prepared.kernel
     if isinstance(kernel, TensorKernel):
         return kernel.function(*arguments)
     place = arrays.Place.of(operator, arguments)
-    outputs = [place.empty(spec) for spec in prepared.outputs]
+    outputs = [place.empty(spec) for spec in call.prepared.outputs]
     written: list[Any] = []
     with ordered(place.queue, [*place.arrays, *outputs], written):
         copies: list[tuple[Any, Any]] = []
@@ -69,7 +74,7 @@ def run(host: Any, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
             check_apart(operator, list(zip(names, map(_layout, written), strict=True)))
         written += outputs
         if kernel.native:
-            _launch(operator, kernel, launch, [*_tensors(operator, inputs), *outputs], place.queue)
+            _launch(operator, call, [*_tensors(operator, inputs), *outputs], place.queue)
         else:
             _enqueue(kernel, bound, inputs, outputs, place.queue)
         for original, copy in copies:
@@ -77,15 +82,17 @@ def run(host: Any, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return with_aliases(operator, arguments, outputs)
 
 
-def _prepared(host: Any, operator: Operator, arguments: tuple[Any, ...]) -> tuple[Prepared, Any]:
-    """Return what was decided for the specs of a call, and the launch of a kernel in machine code."""
+def _prepared(host: Any, operator: Operator, arguments: tuple[Any, ...]) -> _Call:
+    """Return what was decided for the specs of a call."""
     inputs = specs(host, operator, arguments)
     tensors = tuple(inputs[i] for i in operator.schema.tensor_positions)
     key = (operator, tensors, repr([inputs[i] for i, _ in operator.schema.attributes()]))
     found = _known.get(key)
     if found is None:
         prepared = prepare(operator, inputs)
-        found = (prepared, prepared.launch())
+        each = [*_tensors(operator, inputs), *prepared.outputs]
+        rows = (((), -1) if one is None else (one.shape, ROW_OF_DTYPE[one.dtype.name]) for one in each)
+        found = _Call(prepared, prepared.launch(), tuple(rows))
         if isinstance(prepared.kernel, LoopKernel):
             loop_programs.supply(prepared.kernel.symbols(loop_programs.HOOK))
         if prepared.repeatable:
@@ -99,22 +106,17 @@ def _tensors(operator: Operator, arguments: Sequence[Any]) -> list[Any]:
     return [x for value in values for x in (value if isinstance(value, (list, tuple)) else (value,))]
 
 
-def _launch(operator: Operator, kernel: Any, launch: Any, tensors: Sequence[Any], queue: Any) -> None:
+def _launch(operator: Operator, call: _Call, tensors: Sequence[Any], queue: Any) -> None:
     """Call a kernel of the C contract, which puts its commands into the queue."""
-    memory = (_Memory * len(tensors))()
-    rows: list[tuple[int, Sequence[int], int]] = []
-    for place, tensor in zip(memory, tensors, strict=True):
-        if tensor is None:
-            rows.append((0, (), -1))
-            continue
-        if tensor.size:
-            place.memory, place.offset = _memory_of(tensor)
-        spec = arrays.spec(tensor)
-        rows.append((ctypes.addressof(place), spec.shape, ROW_OF_DTYPE[spec.dtype.name]))
-    code, text, threw = launch.call_raw(rows, queue.int_ptr)
+    memory = array("q")  # of each tensor a struct polyop_opencl_memory, polyop/abi.h
+    for tensor in tensors:
+        memory.extend(_memory_of(tensor) if tensor is not None and tensor.size else (0, 0))
+    start = memory.buffer_info()[0]
+    rows = [(start + 16 * i, shape, row) for i, (shape, row) in enumerate(call.tensors)]
+    code, text, threw = call.launch.call_raw(rows, queue.int_ptr)
     if code:
         loop_programs.raise_what_stopped()
-        raise failure(operator, kernel, code, text, threw=threw)
+        raise failure(operator, call.prepared.kernel, code, text, threw=threw)
 
 
 def _layout(tensor: Any) -> Layout:
