@@ -61,28 +61,38 @@ class Place(NamedTuple):
     arrays: Sequence[Any]
 
     @classmethod
-    def of(cls, operator: Operator, arguments: Sequence[Any]) -> Place:
-        """Return the place of a call: the queue of the first array that has one.
+    def of(cls, operator: Operator, arguments: Sequence[Any], arrays: Sequence[Any]) -> Place:
+        """Return the place of a call whose arguments have these arrays: the queue of the first that has one.
 
         Raises ``HostError`` for arrays of two contexts, and if no array has a queue.
         """
-        named: list[tuple[str, Any]] = []
-        map_tensors(operator, arguments, lambda name, value, _: named.append((name, value)))
-        (first_name, first), *rest = named
-        for name, array in rest:
-            if array.context is not first.context and array.context != first.context:
-                rule = f"{name} is in {_shown(array.context)}, and {first_name} in {_shown(first.context)}"
-                hint = f"copy one of them: pyopencl.array.to_device({first_name}.queue, {name}.get())"
-                raise HostError(operator.name, rule, where=operator.origin, hint=hint)
-        queue = next((array.queue for _, array in named if array.queue is not None), None)
+        first = arrays[0]
+        if any(x.context is not first.context and x.context != first.context for x in arrays):
+            raise _two_contexts(operator, arguments)
+        queue = next((x.queue for x in arrays if x.queue is not None), None)
         if queue is None:
-            rule, hint = "needs an array with a queue", f"give it one: {first_name}.with_queue(queue)"
+            (name, _), *_ = _named(operator, arguments)
+            rule, hint = "needs an array with a queue", f"give it one: {name}.with_queue(queue)"
             raise HostError(operator.name, rule, where=operator.origin, hint=hint)
-        return cls(queue, first.allocator, [array for _, array in named])
+        return cls(queue, first.allocator, arrays)
 
     def empty(self, spec: Spec) -> Any:
         """Return a new array of a spec."""
         return cl_array.empty_like(_pattern(self.queue.context, spec), self.queue, self.allocator)
+
+
+def _named(operator: Operator, arguments: Sequence[Any]) -> list[tuple[str, Any]]:
+    named: list[tuple[str, Any]] = []
+    map_tensors(operator, arguments, lambda name, value, _: named.append((name, value)))
+    return named
+
+
+def _two_contexts(operator: Operator, arguments: Sequence[Any]) -> HostError:
+    (first_name, first), *rest = _named(operator, arguments)
+    name, other = next((name, array) for name, array in rest if array.context != first.context)
+    rule = f"{name} is in {_shown(other.context)}, and {first_name} in {_shown(first.context)}"
+    hint = f"copy one of them: pyopencl.array.to_device({first_name}.queue, {name}.get())"
+    return HostError(operator.name, rule, where=operator.origin, hint=hint)
 
 
 def _shown(context: Any) -> str:

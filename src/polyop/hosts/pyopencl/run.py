@@ -50,28 +50,14 @@ def run(host: Any, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     kernel = call.prepared.kernel
     if isinstance(kernel, TensorKernel):
         return kernel.function(*arguments)
-    place = arrays.Place.of(operator, arguments)
+    place = arrays.Place.of(operator, arguments, [x for x in _tensors(operator, arguments) if x is not None])
     outputs = [place.empty(spec) for spec in call.prepared.outputs]
     written: list[Any] = []
-    with ordered(place.queue, [*place.arrays, *outputs], written):
+    with ordered(place.queue, place.arrays, written):
+        inputs: Sequence[Any] = arguments
         copies: list[tuple[Any, Any]] = []
-        names: list[str] = []
-
-        def dense(name: str, value: Any, argument: Argument) -> Any:
-            if argument.type.writes:
-                written.append(value)
-                names.append(name)
-                check_overlap(operator, name, value.shape, value.strides, value.dtype.itemsize)
-            if strided.is_dense(value, from_start=not kernel.native):
-                return value
-            copy = strided.dense(place.queue, value)
-            if argument.type.writes:
-                copies.append((value, copy))
-            return copy
-
-        inputs = map_tensors(operator, arguments, dense)
-        if copies:
-            check_apart(operator, list(zip(names, map(_layout, written), strict=True)))
+        if operator.schema.mutates or not all(_takes(kernel, x) for x in place.arrays):
+            inputs, copies = _dense(operator, kernel, arguments, place.queue, written)
         written += outputs
         if kernel.native:
             _launch(operator, call, [*_tensors(operator, inputs), *outputs], place.queue)
@@ -82,13 +68,44 @@ def run(host: Any, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return with_aliases(operator, arguments, outputs)
 
 
+def _takes(kernel: Any, tensor: Any) -> bool:
+    return strided.is_dense(tensor, from_start=not kernel.native)
+
+
+def _dense(
+    operator: Operator, kernel: Any, arguments: tuple[Any, ...], queue: Any, written: list[Any]
+) -> tuple[tuple[Any, ...], list[tuple[Any, Any]]]:
+    """Return the arguments as the kernel takes them, and of those that it writes what was copied, and where.
+
+    Fills ``written`` with the arrays that are written.
+    """
+    copies: list[tuple[Any, Any]] = []
+    names: list[str] = []
+
+    def dense(name: str, value: Any, argument: Argument) -> Any:
+        if argument.type.writes:
+            written.append(value)
+            names.append(name)
+            check_overlap(operator, name, value.shape, value.strides, value.dtype.itemsize)
+        if _takes(kernel, value):
+            return value
+        copy = strided.dense(queue, value)
+        if argument.type.writes:
+            copies.append((value, copy))
+        return copy
+
+    inputs = map_tensors(operator, arguments, dense)
+    if copies:
+        check_apart(operator, list(zip(names, map(_layout, written), strict=True)))
+    return inputs, copies
+
+
 def _prepared(host: Any, operator: Operator, arguments: tuple[Any, ...]) -> _Call:
     """Return what was decided for the specs of a call."""
-    inputs = specs(host, operator, arguments)
-    tensors = tuple(inputs[i] for i in operator.schema.tensor_positions)
-    key = (operator, tensors, repr([inputs[i] for i, _ in operator.schema.attributes()]))
+    key = (operator, *map(_kind, arguments))
     found = _known.get(key)
     if found is None:
+        inputs = specs(host, operator, arguments)
         prepared = prepare(operator, inputs)
         each = [*_tensors(operator, inputs), *prepared.outputs]
         rows = (((), -1) if one is None else (one.shape, ROW_OF_DTYPE[one.dtype.name]) for one in each)
@@ -98,6 +115,13 @@ def _prepared(host: Any, operator: Operator, arguments: tuple[Any, ...]) -> _Cal
         if prepared.repeatable:
             _known.put(key, found)
     return found
+
+
+def _kind(value: Any) -> Any:
+    """Return what two arguments have in common whose calls are alike."""
+    if isinstance(value, cl_array.Array):
+        return value.shape, value.dtype, type(value.base_data)
+    return tuple(map(_kind, value)) if isinstance(value, (list, tuple)) else repr(value)
 
 
 def _tensors(operator: Operator, arguments: Sequence[Any]) -> list[Any]:
