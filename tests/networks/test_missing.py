@@ -37,6 +37,10 @@ class Net(torch.nn.Module):
 def example_inputs():
     return torch.ones(1, 1, 5, 5), torch.zeros(1, 5, 5, 2)
 
+class Sampled(torch.nn.Module):
+    def forward(self, x, grid):
+        return torch.nn.functional.dropout(x)
+
 def made():
     return Net(), example_inputs()
 
@@ -47,6 +51,7 @@ needs_onnx = pytest.mark.skipif(
     None in map(importlib.util.find_spec, ("onnxruntime", "onnxscript")),
     reason="onnxruntime or onnxscript is not installed",
 )
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
 
 
@@ -285,6 +290,16 @@ def test_a_skeleton_of_each_operator_of_the_table_is_a_line_that_runs():
     lists = {"chunk", "split.Tensor", "split_with_sizes", "unbind.int"}
     numbers = {"item", "_local_scalar_dense", "is_nonzero", "higher_order::cond"}
     assert set(done.stdout.split()) <= lists | numbers
+
+
+def test_a_loop_kernel_of_the_examples_is_named_for_what_it_computes(file, capsys):
+    for example in foreign_operator.EXAMPLES.values():
+        path, _, name = example.partition(":")
+        text = (EXAMPLES / path).read_text()
+        assert re.search(rf"^@polyop\.kernel.*\ndef {name}\(", text, re.MULTILINE), example
+    assert main(["missing", f"{file}:Sampled"]) == 1
+    kernel = "examples/22_random/kernels.py:dropout"
+    assert f"a loop kernel to begin with: {kernel}, in polyop's repository" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

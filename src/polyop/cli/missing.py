@@ -88,6 +88,8 @@ def _show(one: Any) -> None:
     say(one_line(f"  write: {one.line}"))
     if one.skeleton:
         say(one_line(f"  or, without PyTorch: {one.skeleton}"))
+    if one.example:
+        say(one_line(f"  a loop kernel to begin with: {one.example}, in polyop's repository"))
     for place in one.places[:_PLACES]:
         say(one_line(f"  at {place.removeprefix(f'{Path.cwd()}{os.sep}')}"))
     if len(one.places) > _PLACES:

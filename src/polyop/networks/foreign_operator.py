@@ -22,6 +22,20 @@ NOTHING = "nothing: write one, polyop new my-operators"
 _TRITON = "polyop.operator(schema, kernel, grid=...) with the function of @triton.jit"
 HIGHER_ORDER = {f"higher_order::triton_kernel_wrapper_{one}": _TRITON for one in ("mutation", "functional")}
 """Operators that call a function of the network's own -> the line that makes an operator of it."""
+_CAUSAL = "27_moved_networks/state_space_kernels.py:causal_convolution"
+EXAMPLES = {
+    "torchvision::nms": "25_detector/kernels.py:nms",
+    "torchvision::roi_align": "25_detector/kernels.py:roi_align",
+    "torch_sparse::spmm_sum": "27_moved_networks/graph_kernels.py:sparse_product",
+    f"{FUNCTION}::selective_scan_cuda.fwd": "27_moved_networks/state_space_kernels.py:selective_scan",
+    f"{FUNCTION}::causal_conv1d_cuda.causal_conv1d_fwd": _CAUSAL,
+    "DaoAILab::_causal_conv1d_fwd_cpp": _CAUSAL,
+    "flash_attn::_flash_attn_forward": "23_sequences/kernels.py:attention",
+    "aten::_weight_int4pack_mm": "24_int4/kernels.py:matmul",
+    "aten::dropout": "22_random/kernels.py:dropout",
+    "aten::native_dropout": "22_random/kernels.py:dropout",
+}
+"""Operators -> the loop kernel among polyop's examples that computes the like, with arguments of its own."""
 
 
 def attribute(name: str) -> str:

@@ -38,6 +38,8 @@ class Finding:
     """Why the framework has no function for it; for a function that there is, what differs."""
     skeleton: str = ""
     """Of an operator that is missing: the line that defines one's own, for programs without PyTorch."""
+    example: str = ""
+    """Of an operator that is missing: a loop kernel of polyop's examples that computes the like."""
 
     @property
     def label(self) -> str:
@@ -79,8 +81,11 @@ def as_json(traced: Traced, target: str, findings: list[Finding]) -> dict[str, A
 def _finding(name: str, state: str, reason: str, calls: list[tuple[Use, str]], target: str) -> Finding:
     places = Counter(_place(use) for use, _ in calls)
     written = [f"{place}, {count} times" if count > 1 else place for place, count in places.items()]
-    own = "" if state == THERE or target == ONNX else foreign_operator.skeleton(name)
-    return Finding(name, state, len(calls), written, calls[0][1], reason, own)
+    if state == THERE or target == ONNX:
+        return Finding(name, state, len(calls), written, calls[0][1], reason)
+    own, kernel = foreign_operator.skeleton(name), foreign_operator.EXAMPLES.get(name, "")
+    example = f"examples/{kernel}" if kernel else ""
+    return Finding(name, state, len(calls), written, calls[0][1], reason, own, example)
 
 
 def _place(use: Use) -> str:
