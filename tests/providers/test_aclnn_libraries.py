@@ -21,6 +21,7 @@ from polyop.providers.aclnn import acl, cann, launch, names, register_library
 from polyop.providers.aclnn.two_phase import pairs
 
 ADD = "aclnnAddCustom(Tensor x, Tensor y, Tensor(a!) z) -> ()"
+ADD_IN_PLACE = "aclnnInplaceAddCustom(Tensor(a!) selfRef, Tensor other) -> ()"
 MIX = (
     "aclnnMix(Tensor[] xs, Tensor? bias, Scalar factor, int[] shift, bool[] flags, float[] weights, int mode,"
     " float eps, bool negate, str text, ScalarType dtype, Tensor(a!) out, int cubeMathType) -> ()"
@@ -72,7 +73,7 @@ MIXED = 0.5 * (2 * X + 1) + 10 + (1 - 4) + 2 + 0.75 + 7 + 0.125
 
 
 def test_the_pairs_of_a_library(library):
-    assert pairs(library) == ["aclnnAddCustom", "aclnnMix"]
+    assert pairs(library) == ["aclnnAddCustom", "aclnnInplaceAddCustom", "aclnnMix"]
 
 
 def test_an_operator_of_a_library(registered):
@@ -161,8 +162,8 @@ def test_dtypes_that_c_has_no_type_for(registered):
 
 
 @pytest.mark.parametrize(("prototypes", "error", "message"), [
-    ([], ValueError, "needs a prototype for each operator that is to be called; it has aclnnAddCustom, aclnnMix\n  as "),
-    (["aclnnHalf(Tensor x, Tensor(a!) y) -> ()"], RuntimeError, "has no aclnnHalf of two phases; it has aclnnAddCustom, aclnnMix"),
+    ([], ValueError, "needs a prototype for each operator that is to be called; it has aclnnAddCustom, aclnnInplaceAddCustom, aclnnMix\n  as "),
+    (["aclnnHalf(Tensor x, Tensor(a!) y) -> ()"], RuntimeError, "has no aclnnHalf of two phases; it has aclnnAddCustom, aclnnInplaceAddCustom, aclnnMix"),
     (["aclnnAddCustom(Tensor x) -> Tensor"], ValueError, "aclnnAddCustom: an aclnn operator writes its outputs"),
     ([ADD], ValueError, r"aclnnAddCustom: the name is taken by the one registered at .*test_aclnn_libraries.py:\d+\n  defined at"),
 ])  # fmt: skip
@@ -248,6 +249,13 @@ def test_an_operator_of_cann_on_device_memory(installed):
     with pytest.raises(RuntimeError, match="aclnnAddCustomGetWorkspaceSize returned 161002"):
         cann.launch(parse(ADD), [X, X[:1], out])
     assert installed.acl_live_blocks() == 0
+
+
+def test_an_array_that_is_written_and_read_gets_the_result_on_device_memory(installed):
+    for x in (X.copy(), X.copy().T, X[:, ::-1].copy()[:, ::-1]):  # dense, with strides, backwards
+        before = x.copy()
+        cann.launch(parse(ADD_IN_PLACE), [x, x])
+        np.testing.assert_array_equal(x, 2 * before)
 
 
 def test_an_operator_that_cann_does_not_have(installed):

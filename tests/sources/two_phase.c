@@ -1,4 +1,4 @@
-// Two operators with the two-phase interface of aclnn, of which one uses every kind of argument.
+// Operators with the two-phase interface of aclnn: one writes its first argument, one takes every kind.
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +56,15 @@ int aclnnAddCustom(void* workspace, uint64_t size, aclOpExecutor* executor, void
   }
   free(executor);
   return workspace == NULL ? 0 : 1;
+}
+
+int aclnnInplaceAddCustomGetWorkspaceSize(aclTensor* self, const aclTensor* other, uint64_t* workspace,
+                                          aclOpExecutor** executor) {
+  return aclnnAddCustomGetWorkspaceSize(self, other, self, workspace, executor);
+}
+
+int aclnnInplaceAddCustom(void* workspace, uint64_t size, aclOpExecutor* executor, void* stream) {
+  return aclnnAddCustom(workspace, size, executor, stream);
 }
 
 // out = factor * (sum of xs) + bias + sum(shift) + sum(weights) + number of true flags + mode + eps,

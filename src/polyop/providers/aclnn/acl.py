@@ -6,7 +6,7 @@ import ctypes
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -57,6 +57,10 @@ class Symbols:
         return function
 
 
+Written: TypeAlias = "tuple[np.ndarray[Any, Any], int]"
+"""An array that the operator writes, and the address that it got: an array passed twice may have two."""
+
+
 class Memory(Protocol):
     """The memory that holds an operator's tensors: the caller's, or a device's."""
 
@@ -66,7 +70,7 @@ class Memory(Protocol):
     def workspace(self, size: int) -> int:
         """Return the address of ``size`` bytes that live until the end of the call."""
 
-    def finish(self, written: Sequence[np.ndarray[Any, Any]], stream: int | None) -> None:
+    def finish(self, written: Sequence[Written], stream: int | None) -> None:
         """Wait for the operator and copy the arrays that it wrote back to the caller's."""
 
     def release(self) -> None:
@@ -89,7 +93,7 @@ class HostMemory:
         self._workspaces.append(np.empty(size, np.uint8))
         return int(self._workspaces[-1].ctypes.data)
 
-    def finish(self, written: Sequence[np.ndarray[Any, Any]], stream: int | None) -> None:
+    def finish(self, written: Sequence[Written], stream: int | None) -> None:
         """Do nothing: the second phase has written the arrays."""
 
     def release(self) -> None:
@@ -106,7 +110,7 @@ class Objects:
         self._created: list[tuple[str, int]] = []  # (kind, address), destroyed in reverse order
         self._references: list[Any] = []  # Python objects whose memory C reads
         self._copies: list[tuple[Any, Any]] = []  # (array, the dense copy passed in its place)
-        self.written: list[Any] = []
+        self.written: list[Written] = []
 
     @contextmanager
     def alive(self) -> Iterator[Objects]:
@@ -166,9 +170,9 @@ class Objects:
             if writes:
                 self._copies.append((original, array))
         self._keep(array)
-        if writes:
-            self.written.append(array)
         address = self.memory.address(array)
+        if writes:
+            self.written.append((array, address))
         host = isinstance(self.memory, HostMemory)
         strides = [s // array.itemsize for s in array.strides] if host else _dense(array.shape)
         extent = 1 + sum((n - 1) * s for n, s in zip(array.shape, strides, strict=True)) if array.size else 0

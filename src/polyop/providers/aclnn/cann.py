@@ -17,7 +17,7 @@ import numpy as np
 
 from ...core.errors import HostError, UnsupportedError
 from ...core.schema import Schema
-from .acl import Symbols, recent_error
+from .acl import Symbols, Written, recent_error
 from .two_phase import Allocator, call
 
 _CUSTOM = Path("op_api") / "lib" / "libcust_opapi.so"
@@ -79,7 +79,6 @@ class DeviceMemory:
     def __init__(self, symbols: Symbols) -> None:
         """Start without allocations."""
         self.symbols = symbols
-        self._addresses: dict[int, int] = {}
         self._allocated: list[int] = []
 
     def address(self, array: np.ndarray[Any, Any]) -> int:
@@ -87,7 +86,6 @@ class DeviceMemory:
         dense = np.ascontiguousarray(array)
         address = self.workspace(max(dense.nbytes, 1))
         self._copy(address, dense.ctypes.data, dense.nbytes, _TO_DEVICE)
-        self._addresses[id(array)] = address
         return address
 
     def workspace(self, size: int) -> int:
@@ -97,12 +95,12 @@ class DeviceMemory:
         self._allocated.append(pointer.value or 0)
         return pointer.value or 0
 
-    def finish(self, written: Sequence[np.ndarray[Any, Any]], stream: int | None) -> None:
+    def finish(self, written: Sequence[Written], stream: int | None) -> None:
         """Wait for the stream, and copy the arrays that were written back to the host."""
         self._check("aclrtSynchronizeStream", ctypes.c_void_p(stream))
-        for array in written:
+        for array, address in written:
             dense = np.empty(array.shape, array.dtype)
-            self._copy(dense.ctypes.data, self._addresses[id(array)], dense.nbytes, _TO_HOST)
+            self._copy(dense.ctypes.data, address, dense.nbytes, _TO_HOST)
             array[...] = dense
 
     def release(self) -> None:
