@@ -1,5 +1,6 @@
 """PyTorch's operators on NumPy arrays: values and gradients as PyTorch gives them."""
 
+import itertools
 import warnings
 
 import ml_dtypes
@@ -8,8 +9,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from polyop.call.host import host_of  # noqa: E402
+from polyop.core.dtypes import DTYPES  # noqa: E402
 from polyop.core.errors import ArgumentTypeError, ArgumentValueError, HostError, KernelError  # noqa: E402
+from polyop.core.spec import Spec  # noqa: E402
+from polyop.hosts.torch.tensors import TORCH_DTYPES  # noqa: E402
 from polyop.providers.aten import aten  # noqa: E402
+from polyop.providers.aten.overloads import as_array  # noqa: E402
 
 ops = torch.ops.aten
 random = np.random.default_rng(0)
@@ -201,6 +207,71 @@ def test_a_number_stands_for_a_list_of_a_fixed_size():
         KernelError, match="avg_pool2d: PyTorch raised RuntimeError: .*kernel_size must either"
     ):
         ours(IMAGE, [2, 2, 2])
+
+
+NUMBERS = (True, 3, 0.1, 2.5, 1 + 2j)
+KINDS = [row for row in DTYPES if row.name in TORCH_DTYPES]
+PROMOTED = [
+    row for row in KINDS if "float8" not in row.name and row.name not in ("uint16", "uint32", "uint64")
+]
+"""The dtypes for which PyTorch's rule is complete."""
+NEVER_COMPLEX = {row.name for row in KINDS} - {row.name for row in PROMOTED} | {"float16"}
+"""The dtypes that give no dtype of NumPy's beside a complex number."""
+
+
+@pytest.mark.parametrize("shape", [(3,), ()], ids=["dimensions", "none"])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_number_stands_for_a_tensor_as_in_pytorch(kind, shape):
+    where = aten("where.self", batch="elementwise")  # with batch= the overload for numbers is not taken
+    x = np.ones(shape, kind.numpy)
+    theirs = torch.ones(shape, dtype=TORCH_DTYPES[kind.name])
+    condition = np.zeros((3,), bool)
+    for number in NUMBERS:
+        if isinstance(number, complex) and kind.name in NEVER_COMPLEX:
+            continue
+        want = torch.where(torch.zeros(3, dtype=torch.bool), theirs, number)
+        got = where(condition, x, number)
+        assert got.dtype.name == str(want.dtype).removeprefix("torch."), number
+        kept = torch.complex128 if want.is_complex() else torch.float64
+        np.testing.assert_array_equal(got.astype(str(kept)[6:]), want.to(kept).numpy(), str(number))
+
+
+@pytest.mark.parametrize(("number", "kind"), [(300, "int8"), (-1, "uint8"), (1e300, "float32")])
+@pytest.mark.parametrize("shape", [(3,), ()], ids=["dimensions", "none"])
+def test_a_number_that_is_too_large_becomes_what_it_becomes_in_pytorch(number, kind, shape):
+    x = np.ones(shape, kind)
+    got = aten("add.Tensor", batch="elementwise")(x, number)
+    want = torch.add(torch.from_numpy(x), number)
+    np.testing.assert_array_equal(got, want.numpy(), strict=True)
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
+def test_a_number_beside_two_tensors_has_the_dtype_of_pytorchs_rule():
+    from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as RULE
+    from torch._prims_common import elementwise_dtypes
+
+    places = [Spec(shape, kind) for kind in PROMOTED for shape in ((2,), ())]
+    for first, second, number in itertools.product(places, places, (True, 3, 0.5, 2j)):
+        both = [torch.empty(x.shape, dtype=TORCH_DTYPES[x.dtype.name]) for x in (first, second)]
+        array = as_array(host_of(X), number, [first, second])
+        third = torch.empty(array.shape, dtype=TORCH_DTYPES[host_of(X).spec(array).dtype.name])
+        _, want = elementwise_dtypes(*both, number, type_promotion_kind=RULE.DEFAULT)
+        _, got = elementwise_dtypes(*both, third, type_promotion_kind=RULE.DEFAULT)
+        assert want in (got, torch.complex32), (first, second, number)
+
+
+def test_a_number_for_a_tensor_keeps_its_digits():
+    x = np.array([0.05, 1.0])
+    assert aten("minimum")(np.array([np.inf]), 1e300) == 1e300
+    assert aten("maximum")(np.array([1.0]), 16777217.0) == 16777217
+    np.testing.assert_allclose(aten("logaddexp")(x, 0.1), np.logaddexp(x, 0.1), rtol=1e-15)
+    dx = aten("hypot").vjp(x, 0.1)[1](np.ones(2))[0]
+    np.testing.assert_allclose(dx, x / np.hypot(x, 0.1), rtol=1e-15)
+
+
+@pytest.mark.parametrize("kind", ["int8", "float16", "float64"])
+def test_an_integer_for_a_tensor_may_be_an_index(kind):
+    assert aten("index_select")(np.arange(5).astype(kind), 0, 2) == 2
 
 
 def test_statistics_that_a_normalisation_writes_must_be_writeable():

@@ -19,9 +19,12 @@ import torch
 
 from ...call import registry
 from ...call.host import Host
+from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
 from ...core.schema import Argument, Schema
+from ...core.spec import Spec
 from ...core.texts import first_line
+from ...hosts.torch import tensors
 from .schema import signature
 
 _NAME = re.compile(r"(?:(?P<namespace>\w+)::)?(?P<name>\w+)(?:\.(?P<overload>\w+))?", re.ASCII)
@@ -232,10 +235,50 @@ def _kind(torch_type: Any) -> str:
     return "number" if text in ("number", "Scalar") else text
 
 
-def as_array(host: Host, value: complex) -> Any:
-    """Return a number as an array without dimensions, of the dtype that PyTorch gives it."""
-    kind = str(torch.tensor(value).dtype).removeprefix("torch.")
-    return host.namespace().asarray(np.array(value, kind))
+def as_array(host: Host, value: complex, beside: Sequence[Spec]) -> Any:
+    """Return a number as an array without dimensions, whose dtype leaves PyTorch's result as it is.
+
+    ``beside`` are the specs of the call's tensors. In PyTorch a number does not widen their dtype.
+    """
+    kind = _number_dtype(value, beside)
+    exact = torch.from_numpy(np.array(value))  # a double, if it is no integer
+    return host.namespace().asarray(tensors.to_numpy(exact.to(kind)))
+
+
+def _number_dtype(value: complex, beside: Sequence[Spec]) -> torch.dtype:
+    """Return the dtype for a number: that of PyTorch's result, but int64 where that changes nothing.
+
+    An integer may be an index, and operators take no index of another dtype.
+    """
+    own = torch.tensor(value).dtype
+    # masks widen nothing, and PyTorch promotes them with few of the smallest dtypes
+    others = [spec for spec in beside if spec.dtype.name != "bool"] or beside
+    try:
+        result = torch.result_type(_promoted(others), value)
+    except RuntimeError:  # of float8 beside float16, for example
+        return own
+    if own.is_complex:
+        return own if result == torch.complex32 else result  # no array has complex32
+    if own.is_floating_point:
+        return result.to_real()
+    try:
+        kept = _promoted([*others, Spec((), dtype(own))]).dtype
+    except RuntimeError:  # of int64 beside uint64 without dimensions
+        return result
+    return own if kept == result else result
+
+
+def _promoted(specs: Sequence[Spec]) -> torch.Tensor:
+    """Return a tensor that stands for all in PyTorch's rule for dtypes.
+
+    Those without dimensions come first: together they count as one beside those that have dimensions.
+    Raises ``RuntimeError`` where PyTorch has no rule.
+    """
+    metas = [
+        torch.empty((1,) * bool(spec.shape), dtype=tensors.TORCH_DTYPES.get(spec.dtype.name), device="meta")
+        for spec in sorted(specs, key=lambda spec: len(spec.shape))
+    ]
+    return functools.reduce(lambda a, b: (b if b.ndim else a).to(torch.result_type(a, b)), metas)
 
 
 def constant(argument: Argument, value: Any) -> Any:

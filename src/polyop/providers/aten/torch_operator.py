@@ -10,7 +10,7 @@ import torch
 
 from ...call import registry
 from ...call.bound import BoundOperator
-from ...call.host import Host, find_host, host_of
+from ...call.host import Host, find_host, host_of, map_tensors, spec_of
 from ...call.operator import Operator
 from ...call.prepare import Prepared, normalise
 from ...core import locks
@@ -169,19 +169,26 @@ class TorchOperator(OnDataOperator):
         values = list(bind(self.schema, args, kwargs, self.operator.origin))
         for position, argument in self._numbers:
             values[position] = constant(argument, values[position])
-        numbers = numbers_for_tensors(self.schema, values, {})
-        host = next(map(host_of, self._tensors_beside(values, numbers)), None) if numbers else None
-        if host is not None and host.name in ("numpy", "jax"):
-            for position in numbers:
-                values[position] = as_array(host, values[position])
+        self._make_numbers_arrays(values)
         for position, count in self._repeats.items():
             if values[position] is not None and not isinstance(values[position], (list, tuple)):
                 values[position] = (values[position],) * count
         return normalise(self.operator, tuple(values))
 
-    def _tensors_beside(self, values: list[Any], numbers: list[int]) -> list[Any]:
-        places = [position for position in self.schema.tensor_positions if position not in numbers]
-        return [x for x in _items(values[i] for i in places) if x is not None]
+    def _make_numbers_arrays(self, values: list[Any]) -> None:
+        """Replace Python's numbers in the places of tensors, for the hosts whose arrays NumPy makes."""
+        numbers = numbers_for_tensors(self.schema, values, {})
+        if not numbers:
+            return
+        found: list[tuple[str, Any]] = []
+        others = [None if i in numbers else value for i, value in enumerate(values)]
+        map_tensors(self.operator, others, lambda name, value, _: found.append((name, value)))
+        host = next((host_of(value) for _, value in found), None)
+        if host is None or host.name not in ("numpy", "jax"):
+            return
+        specs = [spec_of(host, self.operator, name, x) for name, x in found if host_of(x) is host]
+        for position in numbers:
+            values[position] = as_array(host, values[position], specs)
 
     def _vjp_on_torch(self, arguments: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
         schema = self.schema
