@@ -55,7 +55,10 @@ def raise_what_stopped() -> None:
 
 @_HOOK_TYPE  # type: ignore[untyped-decorator] # ctypes
 def _hook(context: int, device: int, text: bytes, program: Any, why: int, size: int) -> int:
-    """Set ``program`` and return 0, or return 1 with the error as a text of ``size`` bytes in ``why``."""
+    """Set ``program`` and return 0, or write the error at the address ``why`` and return 1.
+
+    There is room for ``size`` bytes of text.
+    """
     told = b""
     try:
         with building:

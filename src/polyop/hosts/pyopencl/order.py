@@ -17,17 +17,17 @@ _OUT_OF_ORDER = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
 class ordered:  # noqa: N801 - read as a word of `with`
     """Run a block's commands on ``queue`` in order with those around it.
 
-    ``arrays`` are those that the commands use. Those in ``changed``, which the block fills with what they
+    ``arrays`` are those that the commands use. Those in ``written``, which the block fills with what they
     write, get the event of the last command.
     """
 
-    __slots__ = ("arrays", "before", "changed", "others", "queue")
+    __slots__ = ("arrays", "before", "others", "queue", "written")
 
-    def __init__(self, queue: Any, arrays: Sequence[Any], changed: list[Any]) -> None:
+    def __init__(self, queue: Any, arrays: Sequence[Any], written: list[Any]) -> None:
         """Keep what the block uses."""
         self.queue = queue
         self.arrays = arrays
-        self.changed = changed
+        self.written = written
 
     def __enter__(self) -> None:
         """Have the block's commands wait for those before them."""
@@ -49,7 +49,7 @@ class ordered:  # noqa: N801 - read as a word of `with`
         self.queue.flush()
         for other in self.others:
             cl.enqueue_barrier(other, wait_for=[last])
-        for array in self.changed:
+        for array in self.written:
             array.events[:] = [e for e in array.events if e not in self.before.get(id(array.events), ())]
             array.add_event(last)
 

@@ -21,8 +21,8 @@ _kernels: LruCache[Any] = LruCache(1024)
 building = locks.own("programs of OpenCL", locks.Level.COMPILE)
 _passing = locks.own("arguments of OpenCL's kernels", locks.Level.TABLE)
 _FORMAT = 1
-_NO_CACHE: Any = False
-"""For PyOpenCL's own cache, whose files are not checked as those of the build cache are."""
+_PYOPENCLS_CACHE: Any = False
+"""Whether PyOpenCL keeps programs itself: it does not check their files as the build cache does."""
 
 
 class Source(NamedTuple):
@@ -112,7 +112,7 @@ def from_text(context: Any, device: Any, text: str, options: tuple[str, ...], la
     """Return the program that the driver makes of a text. Raises ``BuildError`` with the driver's words."""
     program = cl.Program(context, text)
     try:
-        return program.build(list(options), devices=[device], cache_dir=_NO_CACHE)
+        return program.build(list(options), devices=[device], cache_dir=_PYOPENCLS_CACHE)
     except cl.Error as problem:
         log = (
             str(problem).partition("\n")[2].strip()
