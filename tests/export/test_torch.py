@@ -1,13 +1,16 @@
 """An exported library registers PyTorch operators, without polyop and without Python."""
 
+import ctypes
 import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 
 import exported_by_hand
+from polyop.call.overlap import Layout, is_overlapping, share_memory
 from polyop.core.parse import parse
 from polyop.export.operator import ExportedOperator
 from polyop.export.surfaces import torch as surface
@@ -91,8 +94,9 @@ for words, call in {
     "toy::scale: no kernel of this library takes x float64[2, 3]": lambda: toy.scale(x.double()),
     "no kernel of this library takes x int64[2]": lambda: toy.scale(torch.empty(2, dtype=torch.int64, device="meta")),
     "toy::copy: the tensor x has a dtype that polyop does not know": lambda: toy.copy(x.to(torch.complex32)),
-    "the tensor x is written, so its elements must not share memory":
-        lambda: toy.add_(torch.zeros(3).expand(2, 3), x),
+    "toy::add_: argument x: is written in place, so no two of its elements may share memory, but got shape (2, 3)"
+    " with strides (0, 1)\\n  pass a copy, which": lambda: toy.add_(torch.zeros(3).expand(2, 3), x),
+    "but got shape (2, 3) with strides (1, 1)": lambda: toy.add_(torch.zeros(4).unfold(0, 3, 1), x),
     "toy::add_: the tensor y must be on the Meta device": lambda: toy.add_(x.to("meta"), x),
 }.items():
     try:
@@ -182,6 +186,106 @@ else:
     raise AssertionError("None")
 print("called")
 """
+
+
+OVERLAPPING = """
+import torch
+
+torch.ops.load_library(sys.argv[1])
+add, zeros = torch.ops.toy.add_, torch.zeros(12)
+base = zeros.clone().reshape(3, 4)
+add(base[:, :2], torch.ones(3, 2))
+assert base.tolist() == [[1, 1, 0, 0]] * 3
+add(base[:, ::2], base[:, 1::2])  # they lie between each other
+assert base.tolist() == [[2, 1, 0, 0]] * 3
+before = base.clone()
+apart = "toy::add_: argument x: is written in place: it must not share memory with y\\n  pass a copy"
+itself = "toy::add_: argument x: is written in place, so no two of its elements may share memory, but got shape (2, 3)"
+for x, y, words in (
+    (base[:, :2], base[:, 1:3], apart),
+    (base[:, ::2], base[:, ::2], apart),
+    (base[:, :2], base.flatten()[4:10].view(3, 2), apart),
+    (base[0].unfold(0, 3, 1), torch.ones(2, 3), itself),
+):
+    try:
+        add(x, y)
+    except RuntimeError as problem:
+        assert words in str(problem), problem
+    else:
+        raise AssertionError("shared")
+    assert torch.equal(base, before)
+add(base, base)  # dense: the kernel gets the tensor itself, twice
+assert torch.equal(base, 2 * before)
+print("called")
+"""
+
+
+@pytest.mark.slow(1)
+def test_what_is_written_does_not_share_memory(tmp_path):
+    table, schemas = exported_by_hand.TABLE.read_text(), SCHEMAS
+    for before, after in {
+        "Tensor y) -> ()": "Tensor(b!) y) -> ()",
+        '{"y", false, false}': '{"y", false, true}',
+    }.items():
+        assert before in table
+        table = table.replace(before, after)
+        schemas = [schema.replace(before, after) for schema in schemas]
+    (tmp_path / "table.cc").write_text(table)
+    source = surface.source(operators(*schemas))
+    assert run(OVERLAPPING, exported_by_hand.build_with(source, tmp_path, tmp_path / "table.cc")) == "called"
+
+
+@pytest.fixture(scope="module")
+def overlap(tmp_path_factory):
+    """The functions of overlap.h as two of C."""
+    folder = tmp_path_factory.mktemp("overlap")
+    (folder / "overlap.cc").write_text(OVERLAP)
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
+    command = ["g++", *flags, f"-I{exported_by_hand.ROOT / 'include'}", "overlap.cc", "-o", "overlap.so"]
+    subprocess.run(command, check=True, cwd=folder, timeout=120)
+    return ctypes.CDLL(str(folder / "overlap.so"))
+
+
+OVERLAP = """
+#include "polyop/export/overlap.h"
+using namespace polyop::exported;
+struct Row { int64_t address, itemsize, ndim, sizes[3], strides[3]; };
+static Layout layout(const Row* row) {
+  return {"x", reinterpret_cast<const char*>(row->address), row->sizes, row->strides,
+          static_cast<int32_t>(row->ndim), row->itemsize};
+}
+extern "C" int overlapping(const Row* row) { return is_overlapping(layout(row)); }
+extern "C" int sharing(const Row* one, const Row* other) { return share_memory(layout(one), layout(other)); }
+"""
+
+
+def test_every_small_layout_is_told_as_by_polyop(overlap):
+    """Here strides count elements, and in polyop bytes."""
+
+    def row(layout):
+        steps = [step // layout.itemsize for step in layout.strides]
+        parts = [layout.address, layout.itemsize, len(steps)]
+        for part in (layout.shape, steps):
+            parts += [*part, *[0] * (3 - len(part))]
+        return (ctypes.c_int64 * 9)(*parts)
+
+    generator, seen = np.random.default_rng(0), set()
+    for _ in range(2000):
+        both = []
+        for itemsize in generator.choice([4, 4, 8], 2).tolist():
+            shape = generator.integers(
+                0 if generator.random() < 0.1 else 1, 4, generator.integers(0, 4)
+            ).tolist()
+            strides = (itemsize * generator.integers(-7, 8, len(shape))).tolist()
+            both.append(Layout(4096 + 2 * int(generator.integers(0, 16)), shape, strides, itemsize))
+        overlapping = [is_overlapping(one.shape, one.strides, one.itemsize) for one in both]
+        assert [bool(overlap.overlapping(row(one))) for one in both] == overlapping, both
+        seen.update(overlapping)
+        if not any(overlapping):
+            shared = share_memory(*both)
+            assert bool(overlap.sharing(*map(row, both))) == shared, both
+            seen.add(f"shared {shared}")
+    assert len(seen) == 4
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "polyop/export/overlap.h"
 #include "polyop/export/owned_attribute.h"
 #include "polyop/export/run.h"
 #include "polyop/export/torch_api.h"
@@ -128,6 +129,12 @@ namespace exported __attribute__((visibility("hidden"))) {
     }
 
     const polyop_array& array() const { return array_; }
+    bool is_written() const { return input_.written; }
+    bool is_copied() const { return strided_ != nullptr; }
+    Layout layout() const {
+      const char* data = is_copied() ? strided_ : static_cast<const char*>(array_.data);
+      return {input_.name, data, array_.sizes, strides_, array_.ndim, kDTypeRows[array_.dtype].bytes};
+    }
     // Brings what the kernel wrote to the tensor.
     void write_back() {
       if (input_.written && !dense_.empty()) copy_strided(dense_.data(), strided_, array_, strides_, true);
@@ -150,13 +157,9 @@ namespace exported __attribute__((visibility("hidden"))) {
     }
 
     void make_dense() {
+      if (input_.written) check_overlap(layout());
       size_t bytes = static_cast<size_t>(kDTypeRows[array_.dtype].bytes);
-      for (int32_t d = 0; d < array_.ndim; ++d) {
-        bytes *= static_cast<size_t>(array_.sizes[d]);
-        if (input_.written && strides_[d] == 0 && array_.sizes[d] > 1) {
-          throw wrong("is written, so its elements must not share memory: pass a clone");
-        }
-      }
+      for (int32_t d = 0; d < array_.ndim; ++d) bytes *= static_cast<size_t>(array_.sizes[d]);
       dense_.resize(bytes);
       strided_ = static_cast<char*>(array_.data);
       array_.data = dense_.data();
@@ -169,6 +172,18 @@ namespace exported __attribute__((visibility("hidden"))) {
     std::vector<char> dense_;
     char* strided_ = nullptr;
   };
+
+  // Throws Error if one of several tensors that are written is a copy, and shares memory with another.
+  inline void check_written(const std::deque<TorchInput>& tensors) {
+    std::vector<Layout> written;
+    bool copied = false;
+    for (const TorchInput& tensor : tensors) {
+      if (!tensor.is_written()) continue;
+      written.push_back(tensor.layout());
+      copied = copied || tensor.is_copied();
+    }
+    if (copied) check_apart(written);
+  }
 
   inline OwnedTensor new_torch_tensor(const Shape& shape, bool meta, const char* name) {
     const TorchApi& torch = torch_api();
@@ -221,6 +236,7 @@ namespace exported __attribute__((visibility("hidden"))) {
       inputs.push_back({nullptr, nullptr, 0, POLYOP_DTYPE_ABSENT});
       if (handles[i] != nullptr) inputs.back() = tensors.emplace_back(handles[i].get(), input, meta).array();
     }
+    check_written(tensors);
     const std::vector<polyop_attribute> attributes = values_of(owned);
     const std::vector<Shape> shapes = infer(op, inputs.data(), attributes.data());
     std::vector<OwnedTensor> outputs;
