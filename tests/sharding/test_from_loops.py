@@ -146,3 +146,25 @@ def test_a_loop_may_have_the_name_of_another_dimension_that_is_claimed():
     )
     rule = sharding_rule(operator.operator, (Spec((4, 6), "float64"),))
     assert [str(strategy) for strategy in rule.splits] == ["j: S(0) -> S(0)"]
+
+
+@pytest.fixture(scope="module")
+def before():
+    @polyop.kernel(name="from_loops_tests::before")
+    def before(x, k: int, m: int):
+        y = output_tensor(x.shape, x.dtype)  # noqa: F821 - a word of the language
+        for i in range(x.shape[0]):
+            if i >= m and 0 <= i - k - m < x.shape[0]:
+                y[i] = x[i - m] + x[i - k - m]
+        return y
+
+    return before
+
+
+@pytest.mark.parametrize(("k", "m"), [(1, 2), (3, 0), (0, 2), (-1, 2), (-3, 5), (-2, 2)])
+def test_which_of_two_halos_is_the_wider_depends_on_an_attribute(before, k, m):
+    """The proof took k for at least 0. Where it is not, the call is not cut into such slices."""
+    arguments = (np.arange(1.0, 13), k, m)
+    widths = [(s.before, s.after) for s in numpy_mesh.rule_of(before, arguments).splits]
+    assert widths == ([(k + m, 0)] if k >= 0 else [])
+    assert numpy_mesh.check_every_strategy(before, arguments, MESHES)

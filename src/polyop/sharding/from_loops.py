@@ -87,14 +87,14 @@ class _Call:
         return AxisStrategy("", placements(self.present, inputs), placements(self.outputs, outputs))
 
     def _fits(self, strategy: AxisStrategy, row: Slicing) -> bool:
-        """Whether the sizes of the call are those of the proof, and no width of a halo is negative.
+        """Whether sizes and attributes are those of the proof, and no width of a halo is negative.
 
         The kernel as it is runs on inputs of one size only. Outputs of different sizes would need slices of
         different lengths.
         """
         inputs = {*sizes_along(strategy.inputs, (*self.present.values(),))}
         outputs = {*sizes_along(strategy.outputs, (*self.outputs.values(),))}
-        if min(strategy.before, strategy.after) < 0:
+        if min(strategy.before, strategy.after, *map(self._width, row.assumed)) < 0:
             return False
         if strategy.placed:
             return (
@@ -114,7 +114,7 @@ class _Call:
         return all(length == size - self._width(row.fewer[name]) for name, length in lengths.items())
 
     def _width(self, form: Linear) -> int:
-        """Return the width of a halo in this call."""
+        """Return the value of a linear form, such as the width of a halo, in this call."""
         return sum(factor * (self.values[name] if name else 1) for name, factor in form.items())
 
 

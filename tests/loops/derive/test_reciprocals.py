@@ -182,7 +182,7 @@ def test_divisions_of_the_author_stay():
     assert torch.equal(torch.vmap(op)(x[None], s[None])[0], x / s[:, None])
 
 
-@pytest.mark.parametrize("value", [0.0, -0.0, np.inf, -np.inf, np.nan, 3e38, 2e-38])
+@pytest.mark.parametrize("value", [0.0, -0.0, np.inf, -np.inf, np.nan, 3e38, 2e-38, 1e-40, -1e-40, 1e-45])
 def test_special_divisors(value):
     op = Custom(by_row, func_type="hybrid")
     x = torch.tensor([[1.0, -2, 0, np.inf, np.nan, 3e-38, 7, 8, 9]]).repeat(2, 1).requires_grad_()

@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from polyop import Custom, kernel, operator
 from polyop.call.explain import explain
 from polyop.core.dtypes import dtype
-from polyop.core.errors import ArgumentTypeError, ArgumentValueError, GradientError
+from polyop.core.errors import ArgumentTypeError, ArgumentValueError, GradientError, KernelError
 from polyop.core.spec import Spec
 
 
@@ -431,3 +431,37 @@ def test_source_without_tensors_is_that_of_the_last_call():
         op(*inputs((3, 4), (4,))).sum().backward()
         assert ("rms_norm__saving__backward" in op.gradient.source()) == (tape == "auto")
         assert "rms_norm" in op.gradient.source()
+
+
+def test_a_call_that_saves_is_the_authors_own():
+    """Values, their last bits and errors are those of a call without a gradient."""
+
+    def spread(x, w):
+        y = np.zeros(x.shape, x.dtype)
+        r = allocate((x.shape[0],), x.dtype)
+        for i in range(x.shape[0]):
+            r[i] = 0.0
+            for j in range(x.shape[1]):
+                r[i] += abs(x[i, j])
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                for p in range(w.shape[0]):
+                    y[i, j - p] += x[i, j] * w[p] / r[i]
+        return y
+
+    op = Custom(spread, func_type="hybrid")
+    x = torch.tensor([[1.0, 2, 3, 5], [1e-40, 0, 2e-40, 0]])
+    for taps in (1, 3, 5):
+        w = torch.arange(1.0, taps + 1)
+        assert torch.equal(op(x.clone().requires_grad_(), w).detach(), op(x, w)), taps
+        torch.testing.assert_close(op(x, w), torch.from_numpy(spread_by_numpy(x.numpy(), w.numpy())))
+    for given in (x, x.clone().requires_grad_()):
+        with pytest.raises(KernelError, match="index -5 is outside dimension 1 of y, which has size 4"):
+            op(given, torch.ones(6))
+
+
+def spread_by_numpy(x, w):
+    y = np.zeros_like(x)
+    for p, factor in enumerate(w):
+        y += np.roll(x * factor / np.abs(x).sum(1, keepdims=True), -p, 1)
+    return y

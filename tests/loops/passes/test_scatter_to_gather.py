@@ -233,3 +233,30 @@ def f(x, w):
         arrays = [given.get(n, d_y) if derived.buffers[n].shape else np.zeros((), bool) for n in tensors]
         for one in (derived, schedule(derived).kernel):
             np.testing.assert_array_equal(interpret(one, arrays)[0], expected, err_msg=f"{rows} {window}")
+
+
+AROUND = {  # windows whose indices count from the end, in whole or for some attributes
+    "one": "y[i] = x[i] * x[i - 1]",
+    "by an attribute": "y[i] = x[i] * x[i - k]",
+    "two terms": "y[i] = x[i - 2] * x[i] + x[i - k] * x[i]",
+    "a loop of its own": "for p in range(3):\n            y[i] += x[i - p] * x[i] * (p + 1)",
+}
+
+
+@pytest.mark.parametrize("case", AROUND)
+@pytest.mark.parametrize("k", [-1, 0, 1, 2])
+def test_a_gradient_reaches_elements_that_are_counted_from_the_end(case, k, generate):
+    text = "def f(x, k: int):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(%s):\n        %s\n    return y\n"
+    function = generate.function_of(text % ("x.shape[0] - 1", AROUND[case]))
+    derived = adjoint(parse(function, [("float64", 1)], {"k": int}), [True]).kernel
+    x, d_y = np.arange(1.0, 7), np.arange(2.0, 14, 2)
+    forward, step = parse(function, [("float64", 1)], {"k": int}), 1e-5
+    slopes = []
+    for row in np.eye(len(x)) * step:
+        above, below = (interpret(forward, [x + by], {"k": k})[0] for by in (row, -row))
+        slopes.append(((above - below) / (2 * step) * d_y).sum())
+    given = {"x": x, "y": interpret(forward, [x], {"k": k})[0]}
+    tensors = [n for n in derived.parameters if n in derived.buffers]
+    arrays = [given.get(n, d_y) if derived.buffers[n].shape else np.zeros((), bool) for n in tensors]
+    for one in (derived, schedule(derived).kernel):
+        np.testing.assert_allclose(interpret(one, arrays, {"k": k})[0], slopes, rtol=1e-6)

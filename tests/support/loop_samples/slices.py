@@ -90,7 +90,7 @@ class Trial:
         """Yield what of a dimension is not as proved."""
         size = slicing.dimension.size
         n = self.sizes[size.buffer, size.axis]
-        before, after = (self.width(w) for w in slicing.halo)
+        before, after = self.width(slicing.halo.before), self.width(slicing.halo.after)
         whole = self.run(self.inputs)
         for cuts in CUTS:
             if cuts and cuts[-1] >= n:

@@ -181,7 +181,7 @@ def _placed(kernel: DerivedKernel, inputs: Inputs, attributes: Attributes) -> Ke
     def make() -> Kernel:
         known, place = base.known_sizes(inputs, attributes), Place(*kernel.number_attributes)
         placed, _ = placed_kernel(whole, rows[cut_along], known, place)
-        return replace(placed, name=f"{whole.name}__{kernel.form.suffix}", derived=True)
+        return replace(placed, name=f"{whole.name}__{kernel.form.suffix}")
 
     return kernel.derived((id(whole), cut_along), make)
 

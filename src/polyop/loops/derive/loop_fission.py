@@ -17,6 +17,7 @@ from dataclasses import replace
 from ..analysis.cost import CONTRACTION_LOOPS
 from ..analysis.polyhedra import Model
 from ..analysis.session import IslSession
+from ..analysis.shifted_stores import are_shifted
 from ..analysis.tree import (
     Branch,
     Loop,
@@ -30,7 +31,6 @@ from ..analysis.tree import (
 )
 from ..ir.grammar import Kernel, Stmt, Store
 from ..ir.uses import variables_of
-from ..passes.scatter_to_gather import are_shifted
 from .derivation import Derivation
 from .names import Names
 

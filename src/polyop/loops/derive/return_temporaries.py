@@ -42,7 +42,7 @@ def return_temporaries(derivation: Derivation) -> Derivation:
     if not saved:
         return derivation
     name = f"{kernel.name}__saving"
-    kernel = replace(kernel, name=name, outputs=(*kernel.outputs, *saved), derived=True)
+    kernel = replace(kernel, name=name, outputs=(*kernel.outputs, *saved))
     return derivation.with_(kernel=kernel, owners={}, saved=tuple(saved))
 
 

@@ -64,6 +64,12 @@ class Slicing:
     directions: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
     """1 for each loop along the dimension, or -1 where its indices fall as it runs."""
 
+    @property
+    def assumed(self) -> list[affine.Linear]:
+        """The linear forms that must be at least 0 in a call, so that no radius is too small."""
+        every = self.halo.assumed.union(*(radius.assumed for radius in self.radii.values()))
+        return [dict(form) for form in sorted(every)]
+
 
 def derive_slicing(kernel: Kernel, sizes: Mapping[Axis, Expr] | None = None) -> list[Slicing]:
     """Return what is proved of each dimension of a typed kernel, in the order of its parameters.
@@ -239,7 +245,9 @@ def _tries(halo: Radius) -> list[Radius]:
     if halo.is_zero:
         return [halo]
     more = ((0, 0), (1, 0), (0, 1), (1, 1), (MAX_WIDENED, MAX_WIDENED))
-    return [Radius(_wider(halo.before, one), _wider(halo.after, other)) for one, other in more]
+    return [
+        halo._replace(before=_wider(halo.before, one), after=_wider(halo.after, other)) for one, other in more
+    ]
 
 
 def _wider(form: affine.Linear, more: int) -> affine.Linear:

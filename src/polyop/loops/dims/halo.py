@@ -25,6 +25,8 @@ class Radius(NamedTuple):
 
     before: Linear
     after: Linear
+    assumed: frozenset[tuple[tuple[str, int], ...]] = frozenset()
+    """The linear forms that a comparison of widths took for at least 0, in pairs of a name and a factor."""
 
     @property
     def is_zero(self) -> bool:
@@ -96,7 +98,8 @@ def _offsets(sets: DimensionSets, site: Site) -> list[tuple[Access, Radius]]:
 
 
 def _sum(one: Radius, other: Radius) -> Radius:
-    return Radius(*(added(a, b) for a, b in zip(one, other, strict=True)))
+    before, after = added(one.before, other.before), added(one.after, other.after)
+    return Radius(before, after, one.assumed | other.assumed)
 
 
 def added(a: Linear, b: Linear, factor: int = 1) -> Linear:
@@ -116,7 +119,13 @@ def _join(one: Radius, other: Radius, site: Site | None) -> Radius:
 def join(one: Radius, other: Radius) -> Radius | None:
     """Return a radius that holds both; None where which is the larger depends on sizes."""
     before, after = _larger(one.before, other.before), _larger(one.after, other.after)
-    return None if before is None or after is None else Radius(before, after)
+    if before is None or after is None:
+        return None
+    assumed = one.assumed | other.assumed
+    for larger, widths in ((before, (one.before, other.before)), (after, (one.after, other.after))):
+        more = [added(larger, width, -1) for width in widths]
+        assumed |= {tuple(sorted(form.items())) for form in more if any(form)}
+    return Radius(before, after, assumed)
 
 
 def _larger(a: Linear, b: Linear) -> Linear | None:

@@ -100,15 +100,16 @@ class _Placement:
             Var(name, INT) for name in (place.begin, place.end, place.start, place.size)
         )
         self.leaves = _leaves(kernel)
+        self.assumed = slicing.halo.assumed
 
     def demands(self) -> Iterator[Demand]:
         """Yield what is true of each slice with its halo: so the indices in its tensors need no checks."""
         length, zero = self.dimension.size, Const(0, INT)
         assert length is not None
-        end = self.start + length
-        first, past = self._ends(self.slicing.halo)
+        end, halo = self.start + length, self.slicing.halo
+        first, past = self._ends(halo)
         within_first, within_past = self.start <= first, end >= past
-        if any(name for width in self.slicing.halo for name in width):  # such a width may be negative
+        if any(name for width in (halo.before, halo.after) for name in width):  # such a width may be negative
             within_first = operate("and", within_first, self.start <= self.begin)
             within_past = operate("and", within_past, end >= self.end)
         starts = operate("or", self.start <= zero, within_first)
@@ -118,6 +119,10 @@ class _Placement:
         yield Demand(inside, f"{has}, and must be inside of 0 to {self.size.name}")
         yield Demand(starts, f"{has}, and must begin at {expression(operate('max', zero, first))} or before")
         yield Demand(ends, f"{has}, and must end at {expression(operate('min', self.size, past))} or later")
+        for form in sorted(self.assumed):
+            more = affine.from_linear(dict(form), self.leaves)
+            rule = f"{expression(more)} must be at least 0, for slices along {self.dimension.name}"
+            yield Demand(more >= 0, rule)
 
     def body(self, body: Sequence[Stmt], region: _Region | None) -> tuple[Stmt, ...]:
         """Return statements inside a loop along the dimension, or inside none."""
@@ -165,6 +170,7 @@ class _Placement:
         widest = first
         for radius in others:
             widest = None if widest is None or radius is None else join(widest, radius)
+        self.assumed |= frozenset() if widest is None else widest.assumed
         return widest
 
     def _radius_in_loop(self, node: Stmt, coordinate: Expr) -> Radius | None:
@@ -175,7 +181,8 @@ class _Placement:
         shift = affine.linear(own - coordinate)
         if shift is None or not shift.keys() <= {"", *self.leaves}:
             return None
-        return Radius(added(radius.before, shift), added(radius.after, shift, -1))
+        before, after = added(radius.before, shift), added(radius.after, shift, -1)
+        return radius._replace(before=before, after=after)
 
     def _guarded(self, node: Stmt, region: _Region | None) -> Stmt:
         """Return a statement that runs only where an output of the slice needs it."""

@@ -24,13 +24,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...core.locks import cached_property
 from ..analysis import affine
 from ..analysis.bounds import is_inside, is_inside_once_checked
 from ..analysis.polyhedra import Access, Leaf, Model
+from ..analysis.shifted_stores import Shift, are_shifted, shifts
 from ..ir.derivatives import number
 from ..ir.grammar import (
     INT,
@@ -56,6 +57,7 @@ from ..ir.rewriter import Place, substitute, with_statements
 from ..ir.types import kind
 from ..ir.uses import loads_of, tensors_of, variables_of
 from ..program import AnyProgram
+from .index_set_splitting import renamed_copy
 
 
 @dataclass(frozen=True)
@@ -64,20 +66,6 @@ class Addition:
 
     store: Store
     tests: tuple[Expr, ...] = ()
-
-
-@dataclass(frozen=True)
-class Shift:
-    """An axis with the index ``step * owner + inner + rest``: the loop ``owner`` becomes one over elements.
-
-    Each addition has its own ``inner``, the coefficients of the other loops of the nest, and ``rest``, those
-    of sizes and attributes.
-    """
-
-    owner: str
-    step: int
-    inner: tuple[affine.Linear, ...]
-    rest: tuple[affine.Linear, ...]
 
 
 def scatter_to_gather(program: AnyProgram) -> AnyProgram:
@@ -97,16 +85,24 @@ def scatter_to_gather(program: AnyProgram) -> AnyProgram:
         return Model(kernel, program.session)
 
     def change(node: Stmt, _: Place) -> list[Stmt] | None:
-        nest = _Nest.of(kernel, node, used_names) if isinstance(node, For) else None
+        if not isinstance(node, For):
+            return None
+        nest = _Nest.of(kernel, node, used_names)
         if nest is None or nest.loops.keys() & kept:
             return None
         writes = _writes(model(), nest)
         are_inside = all(is_inside(model(), leaf, access) for leaf, access in writes)
         if not are_inside and not _are_refused(model(), nest, writes):
             return None
+        least = [] if are_inside else nest.least_indices(_unproved(writes))
+        if any(isinstance(index, Const) for index in least):  # some count from the end
+            return None
         text = f"{nest.target}: each element collects what is added to it"
         notes.append(Note(nest.additions[0].store.line, text, "scatter_to_gather"))
-        return [nest.gathered()]
+        if not least:
+            return [nest.gathered()]
+        around = renamed_copy(node, "_around", used_names)  # an index may count from the end
+        return [*affine.guarded([index >= 0 for index in least], nest.gathered(), orelse=(around,))]
 
     body = with_statements(kernel.body, change)
     return program.with_(*notes, kernel=replace(kernel, body=body)) if notes else program
@@ -116,6 +112,11 @@ def _writes(model: Model, nest: _Nest) -> list[tuple[Leaf, Access]]:
     """Return the writes of a nest's additions."""
     stores = {id(a.store) for a in nest.additions}
     return [(x, a) for x in model.leaves if id(x.node) in stores for a in x.accesses if a.write]
+
+
+def _unproved(writes: Sequence[tuple[Leaf, Access]]) -> set[int]:
+    """Return the axes along which an addition may count from the end."""
+    return {axis for _, access in writes for axis, index in enumerate(access.index) if index is None}
 
 
 def _are_refused(model: Model, nest: _Nest, writes: Sequence[tuple[Leaf, Access]]) -> bool:
@@ -167,7 +168,7 @@ class _Nest:
         stores, variables = [a.store for a in additions], [loop.var for loop in loops]
         if len({s.buffer for s in stores}) > 1 or not are_shifted(stores, variables) or _reads(additions):
             return None
-        axes = _shifts(stores, variables)
+        axes = shifts(stores, variables)
         if axes is None:
             return None
         nest = cls(kernel, loops, additions, axes, used_names)
@@ -182,6 +183,16 @@ class _Nest:
         """Return the conditions of an addition that read no moved loop. They may keep an index in range."""
         moved = {v for v in self.loops if v in self.owned or self._is_inner(v)}
         return [test for test in addition.tests if not variables_of(test) & moved]
+
+    def least_indices(self, places: Collection[int]) -> list[Expr]:
+        """Return the least indices along some axes of those that may be negative, if no loop is empty."""
+        least = [
+            affine.simplified(self._ends(axis, number)[0])
+            for place, axis in enumerate(self.axes)
+            if axis is not None and place in places
+            for number in range(len(self.additions))
+        ]
+        return [index for index in dict.fromkeys(least) if not _is_never_negative(index)]
 
     @property
     def is_guarded(self) -> bool:
@@ -308,14 +319,16 @@ class _Nest:
         Where one loop is empty nothing is added, and the ends of the others may reach beyond the tensor.
         """
         size = self.kernel.buffers[self.target].shape[place]
-        for inner, rest in zip(axis.inner, axis.rest, strict=True):
-            first = last = self._written(rest)
-            for var, factor in {axis.owner: axis.step, **inner}.items():
-                ends = [Const(factor, INT) * end for end in (self.loops[var].lo, self.loops[var].hi - 1)]
-                first, last = first + ends[factor < 0], last + ends[factor > 0]
-            if not _is_never_negative(first) or not _is_never_negative(size - 1 - last):
-                return False
-        return True
+        ends = [self._ends(axis, number) for number in range(len(self.additions))]
+        return all(_is_never_negative(e) for first, last in ends for e in (first, size - 1 - last))
+
+    def _ends(self, axis: Shift, number: int) -> tuple[Expr, Expr]:
+        """Return the least and the greatest index of an addition along an axis, if no loop is empty."""
+        first = last = self._written(axis.rest[number])
+        for var, factor in {axis.owner: axis.step, **axis.inner[number]}.items():
+            ends = [Const(factor, INT) * end for end in (self.loops[var].lo, self.loops[var].hi - 1)]
+            first, last = first + ends[factor < 0], last + ends[factor > 0]
+        return first, last
 
     def _whole(self, var: str, phases: Mapping[str, Phase]) -> tuple[Expr, Expr]:
         """Return the range of an inner loop, in a phase."""
@@ -444,54 +457,6 @@ def _is_box(loops: Sequence[For]) -> bool:
     return (
         not variables_of(*bounds) & inside and not loads_of(*bounds) and not any(loop.hint for loop in loops)
     )
-
-
-def are_shifted(stores: Sequence[Store], loops: Sequence[str]) -> bool:
-    """Whether stores go to elements that other iterations reach too: shifted apart, or along a sum."""
-    for axis in range(len(stores[0].index)):
-        found = [affine.linear_with_terms(affine.unclamped(s.index[axis])) for s in stores]
-        forms = [None if one is None else one[0] for one in found]
-        if any(form is not None and len(set(form) & set(loops)) > 1 for form in forms):
-            return True
-        if any(form != forms[0] for form in forms):
-            return True
-    return False
-
-
-def _shifts(stores: Sequence[Store], variables: Sequence[str]) -> list[Shift | None] | None:
-    """Return what becomes of each axis; None if the nest has another form."""
-    axes: list[Shift | None] = []
-    for indices in zip(*(s.index for s in stores), strict=True):
-        found = [affine.linear_with_terms(i) for i in indices]
-        forms = [one[0] for one in found if one is not None]
-        moving = {v for i in indices for v in variables_of(i)} & {*variables}
-        if len({*indices}) == 1 and (len(moving) < 2 or not forms):
-            axes.append(None)
-            continue
-        shift = _shift(forms, [v for v in variables if v in moving]) if len(forms) == len(indices) else None
-        if shift is None:
-            return None
-        axes.append(shift)
-    kept = [variables_of(i) for i, axis in zip(stores[0].index, axes, strict=True) if axis is None]
-    uses = [{*kept_} & {*variables} for kept_ in kept]
-    for axis in (a for a in axes if a is not None):
-        uses += ({axis.owner}, {v for inner in axis.inner for v in inner})
-    owners = [a.owner for a in axes if a is not None]
-    divided = {v for a in axes if a is not None and a.step > 1 for v in a.inner[0]}
-    alone = all(sum(v in use for use in uses) == 1 for v in (*owners, *divided))
-    return axes if alone and (len(stores) == 1 or all(a is None or a.step == 1 for a in axes)) else None
-
-
-def _shift(forms: Sequence[affine.Linear], variables: Sequence[str]) -> Shift | None:
-    """Return an axis as a shift along one of some loops; None if none has one factor in all indices."""
-    for owner in variables:
-        steps = {form.get(owner, 0) for form in forms}
-        (step,) = steps if len(steps) == 1 else (0,)
-        inner = tuple({v: form[v] for v in variables if v != owner and v in form} for form in forms)
-        if step == 1 or (step > 1 and all(len(one) == 1 for one in inner)):
-            rest = tuple({n: c for n, c in form.items() if n not in variables} for form in forms)
-            return Shift(owner, step, inner, rest)
-    return None
 
 
 def _is_never_negative(expr: Expr) -> bool:
