@@ -22,7 +22,7 @@ def twice(x):
 
 def asks_for_large_pages(address):
     """Return whether the mapping of an address has the flag that madvise sets."""
-    text = pathlib.Path("/proc/self/smaps").read_text()
+    text = pathlib.Path("/proc/self/smaps").read_text(errors="replace")  # a file may have any name
     for begin, end, flags in re.findall(r"^(\w+)-(\w+) .*?^VmFlags:(.*?)$", text, re.M | re.S):
         if int(begin, 16) <= address < int(end, 16):
             return "hg" in flags.split()
