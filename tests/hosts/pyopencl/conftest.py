@@ -72,6 +72,24 @@ def on_cpu():
     return polyop.operator("opencl_tests::on_cpu(Tensor x) -> Tensor", lambda x: x + 1, infer="x")
 
 
+@pytest.fixture(scope="session")
+def squared():
+    """x * x; its gradient is one of PyOpenCL's own functions."""
+    code = """
+    __kernel void f(__global const float *x, __global float *out) {
+      const size_t i = get_global_id(0);
+      out[i] = x[i] * x[i];
+    }
+    """
+    return polyop.operator(
+        "opencl_tests::squared(Tensor x) -> Tensor",
+        polyop.source(code=code, function="f", language="opencl"),
+        dims="n m -> n m",
+        grid=lambda meta: (meta["n"] * meta["m"],),
+        gradient=lambda x, out, dout: (2 * x * dout + 0 * out,),
+    )
+
+
 @pytest.fixture
 def x(queue):
     """Six rows of four numbers, on the queue."""

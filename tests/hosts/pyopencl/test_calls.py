@@ -14,6 +14,7 @@ from polyop.core.errors import (
     NoKernelError,
 )
 from polyop.core.spec import Spec
+from polyop.kernels.python import TensorKernel
 
 cl = pytest.importorskip("pyopencl")
 cl_array = pytest.importorskip("pyopencl.array")
@@ -165,6 +166,73 @@ def test_a_rule_computes_with_the_functions_of_pyopencl(x):
     np.testing.assert_allclose(xp.exp(x).get(), np.exp(x.get()), rtol=1e-6)
     with pytest.raises(AttributeError, match="PyOpenCL has no einsum: write it as an operator"):
         xp.einsum
+
+
+ORDERS = {
+    "Fortran's order": np.asfortranarray,
+    "gaps": lambda array: np.repeat(array, 2, 1),
+    "backwards": lambda array: array[::-1].copy(),
+}
+"""How numbers lie in memory; :func:`laid_out` makes an array of them again."""
+
+
+def laid_out(queue, array, order):
+    made = cl_array.to_device(queue, ORDERS[order](array))
+    return {"gaps": lambda: made[:, ::2], "backwards": lambda: made[::-1]}.get(order, lambda: made)()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_rule_gets_arrays_of_one_order(squared, queue, order):
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    dout = np.float32([[1, 2, 3], [4, 5, 6]])
+    for given, gradient in ((order, None), (None, order), (order, order)):
+        arrays = (
+            laid_out(queue, array, one) if one else cl_array.to_device(queue, array)
+            for array, one in ((x, given), (dout, gradient))
+        )
+        out, pull = squared.vjp(next(arrays))
+        np.testing.assert_array_equal(out.get(), x * x)
+        np.testing.assert_array_equal(pull(next(arrays))[0].get(), 2 * x * dout)
+
+
+def test_a_rule_gets_arrays_of_one_order_where_no_queue_is_known(squared, x, context):
+    dout = laid_out(cl.CommandQueue(context), x.get(), "Fortran's order").with_queue(None)
+    np.testing.assert_array_equal(squared.vjp(x)[1](dout)[0].get(), 2 * x.get() ** 2)
+
+
+@pytest.fixture(scope="module")
+def added():
+    """Add x to total in place, and return their product then: a function of PyOpenCL's own functions."""
+
+    def function(total, x):
+        total += x
+        return (total * x,)
+
+    schema = "opencl_tests::added(Tensor(a!) total, Tensor x) -> (Tensor(a!), Tensor)"
+    return polyop.operator(schema, TensorKernel(function, "added"), infer="x")
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_function_of_tensors_gets_arrays_of_one_order_and_writes_into_the_callers(added, queue, order):
+    first, second = np.arange(6, dtype=np.float32).reshape(2, 3), np.float32([[1, 2, 3], [4, 5, 6]])
+    total, x = laid_out(queue, first, order), cl_array.to_device(queue, second)
+    written, product = added(total, x)
+    assert written is total
+    np.testing.assert_array_equal(polyop.call.host.host_of(total).copy(total).get(), first + second)
+    np.testing.assert_array_equal(product.get(), (first + second) * second)
+
+
+def test_functions_that_move_dimensions_return_the_order_of_c(x):
+    xp, numbers = polyop.array_namespace(x), x.get()
+    y = cl_array.to_device(x.queue, np.ascontiguousarray(numbers.T))
+    np.testing.assert_array_equal((xp.matrix_transpose(x) * y).get(), numbers.T**2)
+    np.testing.assert_array_equal((xp.permute_dims(x, (1, 0)) * y).get(), numbers.T**2)
+    three = x.reshape(2, 3, 4)
+    np.testing.assert_array_equal(xp.matrix_transpose(three).get(), three.get().swapaxes(1, 2))
+    for axis in (0, 1, 2, -1):
+        expected = np.stack([numbers, numbers + 1], axis)
+        same = cl_array.to_device(x.queue, expected)
+        np.testing.assert_array_equal((xp.stack([x, x + 1], axis) * same).get(), expected**2)
 
 
 def test_sizes_that_are_numbers_of_numpy(scaled, queue):

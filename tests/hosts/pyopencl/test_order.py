@@ -63,6 +63,17 @@ def test_a_call_waits_for_the_events_of_its_arrays(scaled, x, add, held, context
     np.testing.assert_array_equal(y.get(), 3 * (expected + 1))
 
 
+def test_a_rule_waits_for_the_copies_that_it_gets(squared, x, add, held, context):
+    pull, expected = squared.vjp(x)[1], 2 * x.get() ** 2
+    other = cl.CommandQueue(context)
+    dout = cl_array.to_device(x.queue, np.asfortranarray(x.get() - 1))
+    dout.add_event(add(other, dout, 1, wait_for=[held]))
+    dx = pull(dout)[0]
+    assert not any(map(is_done, dx.events))
+    release(held, other, x.queue)
+    np.testing.assert_array_equal(dx.get(), expected)
+
+
 def test_copies_of_views_are_in_order(scale_, x, add, held):
     expected = x.get()
     add(x.queue, x, 1, wait_for=[held])

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pyopencl.array as cl_array
 
+from ...call.host import map_tensors
 from ...call.operator import Operator
 from ...call.rule import Rule, apply_rule, check_gradients, no_gradient
 from ...core.errors import GradientError
 from ...core.spec import Spec
 from . import arrays, strided
 from .namespace import NAMESPACE
-from .order import ordered
-from .run import run
+from .run import place_of, run
 
 
 class PyOpenCLHost:
@@ -55,9 +56,11 @@ class PyOpenCLHost:
             rule = "is a C++ module, whose gradient is recorded on the CPU alone"
             raise GradientError(operator.name, rule, where=operator.origin, hint="call op.vjp on x.get()")
         outputs = self.call(bound, arguments)
+        dense = functools.partial(strided.for_function, place_of(operator, arguments).queue)
 
         def pullback(grads: tuple[Any, ...]) -> tuple[Any, ...]:
-            input_grads = apply_rule(operator, arguments, outputs, grads)
+            inputs = map_tensors(operator, arguments, lambda name, value, argument: dense(value))
+            input_grads = apply_rule(operator, inputs, tuple(map(dense, outputs)), tuple(map(dense, grads)))
             check_gradients(operator, arguments, input_grads)
             return input_grads
 
@@ -69,10 +72,7 @@ class PyOpenCLHost:
 
     def copy(self, tensor: Any) -> Any:
         """Return a dense copy."""
-        written: list[Any] = []
-        with ordered(tensor.queue, [tensor], written):
-            written.append(strided.dense(tensor.queue, tensor))
-        return written[0]
+        return strided.ordered_dense(tensor.queue, tensor)
 
     def namespace(self) -> Any:
         """Return PyOpenCL's functions under the array API's names."""

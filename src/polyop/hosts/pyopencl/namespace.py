@@ -5,12 +5,14 @@ PyOpenCL has few of them: its sums are over all elements, and it broadcasts numb
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyopencl.array as cl_array
 import pyopencl.clmath as cl_math
+
+from . import strided
 
 _OF_MATH = (
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh", "erf", "exp",
@@ -18,7 +20,7 @@ _OF_MATH = (
 )  # fmt: skip
 _OF_ARRAYS = (
     "all", "any", "empty_like", "logical_and", "logical_not", "logical_or", "max", "maximum", "min",
-    "minimum", "reshape", "stack", "sum", "zeros_like",
+    "minimum", "reshape", "sum", "zeros_like",
 )  # fmt: skip
 
 
@@ -29,17 +31,40 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     return cl_array.if_positive(condition, x, y)
 
 
+def _dense(x: Any) -> Any:
+    """Return an array in C order: PyOpenCL's functions go through memory, whatever the strides are."""
+    return strided.for_function(x.queue, x)
+
+
+def _stack(parts: Sequence[Any], axis: int = 0) -> Any:
+    """Return ``stack`` along any axis: PyOpenCL's own puts no arrays between others."""
+    result = cl_array.stack([_dense(part) for part in parts])
+    order = list(range(1, result.ndim))
+    order.insert(axis % result.ndim, 0)
+    return _permute_dims(result, order)
+
+
+def _permute_dims(x: Any, axes: Sequence[int]) -> Any:
+    return _dense(x.transpose(axes))
+
+
+def _matrix_transpose(x: Any) -> Any:
+    *others, rows, columns = range(x.ndim)
+    return _permute_dims(x, (*others, columns, rows))
+
+
 _OTHER: dict[str, Callable[..., Any]] = {
     "abs": abs,
     "astype": lambda x, kind: x.astype(kind),
     "conj": lambda x: x.conj(),
     "concat": lambda parts, axis=0: cl_array.concatenate(parts, axis),
     "imag": lambda x: x.imag,
-    "matrix_transpose": lambda x: x.T,
+    "matrix_transpose": _matrix_transpose,
     "ones_like": lambda x: cl_array.empty_like(x).fill(1),
-    "permute_dims": cl_array.transpose,
+    "permute_dims": _permute_dims,
     "round": cl_math.rint,  # to even numbers, as NumPy does
     "real": lambda x: x.real,
+    "stack": _stack,
     "where": _where,
 }
 """What PyOpenCL has under another name, or with another meaning."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import pyopencl as cl
@@ -19,6 +20,7 @@ from ...core.lru_cache import LruCache
 from ...core.schema import Argument
 from ...kernels.c_function import ROW_OF_DTYPE
 from ...kernels.loop.kernel import LoopKernel
+from ...kernels.opencl.kernel import OpenCLKernel
 from ...kernels.python import TensorKernel
 from . import arrays, loop_programs, programs, strided
 from .order import ordered
@@ -48,36 +50,63 @@ def run(host: Any, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         raise HostError(operator.name, rule, where=operator.origin, hint="call it on x.get()")
     call = _prepared(host, operator, arguments)
     kernel = call.prepared.kernel
+    place = place_of(operator, arguments)
     if isinstance(kernel, TensorKernel):
-        return kernel.function(*arguments)
-    place = arrays.Place.of(operator, arguments, [x for x in _tensors(operator, arguments) if x is not None])
+        return _call_function(operator, kernel, arguments, place.queue)
     outputs = [place.empty(spec) for spec in call.prepared.outputs]
     written: list[Any] = []
     with ordered(place.queue, place.arrays, written):
         inputs: Sequence[Any] = arguments
         copies: list[tuple[Any, Any]] = []
         if operator.schema.mutates or not all(_takes(kernel, x) for x in place.arrays):
-            inputs, copies = _dense(operator, kernel, arguments, place.queue, written)
+            copy = functools.partial(strided.dense, place.queue)
+            inputs, copies = _dense(operator, kernel, arguments, copy, written)
         written += outputs
         if kernel.native:
             _launch(operator, call, [*_tensors(operator, inputs), *outputs], place.queue)
         else:
             _enqueue(kernel, bound, inputs, outputs, place.queue)
-        for original, copy in copies:
-            strided.copy(place.queue, copy, original)
+        for original, dense in copies:
+            strided.copy(place.queue, dense, original)
     return with_aliases(operator, arguments, outputs)
 
 
+def place_of(operator: Operator, arguments: tuple[Any, ...]) -> arrays.Place:
+    """Return where a call with these arguments runs; raises what ``Place.of`` raises."""
+    return arrays.Place.of(operator, arguments, [x for x in _tensors(operator, arguments) if x is not None])
+
+
+def _call_function(
+    operator: Operator, kernel: TensorKernel, arguments: tuple[Any, ...], queue: Any
+) -> tuple[Any, ...]:
+    """Return the outputs of a function of tensors, which gets dense arrays; what it writes is copied back.
+
+    PyOpenCL orders the function's own commands by the events of its arrays, so they are in no ``ordered``
+    block. The copies before and behind them are.
+    """
+    copied = functools.partial(strided.for_function, queue)
+    inputs, copies = _dense(operator, kernel, arguments, copied, written=[])
+    fresh = kernel.function(*inputs)
+    for original, dense in copies:
+        with ordered(queue, [dense, original], [original]):
+            strided.copy(queue, dense, original)
+    return with_aliases(operator, arguments, fresh)
+
+
 def _takes(kernel: Any, tensor: Any) -> bool:
-    return strided.is_dense(tensor, from_start=not kernel.native)
+    return strided.is_dense(tensor, from_start=isinstance(kernel, OpenCLKernel))
 
 
 def _dense(
-    operator: Operator, kernel: Any, arguments: tuple[Any, ...], queue: Any, written: list[Any]
+    operator: Operator,
+    kernel: Any,
+    arguments: tuple[Any, ...],
+    copied: Callable[[Any], Any],
+    written: list[Any],
 ) -> tuple[tuple[Any, ...], list[tuple[Any, Any]]]:
     """Return the arguments as the kernel takes them, and of those that it writes what was copied, and where.
 
-    Fills ``written`` with the arrays that are written.
+    ``copied`` makes a dense copy. Fills ``written`` with the arrays that are written.
     """
     copies: list[tuple[Any, Any]] = []
     names: list[str] = []
@@ -89,7 +118,7 @@ def _dense(
             check_overlap(operator, name, value.shape, value.strides, value.dtype.itemsize)
         if _takes(kernel, value):
             return value
-        copy = strided.dense(queue, value)
+        copy = copied(value)
         if argument.type.writes:
             copies.append((value, copy))
         return copy

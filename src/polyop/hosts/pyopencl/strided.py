@@ -10,7 +10,7 @@ import pyopencl as cl
 import pyopencl.array as cl_array
 
 from . import programs
-from .order import between
+from .order import between, ordered
 
 _TYPES = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 _TEXT = """
@@ -63,3 +63,23 @@ def dense(queue: Any, array: Any) -> Any:
     result = cl_array.empty(queue, array.shape, array.dtype)
     copy(queue, array, result)
     return result
+
+
+def ordered_dense(queue: Any, array: Any) -> Any:
+    """Return a dense array as :func:`dense` does, in order with the commands around it."""
+    written: list[Any] = []
+    with ordered(queue, [array], written):
+        written.append(dense(queue, array))
+    return written[0]
+
+
+def for_function(queue: Any, value: Any) -> Any:
+    """Return what a Python function gets for a value: an array that is not dense is copied.
+
+    The copy is on the queue of the array, or on ``queue`` if it has none. PyOpenCL's own functions go through
+    the memory of arrays side by side. Of arrays in C order and in Fortran's order they would combine elements
+    of different places, and they refuse arrays with gaps.
+    """
+    if not isinstance(value, cl_array.Array) or is_dense(value):
+        return value
+    return ordered_dense(value.queue or queue, value)
