@@ -235,6 +235,56 @@ def test_functions_that_move_dimensions_return_the_order_of_c(x):
         np.testing.assert_array_equal((xp.stack([x, x + 1], axis) * same).get(), expected**2)
 
 
+@pytest.mark.parametrize("kind", ["bool", "int8", "uint8", "int16", "uint32", "float32", "complex64"])
+def test_a_sum_is_in_the_dtype_of_numpy(queue, kind):
+    ones = np.ones(300, kind)
+    x = cl_array.to_device(queue, ones)
+    total, expected = polyop.array_namespace(x).sum(x).get(), ones.sum()
+    assert (total, total.dtype) == (expected, expected.dtype)
+
+
+def test_a_sum_of_comparisons_counts_them(x):
+    xp = polyop.array_namespace(x)
+    many = cl_array.zeros(x.queue, 300, np.float32)
+    assert xp.sum(many == 0).get() == 300
+    assert xp.sum(many == 0, dtype=np.float32).dtype == np.float32
+
+
+INT8 = np.array([1, -2, 3], np.int8)
+OTHERS = [np.array([-1, 2, -3], kind) for kind in ("int8", "int16", "float32")]
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "where"])
+@pytest.mark.parametrize("other", [*OTHERS, 0.5, 2])
+def test_two_dtypes_become_the_one_of_numpy(queue, name, other):
+    x = cl_array.to_device(queue, INT8)
+    y = cl_array.to_device(queue, other) if isinstance(other, np.ndarray) else other
+    conditions = [(x > 0, INT8 > 0)] if name == "where" else []
+    mine, numpys = zip(*conditions, (x, INT8), (y, other), strict=True)
+    found, expected = getattr(polyop.array_namespace(x), name)(*mine), getattr(np, name)(*numpys)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found.get(), expected)
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_arrays_of_two_dtypes_are_joined(queue, other):
+    arrays = [cl_array.to_device(queue, array) for array in (INT8, other)]
+    xp = polyop.array_namespace(arrays[0])
+    for found, expected in (
+        (xp.concat(arrays), np.concatenate([INT8, other])),
+        (xp.stack(arrays), np.stack([INT8, other])),
+    ):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found.get(), expected)
+
+
+@pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 widens the array")
+def test_a_number_that_the_dtype_cannot_hold_is_refused(queue):
+    x = cl_array.to_device(queue, INT8)
+    with pytest.raises(OverflowError, match="300 out of bounds for int8"):
+        polyop.array_namespace(x).where(x > 0, x, 300)
+
+
 def test_sizes_that_are_numbers_of_numpy(scaled, queue):
     x = cl_array.zeros(queue, (np.int64(2), np.int32(3)), np.float32)
     assert scaled(x).shape == (2, 3)
