@@ -273,8 +273,12 @@ def test_refused_at_a_call():
         make()(X.astype(np.complex64), X.astype(np.complex64))
     with pytest.raises(KernelError, match="grid= asks for a value, but got 'm', and there are BLOCK, n"):
         make(grid=lambda meta: (meta["m"],))(X, X)
-    with pytest.raises(KernelError, match="grid= must give a tuple of one to three integers, but got 3"):
-        make(grid=lambda meta: 3)(X, X)
+    for grid, seen in ((3, "3"), ((-1,), r"\(-1,\)"), ((2, 1.0), r"\(2, 1.0\)")):
+        rule = f"grid= must give a tuple of one to three integers of 0 or more, but got {seen}\n"
+        with pytest.raises(
+            KernelError, match=rf"triton_test::\w+: triton add_kernel \(interpreted\): {rule}"
+        ):
+            make(grid=lambda meta, grid=grid: grid)(X, X)
     with pytest.raises(KernelError, match="Triton's interpreter raised InterpreterError"):
         make(constants={"BLOCK": 3})(X, X)
 

@@ -258,23 +258,34 @@ class GriddedKernel(KernelBase):
         return Values(parameters, constants, {**meta, **constants})
 
     def grid_of(self, meta: Mapping[str, Any]) -> tuple[int, ...]:
-        """Return the grid of a call; raises ``KernelError`` unless it is one to three integers."""
-        grid = self._of("grid=", self._grid, meta) if callable(self._grid) else self._grid
-        return self.checked_sizes("grid=", grid)
+        """Return the grid of a call; raises ``KernelError`` unless it is one to three integers of 0 or more.
 
-    def checked_sizes(self, name: str, sizes: Any) -> tuple[int, ...]:
-        """Return a grid; raises ``KernelError`` unless it is a tuple of one to three integers."""
-        if not (isinstance(sizes, tuple) and 0 < len(sizes) < 4 and all(isinstance(n, int) for n in sizes)):
-            rule = f"{name} must give a tuple of one to three integers"
-            raise KernelError(self, rule, shown(sizes), where=self._where)
+        OpenCL refuses a negative number without words. Triton leaves the launch out, so that outputs hold
+        what was in memory.
+        """
+        grid = self._of("grid=", self._grid, meta) if callable(self._grid) else self._grid
+        return self.checked_sizes("grid=", grid, 0, f"as in grid={self.EXAMPLE}")
+
+    def checked_sizes(self, name: str, sizes: Any, least: int, hint: str) -> tuple[int, ...]:
+        """Return sizes; raises ``KernelError`` unless they are one to three integers of ``least`` or more."""
+        if not (
+            isinstance(sizes, tuple)
+            and 0 < len(sizes) < 4
+            and all(isinstance(n, int) and n >= least for n in sizes)
+        ):
+            rule = f"{name} must give a tuple of one to three integers of {least} or more"
+            raise KernelError(self._subject(), rule, shown(sizes), where=self._where, hint=hint)
         return sizes
+
+    def _subject(self) -> str:
+        return f"{self._schema.qualified_name}: {self}" if self._schema else str(self)
 
     def _of(self, name: str, rule: Callable[..., Any], meta: Mapping[str, Any]) -> Any:
         try:
             return rule(dict(meta))
         except KeyError as problem:
             seen = f"{problem.args[0]!r}, and there are {', '.join(sorted(meta)) or 'none'}"
-            raise KernelError(self, f"{name} asks for a value", seen, where=self._where) from None
+            raise KernelError(self._subject(), f"{name} asks for a value", seen, where=self._where) from None
 
     def check_grid(self) -> None:
         """Raise ``ArgumentTypeError`` if there is no grid, or one of another type."""

@@ -118,6 +118,25 @@ def test_a_number_that_would_change_is_refused(kind, value, fits):
             kernel._passed(kernel.parameters[1], value)
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "rule"),
+    [
+        ("below", {"grid": (-1,)}, r"grid= must give .* three integers of 0 or more, but got \(-1,\)"),
+        ("computed", {"grid": lambda meta: (4, meta["n"] - 5)}, r"grid= .* of 0 or more, but got \(4, -1\)"),
+        ("empty", {"constants": {"local_size": (0,)}}, r"local_size .* of 1 or more, but got \(0,\)"),
+        ("group", {"constants": {"local_size": (2, -2)}}, r"local_size .* of 1 or more, but got \(2, -2\)"),
+    ],
+)
+def test_sizes_that_no_launch_has(context, name, given, rule):
+    code = COPY.format(type="float", value="0")
+    op = of_text(name, code, dims="n -> n", infer=None, **given)
+    x = cl_array.to_device(cl.CommandQueue(context), np.zeros(4, np.float32))
+    with pytest.raises(
+        KernelError, match=rf"opencl_tests::{name}: code:f: {rule}\n.*{__file__}:\d+\n  as in"
+    ):
+        op(x)
+
+
 def test_a_group_that_does_not_divide_the_grid(context):
     op = of_text("odd", COPY.format(type="float", value="0"), grid=(3,), constants={"local_size": (2,)})
     x = cl_array.to_device(cl.CommandQueue(context), np.zeros(3, np.float32))

@@ -142,7 +142,8 @@ class OpenCLKernel(GriddedKernel):
         values = self.values(schema, arguments, outputs)
         constants = dict(values.constants)
         local = constants.pop(LOCAL_SIZE, None)
-        local = None if local is None else self.checked_sizes(LOCAL_SIZE, local)
+        if local is not None:
+            local = self.checked_sizes(LOCAL_SIZE, local, 1, f'as in constants={{"{LOCAL_SIZE}": (64,)}}')
         macros = tuple(f"-D{name}={_macro(value)}" for name, value in constants.items())
         passed = tuple(self._passed(p, values.parameters[p.name]) for p in self.parameters)
         return Launch(passed, self.grid_of(values.meta), local, (*self.options, *macros))
