@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import polyop
-from polyop import Custom, CustomRegOp
+from polyop import Custom, CustomRegOp, kernel
 from polyop.core.errors import FallbackWarning, InferError, KernelError, PolyopError
 from polyop.loops.analysis.affine import linear, text
 from polyop.loops.frontend.plain import plain
@@ -256,6 +256,32 @@ def test_no_proof_relies_on_a_sum_that_wraps():
         pytest.raises(KernelError, match="is outside dimension 0 of x"),
     ):
         op(np.arange(6.0), 2**63 - 1)
+
+
+def thirds_of_range(x, lo: int, hi: int):
+    y = np.zeros((4,), x.dtype)
+    for i in range(lo, hi):
+        y[0] += x[i * 3]
+    return y
+
+
+def thirds_of_scalar(x, lo: int, hi: int):
+    y = np.zeros((4,), x.dtype)
+    j = lo
+    for i in range(hi - lo):
+        y[i] += x[j * 3]
+    return y
+
+
+@pytest.mark.parametrize("function", [thirds_of_range, thirds_of_scalar], ids=lambda f: f.__name__)
+def test_nor_on_a_product_with_what_an_attribute_bounds(function):
+    op = kernel(function)
+    np.testing.assert_array_equal(op(np.arange(1.0, 7), 1, 2), [4, 0, 0, 0])
+    with (
+        pytest.warns(FallbackWarning, match="beyond 2\\*\\*42"),
+        pytest.raises(KernelError, match="is outside dimension 0 of x"),
+    ):
+        op(np.arange(6.0), 2**62 // 3 * 2, 2**62 // 3 * 2 + 1)
 
 
 def bare(x, k):

@@ -156,7 +156,7 @@ class _Model:
     def value(self, expr: Expr) -> Any:
         try:
             value = size_of(expr, self.program.kernel, _NOWHERE, self.specs, self.values)
-        except (InferError, KeyError, TypeError, ZeroDivisionError):
+        except (InferError, KeyError, TypeError):
             return None
         return value if isinstance(value, (int, float)) else None
 

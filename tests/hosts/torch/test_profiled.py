@@ -1,5 +1,6 @@
 """PyTorch's profiler shows an operator by its name, and its counter has the operations of loops."""
 
+import numpy as np
 import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
@@ -61,3 +62,18 @@ def counted_or_none(call):
     with FlopCounterMode(display=False) as counter:
         call()
     return counter.get_total_flops()
+
+
+@polyop.kernel
+def divided_sum(x, k: int):
+    y = np.zeros((1,), x.dtype)
+    if k != 0:
+        for i in range(x.shape[0] // k):
+            y[0] += x[i]
+    return y
+
+
+def test_a_range_that_divides_by_zero_and_never_runs():
+    assert counted_or_none(lambda: divided_sum(torch.ones(6), 2)) > 0
+    with FlopCounterMode(display=False):
+        assert divided_sum(torch.ones(6), 0) == 0

@@ -103,3 +103,51 @@ def test_a_fault_is_found_with_the_authors_line(fault, what, line, tmp_path):
     texts = [str(one) for one in found if one.what == what]
     assert texts, found
     assert any(line in text and "dense.py:" in text for text in texts), texts
+
+
+STAGED = """
+import numpy as np
+import polyop
+
+
+@polyop.kernel
+def guarded(a, b, shift: int):
+    c = np.zeros((a.shape[0], b.shape[1]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            s = 0.0
+            for k in range(b.shape[0]):
+                s += (a[i, k - shift] if k >= shift else 0) * b[k, j]
+            c[i, j] = s
+    return c
+
+
+@polyop.kernel
+def below(a, b):
+    c = np.zeros((a.shape[0] + 1, b.shape[1]), a.dtype)
+    for i in range(a.shape[0] + 1):
+        for j in range(min(i, b.shape[1])):
+            s = 0.0
+            for k in range(b.shape[0]):
+                s += a[i - 1, k] * b[k, j]
+            c[i, j] = s
+    return c
+
+
+a, b = np.ones((20, 9), np.float32), np.ones((9, 20), np.float32)
+polyop_samples = {
+    "FILE::guarded": (a, b, 10**6),
+    "FILE::below": (a, b),
+}
+"""
+
+
+def test_a_tile_stages_no_element_outside_of_its_tensor(tmp_path):
+    """A whole tile is copied: also what a condition, or the range of the lanes, leaves out."""
+    path = tmp_path / "of_tiles.py"
+    path.write_text(STAGED.replace("FILE", path.stem))
+    command = [sys.executable, "-m", "polyop", "check", "--races", path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "of_tiles::guarded: ran on Oclgrind Simulator" in done.stderr, done.stderr
+    assert "of_tiles::below: ran on Oclgrind Simulator" in done.stderr
+    assert done.returncode == 0, done.stderr + done.stdout

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...core.dtypes import dtype
 from ...core.errors import InferError
-from ..ir.grammar import INT, Buffer, Const, Expr, Kernel, Op, Size, Var, statements, walk
+from ..ir.grammar import INT, Assign, Buffer, Const, Expr, For, Kernel, Op, Size, Var, statements, walk
 from ..ir.uses import variables_of
 
 MAX_PROVED = 2**42
@@ -44,6 +44,11 @@ def is_large(kernel: Kernel, specs: Mapping[str, Any], attributes: Mapping[str, 
     wide = {n for n, to in kernel.attributes.items() if to == INT and abs(attributes[n]) > MAX_PROVED}
     if not wide:
         return False
+    for node in statements(kernel.body):  # a loop or a scalar comes before what reads it
+        if isinstance(node, For) and variables_of(node.lo, node.hi) & wide:
+            wide.add(node.var)
+        elif isinstance(node, Assign) and variables_of(node.value) & wide:
+            wide.add(node.name)
     sums = (e for s in statements(kernel.body) for e in walk(s) if isinstance(e, Op) and e.type == INT)
     return any(isinstance(a, Var) and a.name in wide for e in sums if e.name in _ARITHMETIC for a in e.args)
 
@@ -75,7 +80,7 @@ def size_of(
 ) -> Any:
     """Return the value of a size of ``buffer``: a number, or a symbol where the specs have symbols.
 
-    Raises ``InferError`` where it, or an intermediate result, exceeds 62 bits.
+    Raises ``InferError`` where it, or an intermediate result, exceeds 62 bits or cannot be computed.
     """
     match expr:
         case Const(value=value):
@@ -86,7 +91,12 @@ def size_of(
         case Var(name=name):
             return attributes[name]
         case Op(name=name, args=args) if name in _ARITHMETIC:
-            size = _ARITHMETIC[name](*(size_of(a, kernel, buffer, specs, attributes) for a in args))
+            values = [size_of(a, kernel, buffer, specs, attributes) for a in args]
+            try:
+                size = _ARITHMETIC[name](*values)
+            except (ArithmeticError, ValueError) as problem:  # a division by 0, a negative shift
+                rule = f"the size of {buffer.name} cannot be computed: {problem}"
+                raise InferError(kernel.name, rule, where=kernel.where(buffer.line)) from None
             if not isinstance(size, int) or abs(size) <= MAX_BYTES:  # a symbol has no value yet
                 return size
             rule = f"the size of {buffer.name} must be computed within 62 bits"

@@ -111,7 +111,8 @@ class Schedule:
     def deterministic(self) -> Schedule:
         """Keep each sum in one thread, and let the C compiler fuse nothing.
 
-        So a row has the same bits in a batch of any size, on any number of threads.
+        So a row has the same bits in a batch of any size, on any number of threads of a CPU. On a GPU nothing
+        is promised: threads share sums there, by the number of rows.
         """
         return self._with("deterministic", ())
 

@@ -12,8 +12,8 @@ from .bodies import c_type
 
 SIDE, EACH, STEP = 64, 4, 16
 """Rows and lanes of a block's tile, rows and lanes of one thread in it, iterations of a sum in one step."""
-SHARED = 48 << 10
-"""Bytes of shared memory per block that every GPU has."""
+SHARED = 32 << 10
+"""Bytes of shared memory per block that every device has: CUDA promises 48 KiB, OpenCL 32."""
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,11 @@ Alone     the rest: one block, in the author's order
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from ...analysis.bounds import key
 from ...analysis.dependence import Kind
 from ...analysis.strides import depends
 from ...ir.grammar import Assign, Expr, For, If, Kernel, Load, OpenEnd, Stmt, Store, Var, statements, walk
@@ -43,6 +45,8 @@ class Mapper:
         self.notes: list[Note] = []
         self.dynamic: frozenset[str] = frozenset()
         """Buffers with an index that is checked at each access."""
+        self.guarded: Collection[tuple[str, Any]] = frozenset()
+        """The keys of accesses that are inside only because of a condition around them."""
         self._uses = _uses(kernel.body)
 
     def pieces(
@@ -175,9 +179,10 @@ class Mapper:
             return None  # the host counts the tiles
         row, lane = _fastest(loops[-2:], [f.var for f in loops[-2:] if f.var in self.plan.vector])
         lane = replace(lane, body=loops[-1].body)
-        if not stageable(lane, row.var, self.dynamic):
+        if not stageable(lane, row.var, self.dynamic) or not fits(lane, row.var):
             return None
-        return Tiles(loops[:-2], row, lane) if fits(lane, row.var) else None
+        loads = loads_of(*statements(lane.body))
+        return Tiles(loops[:-2], row, lane, frozenset(e for e in loads if key(e) in self.guarded))
 
     # reductions
 

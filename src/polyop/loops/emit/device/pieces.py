@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...ir.grammar import For, If, Stmt
+from ...ir.grammar import For, If, Load, Stmt
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,15 @@ class Rows:
 
 @dataclass(frozen=True)
 class Tiles:
-    """Blocks of ``row`` times ``lane``, for each iteration of ``loops``."""
+    """Blocks of ``row`` times ``lane``, for each iteration of ``loops``.
+
+    ``guarded`` are the loads that are inside their tensor only because of a condition around them.
+    """
 
     loops: tuple[For, ...]
     row: For
     lane: For
+    guarded: frozenset[Load]
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,7 @@ def mapped(
     """Return the mapper that chooses a kernel's launches; after ``pieces`` its ``notes`` give the reasons."""
     mapper = Mapper(kernel, plan, kinds, owners)
     mapper.dynamic = frozenset(buffer for buffer, _ in bounds.dynamic)
+    mapper.guarded = bounds.guarded
     return mapper
 
 

@@ -8,9 +8,10 @@ alone or on the lane alone; they are first copied (staged) to shared memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...analysis.strides import UNIT, depends, stride
-from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Var, statements
+from ...ir.grammar import Assign, Expr, For, If, Load, Size, Stmt, Var, call, statements
 from ...ir.rewriter import rewrite
 from ..common.c_text import identifier
 from ..common.copies import plain
@@ -161,9 +162,18 @@ class TilePart:
             )
             index, end = (self.i, "last_") if operand.by_row else (self.j, "right_")
             out.line(f"const int64_t {var} = {var}_lo + {step}, {index} = {index}_lo + {at};")
-            value = self.expressions.value(operand.load, Scope()).text
-            inside = f"{var} < {var}_end && {index} < {end}"
-            out.line(f"{operand.name}_all[{step}][{at}] = {inside} ? {value} : 0;")
+            load, inside = operand.load, [f"{var} < {var}_end", f"{index} < {end}"]
+            if load in self.piece.guarded or self._triangular():
+                load = self._clamped(load)
+                inside += [f"{self.expressions.size(load.buffer, k)} > 0" for k in range(len(load.index))]
+            value = self.expressions.value(load, Scope()).text
+            out.line(f"{operand.name}_all[{step}][{at}] = {' && '.join(inside)} ? {value} : 0;")
+
+    def _clamped(self, load: Load) -> Load:
+        """Return a load inside its tensor, as elements are staged too that no sum takes."""
+        sizes = [Size(load.buffer, axis) for axis in range(len(load.index))]
+        pairs = zip(load.index, sizes, strict=True)
+        return replace(load, index=tuple(call("max", call("min", at, size - 1), 0) for at, size in pairs))
 
     def _step(self, node: For, staged: Sequence[Staged]) -> None:
         """Print one iteration of the sums: operands to registers, then 4 x 4 times the statements."""
