@@ -18,7 +18,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-NEWEST = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11)}
+from polyop.wheel import platforms
+
+NEWEST = platforms.allowed((2, 28))
 """The newest version of each family that manylinux_2_28 allows."""
 LIBRARIES = ("libstdc++.so.6", "libm.so.6", "libc.so.6")
 # Their functions are in libc.so.6 since glibc 2.34. An older system finds them only if these are loaded.

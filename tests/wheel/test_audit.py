@@ -64,15 +64,27 @@ def test_a_tag_lower_than_the_glibc_that_is_needed(wheel, tmp_path):
     done = run("-m", "polyop", "audit", path, check=False)
     assert done.returncode == 1 and done.stdout.endswith("broken\n")
     floor = re.search(r"glibc floor: +(\S+)", done.stdout)[1]
-    assert f"it needs glibc {floor}, and manylinux_2_5_{MACHINE} promises that 2.5 is enough" in done.stderr
+    assert f"it needs GLIBC {floor}, and manylinux_2_5_{MACHINE} promises that 2.5 is enough" in done.stderr
 
 
 def test_a_tag_lower_than_the_cxx_library_that_is_needed(tmp_path, wheel):
     path = packed(tmp_path, f"py3-none-manylinux2014_{MACHINE}", contents(wheel))
     breaches = audit(path).breaches
     assert any(
-        re.match(r"it needs GLIBCXX 3\.4\.\d+, and systems of .* have 3\.4\.19", one) for one in breaches
+        re.match(r"it needs GLIBCXX 3\.4\.\d+, and .* promises that 3\.4\.19 is enough", one)
+        for one in breaches
     )
+
+
+@pytest.mark.parametrize(("old", "most"), [("manylinux2014", r"1\.3\.7"), ("manylinux1", r"1\.3\.1")])
+def test_a_tag_lower_than_the_cxx_abi_that_is_needed(tmp_path, old, most):
+    code = (
+        'extern "C" void __cxa_throw_bad_array_new_length(); void f() { __cxa_throw_bad_array_new_length(); }'
+    )
+    report = audit(with_library(tmp_path, code, f"py3-none-{old}_{MACHINE}", language="c++"))
+    assert re.search(r"\bCXXABI 1\.3\.\d+", dict(report.facts)["GCC floor"])
+    rule = rf"it needs CXXABI 1\.3\.\d+, and {old}_.* promises that {most} is enough"
+    assert any(re.fullmatch(rule, one) for one in report.breaches)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +197,11 @@ def test_files_that_are_no_wheel(tmp_path, name, message):
         ([], ["libc.so.6"], "manylinux_2_17_x86_64"),
         (["GLIBC_2.18"], [], "manylinux_2_24_x86_64"),
         (["GLIBC_2.4", "GLIBCXX_3.4.30"], ["libstdc++.so.6"], "manylinux_2_35_x86_64"),
+        (["GLIBC_2.14", "GLIBCXX_3.4.11", "CXXABI_1.3.15"], ["libstdc++.so.6"], "manylinux_2_39_x86_64"),
+        (["GLIBC_2.14", "GCC_12.0.0"], ["libgcc_s.so.1"], "manylinux_2_35_x86_64"),
+        (["GLIBC_2.14", "GCC_3.0", "CXXABI_1.3.7"], ["libgcc_s.so.1"], "manylinux_2_17_x86_64"),
         (["GLIBC_2.99"], [], "linux_x86_64"),
+        (["CXXABI_1.3.99"], [], "linux_x86_64"),
         (["GLIBC_2.4"], ["libblas.so.3"], "linux_x86_64"),
     ],
 )

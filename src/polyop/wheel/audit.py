@@ -167,22 +167,20 @@ def _check_floors(files: list[LibraryFile], tag: str, report: Report) -> None:
     if not files:
         report.notes.append("it has no compiled library")
         return
-    versions = [one for file in files for one in file.versions]
-    libc, cxx = platforms.newest(versions, "GLIBC"), platforms.newest(versions, "GLIBCXX")
-    report.facts.append(("glibc floor", _dotted(libc)))
-    report.facts.append(("C++ library", f"GLIBCXX {_dotted(cxx)}" if cxx != (0,) else "none"))
+    needs = platforms.floors(one for file in files for one in file.versions)
+    others = [
+        f"{family} {_dotted(one)}" for family, one in needs.items() if one != (0,) and family != "GLIBC"
+    ]
+    report.facts.append(("glibc floor", _dotted(needs["GLIBC"])))
+    report.facts.append(("GCC floor", ", ".join(others) or "none"))
     promises = [glibc for glibc in map(platforms.promise, tag.split(".")) if glibc]
     if not promises:
         report.notes.append(f"{tag} promises no glibc: pip takes it on any, and the index refuses it")
         return
-    lowest = min(promises)
-    if libc > lowest:
-        report.breaches.append(
-            f"it needs glibc {_dotted(libc)}, and {tag} promises that {_dotted(lowest)} is enough"
-        )
-    if cxx > platforms.allowed_cxx(lowest):
-        has = _dotted(platforms.allowed_cxx(lowest))
-        report.breaches.append(f"it needs GLIBCXX {_dotted(cxx)}, and systems of {tag} have {has}")
+    for family, most in platforms.allowed(min(promises)).items():
+        if needs[family] > most:
+            need, enough = _dotted(needs[family]), _dotted(most)
+            report.breaches.append(f"it needs {family} {need}, and {tag} promises that {enough} is enough")
 
 
 def _describe_operators(archive: Archive, torch: str, report: Report) -> None:
