@@ -44,6 +44,11 @@ def define(kernel, schema="(Tensor x) -> Tensor", infer="x", **options):
     return polyop.operator(f"check::op{next(_numbers)}{schema}", kernel, infer=infer, **options)
 
 
+def is_traced(tensor):
+    """Return whether a rule runs while ``torch.compile`` traces it."""
+    return isinstance(tensor, torch.Tensor) and torch.compiler.is_compiling()
+
+
 def native(library, name, dtypes=("float32",), **options):
     return define(polyop.prebuilt(library, name, device="cpu", dtypes=dtypes), **options)
 
@@ -270,6 +275,10 @@ BUGS = {  # name -> (a function that defines the operator, message)
     "gradient has a wrong shape": (
         lambda: define(lambda x: x * 2, gradient=lambda x, out, g: (g[0],)),
         r"must have the input's shape \(3, 4\), but got \(4,\)",
+    ),
+    "gradient rule is another one in a compiled program": (
+        lambda: define(lambda x: x * 2, gradient=lambda x, out, g: (g * (3 if is_traced(g) else 2),)),
+        r"compiled, gradient \(torch\): output 0.* from the compiled gradient of x",
     ),
     "gradient rule ignores strides": (
         lambda: define(lambda x: x * 2, gradient=gradient_of_dense_memory),

@@ -94,6 +94,8 @@ class Expressions:
             return self.pick(INSIDE).format(v=v.name, w=w, n=size, k=self.random.randrange(1, 4))
         if kind > 0.985:
             by += self.pick((-1, 1))
+        elif kind > 0.945:  # some iterations count from the end
+            by = -v.low - self.random.randint(1, 2)
         return v.name if by == 0 else f"{v.name} {'+' if by > 0 else '-'} {abs(by)}"
 
     def element(self, name, variables, *, write=False):
