@@ -180,12 +180,16 @@ Launch make_tvm_ffi_launch(
 }
 
 Launch make_module_launch(uintptr_t address, const std::string& kinds, const nb::tuple& values,
-                          const std::vector<bool>& declared, const std::string& label) {
+                          const std::vector<std::pair<std::string, bool>>& tensors,
+                          const std::string& label) {
   auto function =
       module::Function::make(reinterpret_cast<const polyop_function*>(address), kinds, values.ptr());
   if (function == nullptr) throw nb::python_error();
   auto writable = std::const_pointer_cast<module::Function>(function);
-  writable->declared = declared;
+  for (const auto& [name, declared] : tensors) {
+    writable->names.push_back(name);
+    writable->declared.push_back(declared);
+  }
   Launch launch;
   launch.label = label;
   launch.function = std::move(writable);
@@ -284,7 +288,10 @@ NB_MODULE(_core, m) {
         "libtvm_ffi.so. The signature is (rows of the dtypes of all tensors, how many are inputs, names of "
         "attributes).");
   m.def("make_module_launch", &make_module_launch, nb::arg("function"), nb::arg("kinds"), nb::arg("values"),
-        nb::arg("declared"), nb::arg("label"), "Return a Launch of a C++ module's function.");
+        nb::arg("tensors"), nb::arg("label"),
+        "Return a Launch of a C++ module's function. `tensors` has the name of its argument for each tensor, "
+        "and "
+        "whether the schema declares it as written.");
   m.def(
       "open_library", &open_path, nb::arg("path"), nb::arg("file") = -1,
       "Open a library, from a file descriptor when one is given, and return its handle. Raises RuntimeError "

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "polyop/export/overlap.h"
+
 namespace polyop::module {
 
 namespace {
@@ -62,8 +64,6 @@ void Frame::renew(Tensor& tensor) {
   tensor.needs_gradient = 0;
 }
 
-namespace {
-
 PyObject* tuple_of(const int64_t* numbers, int32_t count) {
   PyObject* tuple = PyTuple_New(count);
   for (int32_t i = 0; tuple != nullptr && i < count; ++i) {
@@ -71,8 +71,6 @@ PyObject* tuple_of(const int64_t* numbers, int32_t count) {
   }
   return tuple;
 }
-
-}  // namespace
 
 Ref Frame::empty(int32_t row, int32_t ndim, const int64_t* shape) {
   const LockedFrame lock(*this);
@@ -122,9 +120,26 @@ bool Frame::needs_gradient(polyop_tensor* const* tensors, size_t count) {
   return false;
 }
 
+namespace {
+
+// Throws for a tensor of the caller whose elements share memory. Most are refused before the call
+// (check_written in run.cc); here come those that no schema declares as written, and those of Backward.
+void check_overlap(const Tensor& tensor, const std::vector<std::string>* names) {
+  if (tensor.contiguous != 0 || tensor.argument < 0 || tensor.storage->derived) return;
+  const auto number = static_cast<size_t>(tensor.argument);
+  const bool known = names != nullptr && number < names->size();
+  const std::string name = known ? (*names)[number] : std::to_string(number);
+  exported::check_overlap({name.c_str(), static_cast<const char*>(tensor.data()), tensor.shape,
+                           tensor.strides, tensor.ndim, tensor.itemsize});
+}
+
+}  // namespace
+
 void Frame::write(Tensor& tensor, bool lost) {
   renew(tensor);
   if (tensor.storage->read_only) throw std::runtime_error("a read-only tensor cannot be written");
+  const Tensor& whole = tensor.base == nullptr ? tensor : *tensor.base;
+  if (whole.call == number) check_overlap(whole, names);
   tensor.storage->written = true;
   Tensor* original = tensor.storage->original;
   if (original != nullptr && original->call == number) {

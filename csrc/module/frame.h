@@ -24,6 +24,7 @@ struct Frame {
   std::vector<Node> nodes;      // recorded calls of Forward, in order
   Trace* trace = nullptr;       // the steps, while shapes are derived; else null
   int tensors = 0;              // number of tensors so far: the next id
+  const std::vector<std::string>* names = nullptr;  // of the arguments that the caller's tensors are
 
   Frame(const Host* owner, const View& where);
   // The frame of a thread outside of polyop's calls: the outermost one, which lasts as long as the thread.
@@ -54,7 +55,7 @@ struct Frame {
   // written arguments become the arguments.
   void copy_back(std::vector<Ref>* outputs);
   // Notes that a tensor is written. `lost`: by an operation that is not recorded, so its gradient is not
-  // known. Throws for a read-only tensor.
+  // known. Throws for a read-only tensor, and for one of the caller whose elements share memory.
   void write(Tensor& tensor, bool lost);
   // Undoes what write() noted about the gradient of a tensor in the current Forward. For tensors that Forward
   // declares as written (MarkDirty).
@@ -111,6 +112,9 @@ void set_failure(const std::string& text);
 
 // The table of functions that modules receive.
 const polyop_module_functions* module_functions();
+
+// A tuple of ints: a new reference, or null with a Python error.
+PyObject* tuple_of(const int64_t* numbers, int32_t count);
 
 // A polyop_value that holds this.
 polyop_value value_of(Tensor* tensor);

@@ -25,6 +25,7 @@ struct Function {
   std::string kinds;                 // a Pass for each parameter
   std::vector<polyop_value> values;  // per parameter: an attribute's value, or the numbers of tensors
   std::vector<bool> declared;        // per tensor: whether the schema declares it as written
+  std::vector<std::string> names;    // per tensor: the name of its argument
   std::string label;
 
   // `values` is a tuple with a value per parameter. Null with a Python error when a value cannot be passed.

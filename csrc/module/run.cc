@@ -52,6 +52,36 @@ struct CallTensors {
     return false;
   }
 
+  // Has Python refuse a tensor that the schema declares as written if its elements share memory, or if it
+  // shares memory with another. False with a Python error. Dense ones alone need no look: they are written
+  // where they lie, in the order of the kernel.
+  bool check_written(CallObject* self, const Function& function) const {
+    std::vector<size_t> written;
+    bool dense = true;
+    for (size_t i = 0; i < tensors.size() && i < function.declared.size(); ++i) {
+      if (!tensors[i] || !function.declared[i]) continue;
+      written.push_back(i);
+      dense = dense && tensors[i]->contiguous != 0;
+    }
+    if (dense) return true;
+    PyObject* rows = PyList_New(0);
+    for (const size_t i : written) {
+      const Tensor& one = *tensors[i].get();
+      PyObject* row = rows == nullptr ? nullptr
+                                      : Py_BuildValue("(sKNNi)", function.names[i].c_str(),
+                                                      reinterpret_cast<unsigned long long>(one.data()),
+                                                      tuple_of(one.shape, one.ndim),
+                                                      tuple_of(one.strides, one.ndim), one.itemsize);
+      if (row == nullptr || PyList_Append(rows, row) < 0) Py_CLEAR(rows);
+      Py_XDECREF(row);
+    }
+    PyObject* result = rows == nullptr ? nullptr : taking_lock([&] {
+      return PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_check_written", "N", rows);
+    });
+    Py_XDECREF(result);
+    return result != nullptr;
+  }
+
   // The objects that were written.
   std::vector<PyObject*> written() const {
     std::vector<PyObject*> objects_written;
@@ -198,6 +228,8 @@ PyObject* execute(CallObject* self, const Launch& launch, ::polyop::Call* call, 
   Frame frame(call->host, call->first);
   try {
     const CallTensors borrowed(frame, call, nullptr);
+    if (!borrowed.check_written(self, *launch.function)) return nullptr;
+    frame.names = &launch.function->names;
     Result result = polyop::module::call(*launch.function, borrowed.tensors);
     leave_out_written(*launch.function, &result);
     PyObject* outputs = nullptr;
@@ -231,6 +263,8 @@ PyObject* record(CallObject* self, const Launch& launch, ::polyop::Call* call, P
   frame.recording = true;
   try {
     const CallTensors borrowed(frame, call, requires_gradient);
+    if (!borrowed.check_written(self, *launch.function)) return nullptr;
+    frame.names = &launch.function->names;
     Result result = polyop::module::call(*launch.function, borrowed.tensors);
     if (result.form == 'v') return result.value;
     PyObject* outputs = to_objects(frame, result.tensors, borrowed.objects, false);

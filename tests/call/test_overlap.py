@@ -6,7 +6,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import polyop
-from polyop.call.overlap import is_overlapping
+from polyop.call.overlap import Layout, is_overlapping, share_memory
 from polyop.core.errors import ArgumentValueError
 
 
@@ -104,3 +104,19 @@ def test_every_small_layout_is_told_right():
         steps = tuple(int(n) for n in generator.integers(-7, 8, len(shape)))
         places = [sum(i * s for i, s in zip(at, steps, strict=True)) for at in np.ndindex(shape)]
         assert is_overlapping(shape, steps) == (len(set(places)) < len(places)), (shape, steps)
+
+
+def test_every_pair_of_small_layouts_is_told_right():
+    generator = np.random.default_rng(0)
+    for _ in range(2000):
+        shapes = generator.integers(1, 4, (2, 2))
+        steps = generator.integers(-7, 8, (2, 2))
+        starts = generator.integers(50, 65, 2)
+        one, other = (
+            Layout(4 * int(start), tuple(map(int, shape)), [4 * int(step) for step in step_pair], 4)
+            for start, shape, step_pair in zip(starts, shapes, steps, strict=True)
+        )
+        if is_overlapping(one.shape, one.strides, 4) or is_overlapping(other.shape, other.strides, 4):
+            continue
+        common = set(one.offsets(0).tolist()) & set(other.offsets(0).tolist())
+        assert share_memory(one, other) == bool(common), (one, other)

@@ -37,6 +37,24 @@ class Layout(NamedTuple):
         first = self.address + sum(step for step in steps if step < 0)
         return first, self.address + sum(step for step in steps if step > 0) + self.itemsize
 
+    def row(self) -> tuple[int, Layout]:
+        """Return the longest step, and the layout of the elements that lie between two of its multiples."""
+        axes = [axis for axis in zip(self.strides, self.shape, strict=True) if axis[1] > 1]
+        longest = max(axes, key=lambda axis: abs(axis[0]), default=(0, 1))
+        others = [axis for axis in axes if axis is not longest]
+        rest = Layout(self.address, [size for _, size in others], [step for step, _ in others], self.itemsize)
+        return abs(longest[0]), rest
+
+
+def _in_columns(one: Layout, other: Layout) -> bool:
+    """Return whether two tensors are columns of one matrix, side by side: a proof without each element."""
+    (step, mine), (other_step, theirs) = one.row(), other.row()
+    if step == 0 or step != other_step:
+        return False
+    (start, end), (begin, stop) = mine.ends(), theirs.ends()
+    gap = (begin - start) % step
+    return end - start <= gap and gap + stop - begin <= step
+
 
 def share_memory(one: Layout, other: Layout) -> bool:
     """Return whether two tensors, neither of which overlaps itself, share memory.
@@ -49,6 +67,8 @@ def share_memory(one: Layout, other: Layout) -> bool:
         return False
     (start, end), (begin, stop) = one.ends(), other.ends()
     if end <= begin or stop <= start:
+        return False
+    if _in_columns(one, other):
         return False
     if one.itemsize != other.itemsize:
         return True

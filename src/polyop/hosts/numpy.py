@@ -13,6 +13,7 @@ from ..call.conversion import way_to_numbers
 from ..call.host import map_tensors, specs, with_aliases
 from ..call.operator import Operator
 from ..call.overlap import Layout, check_apart, check_overlap
+from ..call.prepare import normalise
 from ..call.rule import Rule, apply_rule, check_gradients, no_gradient
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, HostError
@@ -59,6 +60,8 @@ class NumpyHost:
         An argument that the schema writes must be a writeable array; what was written is
         copied back when the array itself was not dense.
         """
+        if bound.is_module and not bound.prepared():  # its first call shows which arguments it writes
+            bound.refine_schema(normalise(bound.operator, specs(self, bound.operator, arguments)))
         operator: Operator = bound.operator
         if operator.target not in (None, "cpu"):
             rule = f"is bound to {operator.target}, where NumPy arrays are on the CPU"
@@ -69,6 +72,8 @@ class NumpyHost:
         specs(self, operator, arguments)  # raises for a value without a spec
 
         def dense(name: str, value: Any, argument: Argument) -> Any:
+            if bound.is_module and not argument.type.writes:
+                return _where_it_lies(value)
             array = np.require(value, dtype(value.dtype).numpy, _PLAIN)
             if argument.type.writes:
                 _check_writeable(operator, name, value)
@@ -163,6 +168,13 @@ def _plain(value: Any) -> Any:
 
 def _layout(array: Any) -> Layout:
     return Layout(array.ctypes.data, array.shape, array.strides, array.itemsize)
+
+
+def _where_it_lies(value: Any) -> Any:
+    """Return an array for a C++ module: the caller's own, which it may write though no schema says so."""
+    array = np.require(value, dtype(value.dtype).numpy, ["A", "E"])
+    whole = all(step % array.itemsize == 0 for step in array.strides)
+    return array if whole else np.require(array, array.dtype, _PLAIN)
 
 
 def _in_native_byte_order(name: str, value: Any, argument: Argument) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 from ...call.bound import BoundOperator
 from ...call.host import find_host, specs
 from ...call.operator import Operator
+from ...call.overlap import Layout, check_apart, check_overlap
 from ...call.prepare import normalise
 from ...core.dims.dims import Dims
 from ...core.dims.infer import infer_from_dims
@@ -174,6 +175,19 @@ class ModuleOperator(BoundOperator):
     def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:
         del code, threw
         raise KernelError(self.name, f"the C++ function failed: {text}", where=kernel)
+
+    @untraced
+    @quiet
+    def _check_written(self, rows: list[tuple[str, int, tuple[int, ...], tuple[int, ...], int]]) -> None:
+        # called by the native core before a call that writes a tensor which is not dense; each row has the
+        # name of the argument, the address, the shape, the strides in elements and the size of an element
+        for name, _, shape, strides, _ in rows:
+            check_overlap(self.operator, name, shape, strides)
+        written = [
+            (name, Layout(address, shape, [size * step for step in strides], size))
+            for name, address, shape, strides, size in rows
+        ]
+        check_apart(self.operator, written)
 
     @untraced
     def _wrote(self, written: tuple[Any, ...]) -> None:

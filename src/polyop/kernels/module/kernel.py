@@ -111,12 +111,12 @@ class ModuleKernel(KernelBase):
         """Return the native launch for attribute values; the same serves all specs."""
         del outputs
         values = self.values(inputs, attributes)
-        written = [
-            argument.type.writes
+        tensors = [
+            (argument.name, argument.type.writes)
             for argument, value in zip(self._tensors(), inputs, strict=True)
             for _ in (value if isinstance(value, tuple) else (value,))
         ]
-        return _core.make_module_launch(self.address, self.signature.kinds, values, written, str(self))
+        return _core.make_module_launch(self.address, self.signature.kinds, values, tensors, str(self))
 
     def values(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[Any, ...]:
         """Return one value per C++ parameter: attributes, and how many tensors each list has."""
