@@ -7,14 +7,15 @@ from collections.abc import Iterable
 
 # The newest version of each family of symbols that all systems of a tag have. GLIBC is that of the tag, by
 # PEP 600. GLIBCXX and CXXABI are of libstdc++, GCC is of libgcc_s: what the distributions with that glibc
-# have, as auditwheel lists it. Of GCC it is the newest of all machines. One whose newest is older has none
-# between.
+# have, as auditwheel lists it. Of GCC it is the newest of all machines. Glibc 2.26 came with GCC 7:
+# auditwheel has it for aarch64, and for x86-64 from 2.27 on. A glibc between two rows has what the row before
+# it has.
 POLICIES: tuple[dict[str, tuple[int, ...]], ...] = (
     {"GLIBC": (2, 5), "GLIBCXX": (3, 4, 8), "CXXABI": (1, 3, 1), "GCC": (4, 2, 0)},
     {"GLIBC": (2, 12), "GLIBCXX": (3, 4, 13), "CXXABI": (1, 3, 3), "GCC": (4, 5, 0)},
     {"GLIBC": (2, 17), "GLIBCXX": (3, 4, 19), "CXXABI": (1, 3, 7), "GCC": (4, 8, 0)},
     {"GLIBC": (2, 24), "GLIBCXX": (3, 4, 22), "CXXABI": (1, 3, 10), "GCC": (4, 8, 0)},
-    {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11), "GCC": (7, 0, 0)},
+    {"GLIBC": (2, 26), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11), "GCC": (7, 0, 0)},
     {"GLIBC": (2, 31), "GLIBCXX": (3, 4, 28), "CXXABI": (1, 3, 12), "GCC": (7, 0, 0)},
     {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13), "GCC": (11, 0)},
     {"GLIBC": (2, 35), "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)},
