@@ -29,6 +29,8 @@ bool plain() { return true; }
 
 BorrowResult borrow(PyObject* tensor, bool, bool strided, View* view) {
   auto* array = reinterpret_cast<PyArrayObject*>(tensor);
+  view->dtype = row_of(PyArray_TYPE(array));
+  if (view->dtype < 0) return BorrowResult::kOther;  // elements of others may have no bytes
   view->strides = nullptr;
   view->read_only = !PyArray_ISWRITEABLE(array);
   if (!PyArray_ISCARRAY_RO(array)) {
@@ -39,8 +41,6 @@ BorrowResult borrow(PyObject* tensor, bool, bool strided, View* view) {
     view->strides = reinterpret_cast<const int64_t*>(PyArray_STRIDES(array));
     view->byte_strides = true;
   }
-  view->dtype = row_of(PyArray_TYPE(array));
-  if (view->dtype < 0) return BorrowResult::kOther;
   view->data = PyArray_DATA(array);
   view->ndim = PyArray_NDIM(array);
   static_assert(sizeof(npy_intp) == sizeof(int64_t));

@@ -95,6 +95,21 @@ def test_a_dtype_error_names_the_operator_and_the_argument(plain):
         plain(X.astype(object))
 
 
+def test_elements_without_bytes_are_refused(plain):
+    without = np.zeros(3, dtype=[("nothing", "S0"), ("number", "f8")])["nothing"]
+    loop = polyop.kernel(twice)
+    for op in (plain, loop):
+        with pytest.raises(TypeError, match="argument x: dtype: must be one that kernels take"):
+            op(without)
+
+
+def twice(x):
+    y = np.zeros(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = 2 * x[i]
+    return y
+
+
 def test_forward_mode_under_no_grad_is_kept(cube):
     from torch.autograd import forward_ad
 
@@ -135,6 +150,19 @@ def test_vmap_over_a_written_argument_without_a_batch(kernels):
     op = define("(Tensor x, Tensor(a!) y) -> ()", lambda x, y: y.__iadd__(x))
     with pytest.raises(RuntimeError, match="argument y is written in place, and has no batch dimension"):
         torch.vmap(op, in_dims=(0, None), out_dims=None)(torch.ones(2, 3), torch.zeros(3))
+
+
+@pytest.mark.filterwarnings("ignore::polyop.FallbackWarning")
+def test_vmap_over_lists_and_absent_arguments_that_are_written(kernels):
+    op = define("(Tensor x, Tensor(a!)[] y) -> ()", lambda x, y: [one.__iadd__(x) for one in y] and None)
+    batched, shared = torch.zeros(2, 3), torch.zeros(3)
+    torch.vmap(lambda x, y: (op(x, [y]), x)[1])(torch.ones(2, 3), batched)
+    assert batched.eq(1).all()
+    for more in ([], [batched]):
+        with pytest.raises(RuntimeError, match="argument y is written in place, and has no batch dimension"):
+            torch.vmap(lambda x, *y: op(x, [*y, shared]))(torch.ones(2, 3), *more)
+    optional = define("(Tensor x, Tensor(a!)? y=None) -> Tensor", lambda x, y: x * 2, infer="x")
+    assert torch.vmap(optional)(torch.ones(2, 3)).eq(2).all()
 
 
 @pytest.mark.parametrize("returns", ["Tensor", "(Tensor, Tensor)", "()"])

@@ -154,6 +154,29 @@ def test_arrays_of_dask_inside_stay_lazy(field, norm):
     xr.testing.assert_allclose(result.compute(scheduler="sync"), norm(field, field[0, 0].drop_vars("lat")))
 
 
+def test_numbers_and_any_sizes_have_no_name_in_common():
+    """They are the last dimensions of each array, whatever those of another array are."""
+    first_rows = define(
+        "rows(Tensor x, Tensor y) -> Tensor",
+        lambda x, y: y[..., 0, :] + 0 * x.sum(),
+        dims="_ n, ... _ n -> ... n",
+    )
+    x, y = np.zeros((2, 2)), xr.DataArray(np.arange(8.0).reshape(2, 2, 2), dims=("c", "t", "n"))
+    out = first_rows(xr.DataArray(x, dims=("k", "n")), y)
+    assert out.dims == ("c", "n")
+    np.testing.assert_array_equal(out, y.values[:, 0])
+    with pytest.raises(
+        ArgumentValueError, match=r"y: 'c' lies before the dimensions ... _ n, and in another array it is one"
+    ):
+        first_rows(xr.DataArray(x, dims=("c", "n")), y)
+    product = define("product(Tensor x, Tensor y) -> Tensor", lambda x, y: x @ y, dims="3 3, 3 3 -> 3 3")
+    square = xr.DataArray(np.arange(9.0).reshape(3, 3), dims=("a", "b"))
+    np.testing.assert_array_equal(product(square, square), square.values @ square.values)
+    assert define("doubled(Tensor x) -> Tensor", lambda x: np.tile(x, 2), dims="3 -> 6")(square[0]).dims == (
+        "dim_0",
+    )
+
+
 def test_refusals(field, linear, norm):
     with pytest.raises(
         ArgumentValueError,

@@ -54,8 +54,8 @@ def register_rule(bound: BoundOperator, overload: Any, library: Any, name: str) 
 
     @untraced
     def rule(info: Any, dims: Any, *arguments: Any) -> tuple[Any, Any]:
-        for argument, dim in zip(bound.schema.arguments, dims, strict=True):
-            if argument.type.writes and dim is None:
+        for argument, value, dim in zip(bound.schema.arguments, arguments, dims, strict=True):
+            if argument.type.writes and _is_shared(value, dim):
                 rule = f"argument {argument.name} is written in place, and has no batch dimension"
                 raise GradientError(bound.name, f"vmap: {rule}", hint="batch it, or return a new tensor")
         by_dims = _by_dims(bound, unbatched, dims, arguments)
@@ -88,6 +88,13 @@ def register_rule(bound: BoundOperator, overload: Any, library: Any, name: str) 
         return custom_function_call_vmap_helper(interpreter, rule, unbatched, *arguments)
 
     library.impl(name, batched, "FuncTorchBatched", with_keyset=True)
+
+
+def _is_shared(value: Any, dim: Any) -> bool:
+    """Whether an argument has a tensor without a batch dimension, which all samples share."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_shared, value, dim or (None,) * len(value)))
+    return value is not None and dim is None
 
 
 def _written(bound: BoundOperator, overload: Any) -> dict[int, int]:

@@ -49,6 +49,12 @@ class Matching:
         for number, tensor in self._in_order():
             core[number] = self._labelled(tensor) if tensor.dims is not None else self._unlabelled(tensor)
         self.core = [core[number] for number in range(len(self.tensors))]
+        taken = {dim for dims in self.core for dim in dims}
+        for tensor, own in zip(self.tensors, self.core, strict=True):
+            for dim in taken.intersection(tensor.dims or ()) - {*own}:
+                rule = f"{dim!r} lies before the dimensions {tensor.entry}, and in another array it is one"
+                hint = f'rename one of them: {tensor.argument}.rename({{"{dim}": "{dim}_"}})'
+                raise self._error(tensor, rule, hint)
 
     def _in_order(self) -> Iterator[tuple[int, Tensor]]:
         """Yield arrays with names first, and of these the ones whose entry names all dimensions."""
@@ -68,7 +74,7 @@ class Matching:
         positional = dict(zip(missing, rest[len(rest) - len(missing) :], strict=True))
         for position, dim in positional.items():
             name = self._of(entry)[position]
-            if self.names.setdefault(name, dim) != dim and name:
+            if name and self.names.setdefault(name, dim) != dim:
                 other = self.names[name]
                 rule = f"{dim!r} would be the operator's dimension {name}, which is {other!r} elsewhere"
                 hint = f'rename one of them: {tensor.argument}.rename({{"{dim}": "{other}"}})'
