@@ -17,6 +17,15 @@ OPEN = "its cause is not found; no earlier run, on other machines, missed it"
 NARROW = "as with AVX-512, with vectors of half the length"
 
 KNOWN_MISSES = (
+    *(
+        KnownMiss(
+            f"PyOpenCL call of {kind}",
+            "called by hand",
+            value,
+            "Python between arguments and launch: such calls have no native path, as those on the CPU have",
+        )
+        for kind, value in (("a loop kernel", 2.58), ("an OpenCL kernel", 4.69))
+    ),
     KnownMiss(
         "gradients: flash attention, compile cold",
         "",
