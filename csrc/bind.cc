@@ -289,9 +289,8 @@ NB_MODULE(_core, m) {
         "attributes).");
   m.def("make_module_launch", &make_module_launch, nb::arg("function"), nb::arg("kinds"), nb::arg("values"),
         nb::arg("tensors"), nb::arg("label"),
-        "Return a Launch of a C++ module's function. `tensors` has the name of its argument for each tensor, "
-        "and "
-        "whether the schema declares it as written.");
+        "Return a Launch of a C++ module's function. For each tensor, `tensors` has the name of its argument "
+        "and whether the schema declares it as written.");
   m.def(
       "open_library", &open_path, nb::arg("path"), nb::arg("file") = -1,
       "Open a library, from a file descriptor when one is given, and return its handle. Raises RuntimeError "

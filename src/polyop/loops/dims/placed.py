@@ -103,7 +103,10 @@ class _Placement:
         self.assumed = slicing.halo.assumed
 
     def demands(self) -> Iterator[Demand]:
-        """Yield what is true of each slice with its halo: so the indices in its tensors need no checks."""
+        """Yield what is true of each slice with its halo: so the indices in its tensors need no checks.
+
+        Call it after :meth:`body`, which compares further radii.
+        """
         length, zero = self.dimension.size, Const(0, INT)
         assert length is not None
         end, halo = self.start + length, self.slicing.halo

@@ -318,7 +318,8 @@ class Kernel:
     source: Mapping[int, str] = field(default_factory=dict)
     """The text of each line, for messages and for comments in the emitted code."""
     derived: bool = False
-    """Whether polyop derived it from another kernel. Then reads before writes are intended."""
+    """Whether it is a gradient or a tangent of another kernel, whose call has been checked. Then reads before
+    writes are intended, and the last bits of results are polyop's choice."""
     demands: tuple[Demand, ...] = ()
 
     @property
