@@ -185,7 +185,7 @@ class _Nest:
         return [test for test in addition.tests if not variables_of(test) & moved]
 
     def least_indices(self, places: Collection[int]) -> list[Expr]:
-        """Return the least indices along some axes, if no loop is empty, but those that are never negative."""
+        """Return the least indices along some axes, if no loop is empty, without those never negative."""
         least = [
             affine.simplified(self._ends(axis, number)[0])
             for place, axis in enumerate(self.axes)
